@@ -1,0 +1,58 @@
+"""ResNet-18 (He et al., CVPR 2016) with torchvision's parameter names, without its last layer."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions and a shortcut."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.downsample: nn.Module | None = None
+        if stride > 1 or inputs != outputs:
+            self.downsample = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        shortcut = self.downsample(x) if self.downsample else x
+        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        return F.relu(self.bn2(self.conv2(y)).add_(shortcut), inplace=True)
+
+
+class ResNet18(nn.Module):
+    """Images (B, C, H, W) to features (B, 8 * width)."""
+
+    def __init__(self, channels: int = 3, width: int = 64, small_images: bool = False):
+        super().__init__()
+        self.feature_size = 8 * width
+        if small_images:  # 3x3 stem without pooling, for images of about 32 pixels
+            self.conv1 = nn.Conv2d(channels, width, 3, padding=1, bias=False)
+            self.maxpool: nn.Module = nn.Identity()
+        else:
+            self.conv1 = nn.Conv2d(channels, width, 7, stride=2, padding=3, bias=False)
+            self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.layer1 = _stage(width, width, stride=1)
+        self.layer2 = _stage(width, 2 * width, stride=2)
+        self.layer3 = _stage(2 * width, 4 * width, stride=2)
+        self.layer4 = _stage(4 * width, 8 * width, stride=2)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.maxpool(F.relu(self.bn1(self.conv1(x)), inplace=True))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return x.mean((2, 3))  # (B, d)
+
+
+def _stage(inputs: int, outputs: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(BasicBlock(inputs, outputs, stride), BasicBlock(outputs, outputs, 1))

@@ -1,0 +1,148 @@
+"""Every setting of an experiment, documented once; flags and TOML keys are these names.
+
+The parts are separate classes so that each layer takes only what it reads; `Config` is all of
+them in one flat name space.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from memoryless.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    data: str = "quickdraw100"
+    """Data set: quickdraw100 (embedded), cifar100, cifar10, folder or list."""
+    root: Path | None = None
+    """Folder with the data; CIFAR is also looked for in $MEMORYLESS_DATA."""
+    train_list: Path | None = None
+    """For data = list: file with lines "path label" of training images."""
+    test_list: Path | None = None
+    """For data = list: file with lines "path label" of test images."""
+    class_names: Path | None = None
+    """For data = list: file with one class name a line; labels must stay below their number."""
+    test_share: float = 0.2
+    """Share of each class held out for testing where a folder has no train/ and test/."""
+    validation: float = 0.0
+    """Score on this share of the training images instead of the test images (for tuning)."""
+    image_size: int | None = None
+    """Side in pixels of what the network sees; by default that of stored arrays, 224 for files."""
+    grey: bool = False
+    """Decode files to one channel instead of three."""
+    skip_broken: bool = False
+    """Leave out broken images, empty classes and unreadable lines instead of stopping."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamConfig:
+    states: str = "10"
+    """Number of states, or the classes of each: "50,10,10,10,10,10"."""
+    order: str = "natural"
+    """Class order: natural, seed:N, belouadah (CIFAR-100), or a file with one index or name a line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackboneConfig:
+    backbone: str = "resnet18_3x3"
+    """resnet18 (ImageNet stem), resnet18_3x3 (small images) or timm:<name>."""
+    width: int = 64
+    """Channels of the first ResNet stage; 64 is the standard ResNet-18."""
+    backbone_weights: Path | None = None
+    """Weights to start from: .safetensors, or .pth with plain tensors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    strategy: str = "finetune"
+    """How a state is trained."""
+    epochs: int = 30
+    """Epochs of state 0."""
+    epochs_later: int | None = None
+    """Epochs of each later state; by default as many as state 0."""
+    batch_size: int = 128
+    """Images in a step."""
+    lr: float = 0.1
+    """Learning rate of state 0."""
+    lr_rule: str = "t+1"
+    """Learning rate of state t > 0: lr/(t+1) (t+1, as in the authors' scripts), lr/t (t, as in the
+    paper's text) or lr (constant)."""
+    schedule: str = "cosine"
+    """How the learning rate falls within a state: plateau (the paper), multistep or cosine."""
+    patience: int = 60
+    """plateau: epochs without progress before the rate falls, state 0."""
+    patience_later: int | None = None
+    """plateau: the same for later states."""
+    milestones: tuple[float, ...] = (0.5, 0.75)
+    """multistep: the rate falls after these shares of the epochs."""
+    decay: float = 0.1
+    """plateau, multistep: what the rate is multiplied with."""
+    momentum: float = 0.9
+    """SGD momentum."""
+    weight_decay: float = 5e-4
+    """L2 penalty on all parameters."""
+    classifier_init: Literal["reset", "grow"] = "reset"
+    """At a new state the classification layer is made anew (reset, as in the authors' scripts) or
+    keeps its old rows (grow, as in the paper's text)."""
+    augment: tuple[str, ...] | None = None
+    """Random changes to training images: resized_crop, pad_crop, affine, flip, none; by default
+    what suits the data set."""
+    mean: tuple[float, ...] | None = None
+    """Mean of each channel on the scale 0..1; by default measured on state 0's training images."""
+    std: tuple[float, ...] | None = None
+    """Standard deviation of each channel, likewise."""
+    holdout: float = 0.0
+    """Share of the state's own training images kept aside for the plateau rule to watch."""
+    mu: Literal["largest", "true"] = "largest"
+    """What mc averages over the state's training images: the largest logit or the true class's."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:N or mps."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Arithmetic of the forward and backward pass."""
+    compile: bool = False
+    """Compile the network with torch.compile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
+    """One experiment; each of its seeds is a run."""
+
+    seeds: tuple[int, ...] = (0,)
+    """Training seeds; each gives a run of its own, on the same stream."""
+    output: Path = Path("runs/latest")
+    """Folder for the runs: OUTPUT/seed-N."""
+
+    def __post_init__(self) -> None:
+        problems = [f"{name} {rule}" for name, ok, rule in self._rules() if not ok]
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+    def _rules(self) -> list[tuple[str, bool, str]]:
+        at_least_one = ["epochs", "epochs_later", "batch_size", "patience", "patience_later"]
+        at_least_one += ["width", "image_size"]
+        shares = ["test_share", "validation", "holdout"]
+        rates = ["lr", "decay"]
+        value = {f.name: getattr(self, f.name) for f in fields(self)}
+        return [
+            *((n, value[n] is None or value[n] >= 1, "must be at least 1") for n in at_least_one),
+            *((n, 0 <= value[n] < 1, "must be from 0 to below 1") for n in shares),
+            *((n, 0 < value[n] < math.inf, "must be above 0") for n in rates),
+            ("momentum", 0 <= self.momentum < 1, "must be from 0 to below 1"),
+            ("weight_decay", 0 <= self.weight_decay < math.inf, "must be 0 or more"),
+            ("milestones", all(0 < m < 1 for m in self.milestones), "must lie between 0 and 1"),
+            ("mean, std", (self.mean is None) == (self.std is None), "must be given together"),
+            ("std", all(s > 0 for s in self.std or ()), "must be above 0"),
+            ("seeds", len(self.seeds) > 0, "must name at least one seed"),
+            ("seeds", len(set(self.seeds)) == len(self.seeds), "must differ from each other"),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as they stand in a run folder."""
+        return {
+            key: str(value) if isinstance(value, Path) else value
+            for key, value in asdict(self).items()
+        }

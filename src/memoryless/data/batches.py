@@ -1,0 +1,49 @@
+"""Batches of a split, read one ahead where reading means decoding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+
+from memoryless.data.dataset import ArrayImages, Split
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+
+
+def batches(split: Split, batch_size: int, order: np.ndarray | None = None) -> Iterator[Batch]:
+    """Images and labels in `order`, in batches of almost equal size, none above `batch_size`."""
+    positions = np.arange(len(split)) if order is None else order
+    parts = np.array_split(positions, math.ceil(len(positions) / batch_size))
+    if isinstance(split.images, ArrayImages):
+        yield from (_read(split, part) for part in parts)
+        return
+    with ThreadPoolExecutor(1) as ahead:
+        upcoming = ahead.submit(_read, split, parts[0])
+        for part in parts[1:]:
+            ready, upcoming = upcoming.result(), ahead.submit(_read, split, part)
+            yield ready
+        yield upcoming.result()
+
+
+def _read(split: Split, positions: np.ndarray) -> Batch:
+    return split.read(positions), torch.from_numpy(split.labels[positions])
+
+
+def channel_statistics(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of each channel over all pixels, on the scale 0..1."""
+    total = torch.zeros(split.images.shape[0], dtype=torch.float64)
+    squares = torch.zeros_like(total)
+    pixels = 0
+    for images, _ in batches(split, 256):
+        values = images.to(torch.float32) / 255
+        total += values.sum((0, 2, 3), dtype=torch.float64)
+        squares += values.square().sum((0, 2, 3), dtype=torch.float64)
+        pixels += values[:, 0].numel()
+    mean = total / pixels
+    std = (squares / pixels - mean.square()).clamp(min=0).sqrt()
+    std[std == 0] = 1.0  # a constant channel carries nothing to scale
+    return tuple(mean.tolist()), tuple(std.tolist())

@@ -1,0 +1,150 @@
+"""Data sets of image files: a folder for each class, or list files of "path label"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from memoryless.config import DataConfig
+from memoryless.data.dataset import (
+    Dataset,
+    Split,
+    check_classes,
+    drop_empty_classes,
+    hold_out,
+)
+from memoryless.data.decode import FileImages, find_broken
+from memoryless.errors import ConfigError, DataError, first_ten
+
+IGNORED = {"thumbs.db", "desktop.ini"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One image file and the index of its class."""
+
+    path: Path
+    label: int
+
+
+def load_folder(config: DataConfig) -> Dataset:
+    """`root/<class>/*`, or the same under `root/train` and `root/test`."""
+    root = config.root
+    if root is None:
+        raise ConfigError("data = folder needs the folder of images: add --root FOLDER")
+    if not root.is_dir():
+        raise DataError(f"there is no folder {root}: check --root")
+    train_root = root / "train"
+    split = train_root.is_dir() and (root / "test").is_dir()
+    classes = _class_names(train_root if split else root)
+    train = _folder_entries(train_root if split else root, classes)
+    test = _folder_entries(root / "test", classes) if split else []
+    return _dataset(root.resolve().name, classes, train, None if not split else test, config, [])
+
+
+def _class_names(root: Path) -> list[str]:
+    names = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
+    if not names:
+        raise DataError(f"{root} has no class folders: put each class's images in {root}/<class>/")
+    return names
+
+
+def _folder_entries(root: Path, classes: Sequence[str]) -> list[Entry]:
+    unknown = sorted(set(_class_names(root)) - set(classes))
+    if unknown:
+        raise DataError(
+            f"{root} has {len(unknown)} classes without training images: {first_ten(unknown)}; "
+            "add them to the training folder or remove them here"
+        )
+    return [
+        Entry(path, label)
+        for label, name in enumerate(classes)
+        for path in sorted((root / name).rglob("*"))
+        if path.is_file() and path.name[0] != "." and path.name.lower() not in IGNORED
+    ]
+
+
+def load_list(config: DataConfig) -> Dataset:
+    """Lines of "path label", the label last; paths are relative to the list or to `root`."""
+    if config.train_list is None or config.test_list is None:
+        raise ConfigError("data = list needs both --train-list FILE and --test-list FILE")
+    bad: list[str] = []
+    train = _read_list(config.train_list, config.root, bad)
+    test = _read_list(config.test_list, config.root, bad)
+    if config.class_names:
+        classes = _read_text(config.class_names).splitlines()
+    else:
+        classes = [str(i) for i in range(max((e.label for e in train), default=-1) + 1)]
+    name = config.train_list.stem
+    return _dataset(name, classes, _in_range(train, len(classes), bad),
+                    _in_range(test, len(classes), bad), config, bad)  # fmt: skip
+
+
+def _read_list(file: Path, root: Path | None, bad: list[str]) -> list[Entry]:
+    entries = []
+    for number, line in enumerate(_read_text(file).splitlines(), 1):
+        if not line.strip():
+            continue
+        path, _, label = line.strip().rpartition(" ")
+        if path and label.isdecimal():
+            entries.append(Entry((root or file.parent) / path.strip(), int(label)))
+        else:
+            bad.append(f"{file.name} line {number} (not 'path label')")
+    return entries
+
+
+def _in_range(entries: list[Entry], classes: int, bad: list[str]) -> list[Entry]:
+    outside = [e for e in entries if e.label >= classes]
+    bad += [f"{e.path.name} (label {e.label} is not below {classes})" for e in outside]
+    return [e for e in entries if e.label < classes]
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the file {file} cannot be read: {error}") from error
+
+
+def _dataset(
+    name: str,
+    classes: Sequence[str],
+    train: list[Entry],
+    test: list[Entry] | None,
+    config: DataConfig,
+    bad: list[str],
+) -> Dataset:
+    """Check every file, hold out test images where there are none, and report all offenders."""
+    broken = find_broken([e.path for e in train + (test or [])])
+    bad = bad + [f"{path} ({why})" for path, why in broken.items()]
+    if bad and not config.skip_broken:
+        raise DataError(
+            f"{len(bad)} entries of {name} cannot be used: {first_ten(bad)}; mend them, or leave "
+            "them out with --skip-broken"
+        )
+    notes = (f"left out {len(bad)} entries of {name}: {first_ten(bad)}",) if bad else ()
+    splits = [
+        _split([e for e in part if e.path not in broken], config)
+        for part in (train, test)
+        if part is not None
+    ]
+    if test is None:
+        mask = hold_out(splits[0].labels, config.test_share, "test")
+        splits = [splits[0].take(~mask), splits[0].take(mask)]
+    dataset = Dataset(
+        name, tuple(classes), *splits, image_size(config), ("resized_crop", "flip"), notes
+    )
+    return check_classes(drop_empty_classes(dataset) if config.skip_broken else dataset)
+
+
+def image_size(config: DataConfig) -> int:
+    return config.image_size or 224
+
+
+def _split(entries: list[Entry], config: DataConfig) -> Split:
+    side = round(image_size(config) * 256 / 224)  # the margin that crops are taken from
+    images = FileImages([e.path for e in entries], side, config.grey)
+    return Split.whole(images, np.array([e.label for e in entries], dtype=np.int64))

@@ -1,0 +1,36 @@
+"""quickdraw100: 100 classes x 100 human drawings, shipped with the package.
+
+Data by Google, CC BY 4.0; see embedded/ATTRIBUTION.md. Built by tools/build_quickdraw100.py.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from importlib.resources import files
+
+import numpy as np
+import torch
+
+from memoryless.data.dataset import Dataset, from_arrays
+
+CLASSES, DRAWINGS, TRAIN, SIDE = 100, 100, 80, 28
+
+
+def load_quickdraw100() -> Dataset:
+    folder = files("memoryless.data") / "embedded"
+    classes = tuple(json.loads((folder / "quickdraw100.json").read_text())["classes"])
+    packed = np.frombuffer(lzma.decompress((folder / "quickdraw100.xz").read_bytes()), np.uint8)
+    levels = np.stack([packed >> 4, packed & 15], axis=1)  # (all pixels / 2, 2)
+    pixels = (levels * 17).reshape(CLASSES, DRAWINGS, SIDE, SIDE)  # 15 becomes 255
+    labels = np.repeat(np.arange(CLASSES), DRAWINGS).reshape(CLASSES, DRAWINGS)
+    train, test = np.s_[:, :TRAIN], np.s_[:, TRAIN:]
+    return from_arrays(
+        torch.from_numpy(pixels[train].reshape(-1, SIDE, SIDE)),
+        labels[train].ravel(),
+        torch.from_numpy(pixels[test].reshape(-1, SIDE, SIDE)),
+        labels[test].ravel(),
+        classes=classes,
+        name="quickdraw100",
+        augment=("affine", "flip"),
+    )

@@ -1,0 +1,104 @@
+"""Files that are whole or absent: atomic writes, checksummed tensors, no pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from memoryless.errors import StoreError
+
+Tensors = Mapping[str, Tensor]
+
+
+def write_tensors(path: Path, tensors: Tensors, facts: Mapping[str, Any] | None = None) -> None:
+    """One safetensors file with `facts` as JSON in its header and a checksum over both."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(facts or {})
+    header = {"facts": text, "sha256": _digest(plain, text)}
+    _write(path, save(plain, metadata=header))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What `write_tensors` wrote, or an error if a byte of it has changed."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise StoreError(f"the file {path} is missing") from error
+    except (SafetensorError, OSError) as error:
+        raise StoreError(f"the file {path} is damaged ({error}): {MEND}") from error
+    if header.get("sha256") != _digest(tensors, header.get("facts", "")):
+        raise StoreError(f"the file {path} is damaged (its checksum differs): {MEND}")
+    return tensors, json.loads(header["facts"])
+
+
+MEND = "delete the folder it is in and run the same command again"
+
+
+def _digest(tensors: Tensors, text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def write_json(path: Path, content: Any) -> None:
+    _write(path, json.dumps(content, indent=1).encode() + b"\n")
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise StoreError(f"the file {path} is missing") from error
+    except (ValueError, OSError) as error:
+        raise StoreError(f"the file {path} is damaged ({error}): {MEND}") from error
+
+
+def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Make `folder` appear with everything that `fill` writes, or not at all."""
+    draft = folder.with_name(folder.name + ".draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    fill(draft)
+    _rename(draft, folder)
+
+
+def _write(path: Path, content: bytes) -> None:
+    draft = path.with_name(path.name + ".draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise _cannot_write(path, error) from error
+
+
+def _rename(source: Path, target: Path) -> None:
+    try:
+        source.rename(target)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"cannot write {path} ({error.strerror}): make room or choose another --output, then run "
+        "the same command again; finished states are kept"
+    )

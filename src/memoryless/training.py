@@ -1,0 +1,201 @@
+"""The one training loop: only here is `backward()` called.
+
+An epoch is a pure function of (seed, state, epoch) and the tensors it starts from, and those are
+saved after each one: a state killed anywhere goes on from its last finished epoch.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from memoryless.config import TrainingConfig
+from memoryless.data import Split, hold_out
+from memoryless.data.augment import Preparation
+from memoryless.data.batches import batches
+from memoryless.errors import ConfigError, DataError, StoreError, TrainingError
+from memoryless.network import Network
+from memoryless.randomness import derive, numpy_generator, torch_generator
+from memoryless.schedules import epochs_of, learning_rate
+from memoryless.store import read_tensors, write_tensors
+from memoryless.strategies import Finetune
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a state's training has come."""
+
+    state: int
+    epoch: int
+    epochs: int
+    share: float
+    """Of the state's training images, all epochs."""
+    loss: float
+    """Mean of the last finished epoch."""
+    images_per_second: float
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass
+class History:
+    """What a state's training left in numbers, one entry an epoch."""
+
+    loss: list[float] = field(default_factory=list)
+    watched: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    images: list[int] = field(default_factory=list)
+
+
+def pick_device(name: str) -> torch.device:
+    """`auto` is CUDA, else MPS, else the CPU."""
+    if name == "auto":
+        fast = [n for n in ("cuda", "mps") if getattr(torch, n).is_available()]
+        return torch.device(fast[0] if fast else "cpu")
+    try:
+        torch.empty(0, device=name)
+        return torch.device(name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device '{name}' cannot be used: {reason}; choose auto or cpu") from error
+
+
+def autocast(config: TrainingConfig, device: torch.device) -> AbstractContextManager[None]:
+    return torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
+
+
+@dataclass
+class StateTraining:
+    """One state's training; `run` resumes from `checkpoint` if that holds epochs of this state."""
+
+    network: Network
+    strategy: Finetune
+    preparation: Preparation
+    config: TrainingConfig
+    seed: int
+    state: int
+    checkpoint: Path | None = None
+    report: Report = lambda progress: None
+
+    def run(self, split: Split) -> History:
+        if len(split) < 2:
+            raise DataError(f"state {self.state} has {len(split)} training images; it needs 2")
+        self.device = next(self.network.parameters()).device
+        self.parameters = self.strategy.parameters(self.network)
+        self.optimiser = torch.optim.SGD(
+            self.parameters.values(),
+            lr=self.config.lr,
+            momentum=self.config.momentum,
+            weight_decay=self.config.weight_decay,
+        )
+        self.model = torch.compile(self.network) if self.config.compile else self.network
+        self.history = self._resume()
+        train, held_out = self._divide(split)
+        for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
+            started = time.perf_counter()
+            loss = self._train_epoch(epoch, train)
+            watched = self._evaluate(held_out) if held_out else loss
+            seconds = time.perf_counter() - started
+            self._finish_epoch(loss, watched, seconds, len(train))
+        return self.history
+
+    def _divide(self, split: Split) -> tuple[Split, Split | None]:
+        if not self.config.holdout:
+            return split, None
+        labels = split.labels - split.labels.min()
+        mask = hold_out(labels, self.config.holdout, self.seed, self.state, "holdout")
+        return split.take(~mask), split.take(mask) if mask.any() else None
+
+    def _train_epoch(self, epoch: int, split: Split) -> float:
+        self.model.train()
+        torch.manual_seed(derive(self.seed, self.state, epoch, "dropout"))
+        order = numpy_generator(self.seed, self.state, epoch, "order").permutation(len(split))
+        generator = torch_generator(self.seed, self.state, epoch, "augmentation")
+        total = torch.zeros((), device=self.device)
+        done, started = 0, time.perf_counter()
+        for images, labels in batches(split, self.config.batch_size, order):
+            self._set_rate(epoch + done / len(split))
+            total += self._step(images, labels, generator) * len(labels)
+            done += len(labels)
+            self._tell(epoch, done / len(split), done / (time.perf_counter() - started))
+        return total.item() / len(split)
+
+    def _step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
+        prepared = self.preparation.train(images.to(self.device), generator)
+        with autocast(self.config, self.device):
+            loss = self.strategy.loss(self.model, prepared, labels.to(self.device))
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        return loss.detach()
+
+    def _evaluate(self, split: Split) -> float:
+        self.model.eval()
+        total = 0.0
+        with torch.no_grad(), autocast(self.config, self.device):
+            for images, labels in batches(split, self.config.batch_size):
+                prepared = self.preparation.test(images.to(self.device))
+                loss = self.strategy.loss(self.model, prepared, labels.to(self.device))
+                total += loss.item() * len(labels)
+        return total / len(split)
+
+    def _set_rate(self, epoch: float) -> None:
+        rate = learning_rate(self.config, self.state, epoch, self.history.watched)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+
+    def _tell(self, epoch: int, share: float, rate: float) -> None:
+        epochs = epochs_of(self.config, self.state)
+        loss = self.history.loss[-1] if self.history.loss else math.nan
+        self.report(Progress(self.state, epoch, epochs, (epoch + share) / epochs, loss, rate))
+
+    def _finish_epoch(self, loss: float, watched: float, seconds: float, images: int) -> None:
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the loss of state {self.state} became {loss} in epoch {len(self.history.loss)}: "
+                "lower --lr, or use --precision float32; finished states are kept"
+            )
+        for values, value in (
+            (self.history.loss, loss),
+            (self.history.watched, watched),
+            (self.history.seconds, seconds),
+            (self.history.images, images),
+        ):
+            values.append(value)
+        if self.checkpoint:
+            write_tensors(self.checkpoint, self._tensors(), {"state": self.state, **asdict(self.history)})
+
+    def _tensors(self) -> dict[str, Tensor]:
+        momentum = {
+            f"momentum.{name}": self.optimiser.state[p]["momentum_buffer"]
+            for name, p in self.parameters.items()
+            if self.optimiser.state[p].get("momentum_buffer") is not None
+        }
+        return {**{f"network.{k}": v for k, v in self.network.state_dict().items()}, **momentum}
+
+    def _resume(self) -> History:
+        """The finished epochs of this state, their tensors put back; none if there are none."""
+        try:
+            tensors, facts = read_tensors(self.checkpoint) if self.checkpoint else ({}, {})
+        except StoreError:  # absent, or cut off while written: the state starts again
+            return History()
+        if facts.pop("state", None) != self.state:
+            return History()
+        self.network.load_state_dict(part(tensors, "network."))
+        for name, buffer in part(tensors, "momentum.").items():
+            self.optimiser.state[self.parameters[name]]["momentum_buffer"] = buffer.to(self.device)
+        return History(**facts)
+
+
+def part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The entries under a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
