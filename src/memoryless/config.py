@@ -43,13 +43,14 @@ class StreamConfig:
     states: str = "10"
     """Number of states, or the classes of each: "50,10,10,10,10,10"."""
     order: str = "natural"
-    """Class order: natural, seed:N, belouadah (CIFAR-100), or a file with one index or name a line."""
+    """Class order: natural, seed:N, belouadah (CIFAR-100), or a file
+    with one class index or name a line."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackboneConfig:
     backbone: str = "resnet18_3x3"
-    """resnet18 (ImageNet stem), resnet18_3x3 (small images) or timm:<name>."""
+    """resnet18 (ImageNet stem), resnet18_3x3 (3x3 stem, for small images) or timm:NAME."""
     width: int = 64
     """Channels of the first ResNet stage; 64 is the standard ResNet-18."""
     backbone_weights: Path | None = None

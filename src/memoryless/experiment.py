@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from memoryless.backbones import BACKBONES
 from memoryless.config import Config
 from memoryless.data import SOURCES, Dataset, load
-from memoryless.data.augment import AUGMENTATIONS, Preparation
+from memoryless.data.augment import AUGMENTATIONS
 from memoryless.errors import ConfigError, choose
 from memoryless.inference import Outcome, method_layer, score
 from memoryless.learner import Learner, prepare
@@ -77,95 +78,102 @@ def run(
     dataset = dataset or load(config)
     stream = Stream.from_config(dataset, config)
     preparation = prepare(config, dataset, stream[0].train)
-    folders = []
-    for seed in config.seeds:
-        folder = RunFolder(config.output / f"seed-{seed}")
-        _run_seed(config, seed, stream, preparation, backbone, folder, observer or Observer())
-        folders.append(folder.path)
-    return folders
-
-
-def _run_seed(
-    config: Config,
-    seed: int,
-    stream: Stream,
-    preparation: Preparation,
-    backbone: nn.Module | None,
-    folder: RunFolder,
-    observer: Observer,
-) -> None:
     facts = {
-        "dataset": stream.dataset.name,
+        "dataset": dataset.name,
         "classes": stream.classes,
         "sizes": stream.sizes,
-        "channels": stream.dataset.channels,
+        "channels": dataset.channels,
         "preparation": asdict(preparation),
-        "notes": stream.dataset.notes,
+        "notes": dataset.notes,
         "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
     }
-    folder.open(config.to_dict(), seed, facts)
-    learner = Learner(config, seed, stream.dataset.channels, preparation, backbone)
-    done = folder.finished
-    work = [epochs_of(config, t) * len(stream[t].train) for t in range(len(stream))]
-    observer.run_started(folder.path, work, done)
-    if 0 < done < len(stream):
-        last = folder.state(done - 1)
-        learner.restore(
-            read_tensors(last / "network.safetensors")[0], Record.load(last / "record.safetensors")
-        )
-    for state in stream[done:]:
-        observer.state_finished(_run_state(learner, state, stream, folder, observer))
+    folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]
+    for seed, folder in zip(config.seeds, folders, strict=True):
+        folder.open(config.to_dict(), seed, facts)
+        learner = Learner(config, seed, dataset.channels, preparation, copy.deepcopy(backbone))
+        Run(learner, stream, folder, observer or Observer()).finish()
+    return [folder.path for folder in folders]
 
 
-def _run_state(
-    learner: Learner, state: State, stream: Stream, folder: RunFolder, observer: Observer
-) -> dict[str, Any]:
-    new = stream.sizes[state.index]
-    history = learner.learn(state.train, new, folder.checkpoint, observer.training)
-    started = time.perf_counter()
-    features = _compact(learner.features(state.test))
-    extracted = time.perf_counter()
-    labels = torch.from_numpy(state.test.labels)
+@dataclass(frozen=True)
+class Run:
+    """One seed's way through a stream, from wherever its folder stands."""
+
+    learner: Learner
+    stream: Stream
+    folder: RunFolder
+    observer: Observer
+
+    def finish(self) -> None:
+        """Learn the states that are not committed yet."""
+        done = self.folder.finished
+        work = [epochs_of(self.learner.config, s.index) * len(s.train) for s in self.stream]
+        self.observer.run_started(self.folder.path, work, done)
+        if 0 < done < len(self.stream):
+            last = self.folder.state(done - 1)
+            network, _ = read_tensors(last / "network.safetensors")
+            self.learner.restore(network, Record.load(last / "record.safetensors"))
+        for state in self.stream[done:]:
+            self.observer.state_finished(self._learn(state))
+
+    def _learn(self, state: State) -> dict[str, Any]:
+        learner = self.learner
+        new = self.stream.sizes[state.index]
+        history = learner.learn(state.train, new, self.folder.checkpoint, self.observer.training)
+        started = time.perf_counter()
+        features = _compact(learner.features(state.test))
+        extracted = time.perf_counter()
+        methods = score_methods(learner, features, state)
+        past = self.stream[: state.index + 1]
+        results = {
+            "state": state.index,
+            "new_classes": new,
+            "classes_seen": state.first_new + new,
+            "train_images": len(state.train),
+            "test_images": len(state.test),
+            "history": asdict(history),
+            "seconds": {
+                "training": sum(history.seconds),
+                "test_features": extracted - started,
+                "scoring": time.perf_counter() - extracted,
+            },
+            "bytes": {
+                "record": learner.record.ledger,
+                "images_not_kept": sum(s.train.stored_bytes for s in past),
+            },
+            "methods": methods,
+        }
+        self._commit(state, features, results)
+        return results
+
+    def _commit(self, state: State, features: Tensor, results: dict[str, Any]) -> None:
+        learner, labels = self.learner, torch.from_numpy(state.test.labels)
+
+        def fill(draft: Path) -> None:
+            W, b = learner.layer
+            learner.record.save(draft / "record.safetensors")
+            write_tensors(draft / "layer.safetensors", {"W": W, "b": b})
+            write_tensors(draft / "test.safetensors", {"features": features, "labels": labels})
+            write_tensors(draft / "network.safetensors", learner.network.state_dict())
+            write_json(draft / "results.json", results)
+
+        commit_folder(self.folder.state(state.index), fill)
+        self.folder.checkpoint.unlink(missing_ok=True)
+        if state.index:
+            (self.folder.state(state.index - 1) / "network.safetensors").unlink(missing_ok=True)
+
+
+def score_methods(learner: Learner, features: Tensor, state: State) -> dict[str, Any]:
+    """The figures of every method that the strategy serves."""
     layers = {
         name: method_layer(method, learner.record, learner.layer)
         for name, method in methods_of(learner.config.strategy).items()
     }
-    outcomes = score(features, labels, layers)
-    results = {
-        "state": state.index,
-        "new_classes": new,
-        "classes_seen": state.first_new + new,
-        "train_images": len(state.train),
-        "test_images": len(state.test),
-        "history": asdict(history),
-        "seconds": {
-            "training": sum(history.seconds),
-            "test_features": extracted - started,
-            "scoring": time.perf_counter() - extracted,
-        },
-        "bytes": {
-            "record": learner.record.ledger,
-            "images_not_kept": sum(s.train.stored_bytes for s in stream[: state.index + 1]),
-        },
-        "methods": {name: figures(o, state, learner.record) for name, o in outcomes.items()},
-    }
-
-    def fill(draft: Path) -> None:
-        W, b = learner.layer
-        learner.record.save(draft / "record.safetensors")
-        write_tensors(draft / "layer.safetensors", {"W": W, "b": b})
-        write_tensors(draft / "test.safetensors", {"features": features, "labels": labels})
-        write_tensors(draft / "network.safetensors", learner.network.state_dict())
-        write_json(draft / "results.json", results)
-
-    commit_folder(folder.state(state.index), fill)
-    folder.checkpoint.unlink(missing_ok=True)
-    if state.index:
-        (folder.state(state.index - 1) / "network.safetensors").unlink(missing_ok=True)
-    return results
+    outcomes = score(features, torch.from_numpy(state.test.labels), layers)
+    return {name: figures(outcome, state, learner.record) for name, outcome in outcomes.items()}
 
 
-def _compact(features: torch.Tensor) -> torch.Tensor:
+def _compact(features: Tensor) -> Tensor:
     """float16 where the values fit: what is scored is what is stored."""
     return features.half() if features.abs().max() < FLOAT16_MAX else features
 

@@ -36,8 +36,8 @@ class Learner:
         torch.manual_seed(derive(seed, "backbone"))
         backbone = backbone or build_backbone(config, channels)
         features = feature_size(backbone, channels, preparation.size)
-        device = pick_device(config.device)
-        self.network = Network(backbone, features).to(device, memory_format=torch.channels_last)
+        self.network = Network(backbone, features).to(pick_device(config.device))
+        self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.record = Record.empty(features)
         self.config, self.seed, self.preparation = config, seed, preparation
         self.strategy = choose("strategy", config.strategy, STRATEGIES)(config)

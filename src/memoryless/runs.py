@@ -1,12 +1,12 @@
 """Run folders: what a run wrote, whole states only.
 
-    run.json                    config, seed, class order, sizes, versions, commit, command
-    training.safetensors        the state in progress, after its last finished epoch
-    states/00/record.safetensors    all that is kept of the past
-    states/00/layer.safetensors     the classification layer as trained
-    states/00/test.safetensors      features and labels of the test images seen so far
-    states/00/network.safetensors   the whole network, of the last finished state only
-    states/00/results.json          every method's figures, losses, seconds, bytes
+run.json                    config, seed, class order, sizes, versions, commit, command
+training.safetensors        the state in progress, after its last finished epoch
+states/00/record.safetensors    all that is kept of the past
+states/00/layer.safetensors     the classification layer as trained
+states/00/test.safetensors      features and labels of the test images seen so far
+states/00/network.safetensors   the whole network, of the last finished state only
+states/00/results.json          every method's figures, losses, seconds, bytes
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def find_runs(places: list[Path]) -> list[RunFolder]:
     for place in places:
         inside = sorted(p.parent for p in place.glob("**/run.json")) if place.is_dir() else []
         if not inside:
-            raise ConfigError(f"there is no run in {place}: name a folder that memoryless run wrote")
+            raise ConfigError(
+                f"there is no run in {place}: name a folder that memoryless run wrote"
+            )
         found += [RunFolder(path) for path in inside]
     return found
 

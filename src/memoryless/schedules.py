@@ -11,7 +11,7 @@ from memoryless.config import TrainingConfig
 LR_RULES: dict[str, Callable[[float, int], float]] = {
     "t+1": lambda lr, t: lr / (t + 1),
     "t": lambda lr, t: lr / max(t, 1),
-    "constant": lambda lr, t: lr,  # noqa: ARG005
+    "constant": lambda lr, t: lr,
 }
 
 
@@ -19,17 +19,17 @@ def epochs_of(config: TrainingConfig, state: int) -> int:
     return config.epochs if state == 0 else config.epochs_later or config.epochs
 
 
-def cosine(config: TrainingConfig, state: int, epoch: float, watched: Sequence[float]) -> float:  # noqa: ARG001
+def cosine(config: TrainingConfig, state: int, epoch: float, watched: Sequence[float]) -> float:
     """From 1 to 0 along half a cosine."""
     return (1 + math.cos(math.pi * epoch / epochs_of(config, state))) / 2
 
 
-def multistep(config: TrainingConfig, state: int, epoch: float, watched: Sequence[float]) -> float:  # noqa: ARG001
+def multistep(config: TrainingConfig, state: int, epoch: float, watched: Sequence[float]) -> float:
     """Multiplied by `decay` at each milestone."""
     return config.decay ** bisect_right(sorted(config.milestones), epoch / epochs_of(config, state))
 
 
-def plateau(config: TrainingConfig, state: int, epoch: float, watched: Sequence[float]) -> float:  # noqa: ARG001
+def plateau(config: TrainingConfig, state: int, epoch: float, watched: Sequence[float]) -> float:
     """Multiplied by `decay` whenever the watched loss made no progress for `patience` epochs."""
     patience = config.patience if state == 0 else config.patience_later or config.patience
     best, stale, drops = math.inf, 0, 0

@@ -18,6 +18,7 @@ from torch import Tensor
 from memoryless.errors import StoreError
 
 Tensors = Mapping[str, Tensor]
+MEND = "delete the folder it is in and run the same command again"
 
 
 def write_tensors(path: Path, tensors: Tensors, facts: Mapping[str, Any] | None = None) -> None:
@@ -41,9 +42,6 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if header.get("sha256") != _digest(tensors, header.get("facts", "")):
         raise StoreError(f"the file {path} is damaged (its checksum differs): {MEND}")
     return tensors, json.loads(header["facts"])
-
-
-MEND = "delete the folder it is in and run the same command again"
 
 
 def _digest(tensors: Tensors, text: str) -> str:
@@ -70,10 +68,13 @@ def read_json(path: Path) -> Any:
 def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Make `folder` appear with everything that `fill` writes, or not at all."""
     draft = folder.with_name(folder.name + ".draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    fill(draft)
-    _rename(draft, folder)
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        fill(draft)
+        draft.rename(folder)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -88,13 +89,6 @@ def _write(path: Path, content: bytes) -> None:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise _cannot_write(path, error) from error
-
-
-def _rename(source: Path, target: Path) -> None:
-    try:
-        source.rename(target)
-    except OSError as error:
-        raise _cannot_write(target, error) from error
 
 
 def _cannot_write(path: Path, error: OSError) -> StoreError:

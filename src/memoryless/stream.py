@@ -98,7 +98,8 @@ def state_sizes(states: str, classes: int) -> list[int]:
     number = numbers[0]
     if not 1 <= number <= classes:
         raise ConfigError(
-            f"{number} states cannot be made of {classes} classes: choose states from 1 to {classes}"
+            f"{number} states cannot be made of {classes} classes: "
+            f"choose states from 1 to {classes}"
         )
     return [classes // number + (i < classes % number) for i in range(number)]
 

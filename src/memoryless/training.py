@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -39,7 +39,7 @@ class Progress:
     share: float
     """Of the state's training images, all epochs."""
     loss: float
-    """Mean of the last finished epoch."""
+    """Mean of the last finished epoch; nan in the first."""
     images_per_second: float
 
 
@@ -66,11 +66,27 @@ def pick_device(name: str) -> torch.device:
         return torch.device(name)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise ConfigError(f"device '{name}' cannot be used: {reason}; choose auto or cpu") from error
+        raise ConfigError(
+            f"device '{name}' cannot be used: {reason}; choose auto or cpu"
+        ) from error
 
 
 def autocast(config: TrainingConfig, device: torch.device) -> AbstractContextManager[None]:
     return torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
+
+
+@contextmanager
+def enough_memory(batch_size: int) -> Iterator[None]:
+    """Turn a failed allocation, which torch reports in many ways, into advice."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "memory" not in str(error):
+            raise
+        raise TrainingError(
+            f"there is not enough memory to train with batches of {batch_size}: lower --batch-size "
+            "or --width; finished states are kept"
+        ) from error
 
 
 @dataclass
@@ -97,15 +113,17 @@ class StateTraining:
             momentum=self.config.momentum,
             weight_decay=self.config.weight_decay,
         )
-        self.model = torch.compile(self.network) if self.config.compile else self.network
+        compiled = torch.compile(self.network) if self.config.compile else self.network
+        self.model = cast(nn.Module, compiled)
         self.history = self._resume()
         train, held_out = self._divide(split)
-        for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
-            started = time.perf_counter()
-            loss = self._train_epoch(epoch, train)
-            watched = self._evaluate(held_out) if held_out else loss
-            seconds = time.perf_counter() - started
-            self._finish_epoch(loss, watched, seconds, len(train))
+        with enough_memory(self.config.batch_size):
+            for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
+                started = time.perf_counter()
+                loss = self._train_epoch(epoch, train)
+                watched = self._evaluate(held_out) if held_out else loss
+                seconds = time.perf_counter() - started
+                self._finish_epoch(loss, watched, seconds, len(train))
         return self.history
 
     def _divide(self, split: Split) -> tuple[Split, Split | None]:
@@ -164,15 +182,14 @@ class StateTraining:
                 f"the loss of state {self.state} became {loss} in epoch {len(self.history.loss)}: "
                 "lower --lr, or use --precision float32; finished states are kept"
             )
-        for values, value in (
-            (self.history.loss, loss),
-            (self.history.watched, watched),
-            (self.history.seconds, seconds),
-            (self.history.images, images),
-        ):
-            values.append(value)
+        self.history.loss.append(loss)
+        self.history.watched.append(watched)
+        self.history.seconds.append(seconds)
+        self.history.images.append(images)
         if self.checkpoint:
-            write_tensors(self.checkpoint, self._tensors(), {"state": self.state, **asdict(self.history)})
+            write_tensors(
+                self.checkpoint, self._tensors(), {"state": self.state, **asdict(self.history)}
+            )
 
     def _tensors(self) -> dict[str, Tensor]:
         momentum = {

@@ -17,7 +17,7 @@ from memoryless.errors import ConfigError, choose, first_ten
 __all__ = ["BACKBONES", "ResNet18", "build_backbone", "feature_size", "load_weights"]
 
 BACKBONES: dict[str, Callable[[int, int], nn.Module]] = {
-    "resnet18": lambda channels, width: ResNet18(channels, width),
+    "resnet18": ResNet18,
     "resnet18_3x3": lambda channels, width: ResNet18(channels, width, small_images=True),
 }
 
@@ -35,7 +35,7 @@ def build_backbone(config: BackboneConfig, channels: int) -> nn.Module:
 
 def _from_timm(name: str, channels: int) -> nn.Module:
     try:
-        import timm  # noqa: PLC0415 - optional, and slow to import
+        import timm
     except Exception as error:  # a torchvision that does not fit raises more than ImportError
         raise ConfigError(
             f"backbone timm:{name} needs timm, which cannot be imported here ({error}): "

@@ -6,6 +6,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
+class Pointwise(nn.Conv2d):
+    """A 1x1 convolution that takes its stride by slicing.
+
+    oneDNN's strided kernel writes past its buffer for few channels laid out last (its issue 6035).
+    """
+
+    def __init__(self, inputs: int, outputs: int, stride: int):
+        super().__init__(inputs, outputs, kernel_size=1, bias=False)
+        self.step = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.conv2d(x[..., :: self.step, :: self.step], self.weight)
+
+
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions and a shortcut."""
 
@@ -18,7 +32,7 @@ class BasicBlock(nn.Module):
         self.downsample: nn.Module | None = None
         if stride > 1 or inputs != outputs:
             self.downsample = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+                Pointwise(inputs, outputs, stride), nn.BatchNorm2d(outputs)
             )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ def _select(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     return picked.view(batch, channels, rows.shape[1], columns.shape[1])
 
 
-def flip(images: Tensor, size: int, generator: torch.Generator) -> Tensor:  # noqa: ARG001
+def flip(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
     """Mirror each image by a coin's toss."""
     height, width = images.shape[-2:]
     rows = torch.arange(height, device=images.device).expand(len(images), -1)
@@ -97,10 +97,9 @@ def centre(images: Tensor, size: int) -> Tensor:
     if size < side <= size * MARGIN + 1:
         start = (side - size) // 2
         return images[..., start : start + size, start : start + size]
-    resized = F.interpolate(
+    return F.interpolate(
         images.float(), (size, size), mode="bilinear", antialias=True, align_corners=False
     )
-    return resized
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,13 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 def batches(split: Split, batch_size: int, order: np.ndarray | None = None) -> Iterator[Batch]:
-    """Images and labels in `order`, in batches of almost equal size, none above `batch_size`."""
+    """Images and labels in `order`, in batches of almost equal size.
+
+    No batch has one image, which batch normalisation could not take, unless there is only one.
+    """
     positions = np.arange(len(split)) if order is None else order
-    parts = np.array_split(positions, math.ceil(len(positions) / batch_size))
+    number = min(math.ceil(len(positions) / batch_size), max(len(positions) // 2, 1))
+    parts = np.array_split(positions, number)
     if isinstance(split.images, ArrayImages):
         yield from (_read(split, part) for part in parts)
         return

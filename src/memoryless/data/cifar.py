@@ -89,8 +89,8 @@ def _locate(name: str, layout: Layout, root: Path | None) -> Path:
         if candidate.is_file() or (candidate / layout.meta).is_file():
             return candidate
     raise DataError(
-        f"{name} is not in {base}: give the folder that holds {layout.folder}/ or {layout.archive} with "
-        "--root or in the environment variable MEMORYLESS_DATA"
+        f"{name} is not in {base}: give the folder that holds {layout.folder}/ or "
+        f"{layout.archive} with --root or in the environment variable MEMORYLESS_DATA"
     )
 
 

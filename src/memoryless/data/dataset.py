@@ -31,7 +31,8 @@ class ArrayImages:
 
     def __init__(self, pixels: torch.Tensor):
         self.pixels = pixels
-        self.shape = tuple(pixels.shape[1:])
+        _, channels, height, width = pixels.shape
+        self.shape = (channels, height, width)
 
     def __len__(self) -> int:
         return len(self.pixels)

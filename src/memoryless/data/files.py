@@ -88,9 +88,9 @@ def _read_list(file: Path, root: Path | None, bad: list[str]) -> list[Entry]:
     for number, line in enumerate(_read_text(file).splitlines(), 1):
         if not line.strip():
             continue
-        path, _, label = line.strip().rpartition(" ")
+        *path, label = line.strip().rsplit(maxsplit=1)
         if path and label.isdecimal():
-            entries.append(Entry((root or file.parent) / path.strip(), int(label)))
+            entries.append(Entry((root or file.parent) / path[0], int(label)))
         else:
             bad.append(f"{file.name} line {number} (not 'path label')")
     return entries
@@ -126,16 +126,20 @@ def _dataset(
             "them out with --skip-broken"
         )
     notes = (f"left out {len(bad)} entries of {name}: {first_ten(bad)}",) if bad else ()
-    splits = [
-        _split([e for e in part if e.path not in broken], config)
-        for part in (train, test)
-        if part is not None
-    ]
+    train_split = _split([e for e in train if e.path not in broken], config)
     if test is None:
-        mask = hold_out(splits[0].labels, config.test_share, "test")
-        splits = [splits[0].take(~mask), splits[0].take(mask)]
+        mask = hold_out(train_split.labels, config.test_share, "test")
+        train_split, test_split = train_split.take(~mask), train_split.take(mask)
+    else:
+        test_split = _split([e for e in test if e.path not in broken], config)
     dataset = Dataset(
-        name, tuple(classes), *splits, image_size(config), ("resized_crop", "flip"), notes
+        name,
+        tuple(classes),
+        train_split,
+        test_split,
+        image_size(config),
+        augment=("resized_crop", "flip"),
+        notes=notes,
     )
     return check_classes(drop_empty_classes(dataset) if config.skip_broken else dataset)
 

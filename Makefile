@@ -1,0 +1,33 @@
+# Everything sets itself up: the first call makes .venv and installs into it, later calls do not.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test test-slow check bench clean
+
+demo: $(READY)
+	$(BIN)/memoryless demo
+
+# One torch thread for each process: more threads than free cores make small tensors slow.
+test: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+test-slow: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'memoryless needs Python 3.11 or newer: make PYTHON=python3.11')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

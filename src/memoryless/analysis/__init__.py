@@ -1,0 +1,1 @@
+"""Tables and sketches read from run folders; nothing here trains."""

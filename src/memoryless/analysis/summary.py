@@ -1,0 +1,93 @@
+"""Average incremental accuracies of every method, over runs that differ only by seed."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
+from memoryless.runs import NOT_COMPARED, RunFolder
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one stream; accuracies in percent, std over seeds (0 for one)."""
+
+    data: str
+    states: str
+    """How many states, or "finished/all" of a run that has not ended."""
+    order: str
+    strategy: str
+    method: str
+    seeds: int
+    top1: float
+    top1_std: float
+    top5: float
+    top5_std: float
+    last_top1: float
+    last_top1_std: float
+    last_top5: float
+    last_top5_std: float
+    forgetting: float
+    chance_top1: float
+    chance_top5: float
+
+
+def summarise(runs: Sequence[RunFolder], include_first: bool = False) -> list[Row]:
+    """A row for each method of each group of runs; runs without a finished state give none."""
+    groups: dict[str, list[RunFolder]] = defaultdict(list)
+    for run in runs:
+        if run.finished:
+            groups[_group(run)].append(run)
+    return [row for group in groups.values() for row in _rows(group, include_first)]
+
+
+def _group(run: RunFolder) -> str:
+    """Equal for runs that differ only by seed."""
+    about = run.about
+    config = {k: v for k, v in about["config"].items() if k not in NOT_COMPARED}
+    return json.dumps([config, about["dataset"], about["classes"], about["sizes"], run.finished])
+
+
+def _rows(runs: list[RunFolder], include_first: bool) -> list[Row]:
+    about, finished = runs[0].about, runs[0].finished
+    sizes = about["sizes"][:finished]
+    results = [run.results() for run in runs]
+    total = len(about["sizes"])
+    return [
+        Row(
+            data=about["dataset"] + (" (validation)" if about["config"]["validation"] else ""),
+            states=str(total) if finished == total else f"{finished}/{total}",
+            order=about["config"]["order"],
+            strategy=about["config"]["strategy"],
+            method=method,
+            seeds=len(runs),
+            **_accuracies([[s["methods"][method] for s in states] for states in results],
+                          include_first),
+            chance_top1=chance_level(sizes, 1, include_first),
+            chance_top5=chance_level(sizes, 5, include_first),
+        )
+        for method in results[0][0]["methods"]
+    ]  # fmt: skip
+
+
+def _accuracies(seeds: list[list[dict[str, Any]]], include_first: bool) -> dict[str, float]:
+    """Figures over seeds, each a list of one method's figures by state."""
+    figures: dict[str, float] = {}
+    for k in ("top1", "top5"):
+        by_state = [[state[k] for state in states] for states in seeds]
+        averages = [average_incremental_accuracy(a, include_first) for a in by_state]
+        last = [a[-1] for a in by_state]
+        figures |= {k: float(np.mean(averages)), f"{k}_std": _std(averages)}
+        figures |= {f"last_{k}": float(np.mean(last)), f"last_{k}_std": _std(last)}
+    lost = [forgetting([state["by_state"] for state in states]) for states in seeds]
+    return figures | {"forgetting": float(np.mean(lost))}
+
+
+def _std(values: list[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

@@ -1,0 +1,63 @@
+"""The command line: thin, one file for each command; errors are one sentence."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import cyclopts
+from cyclopts import App, Parameter
+
+from memoryless.cli.config_file import fill_from_file
+from memoryless.cli.demo import demo
+from memoryless.cli.list import list_names
+from memoryless.cli.run import run
+from memoryless.cli.table import table
+from memoryless.errors import MemorylessError
+
+app = App(
+    name="memoryless",
+    help="Learn new image classes over time and keep no image of the past.",
+    version_flags=["--version"],
+    default_parameter=Parameter(consume_multiple=True, negative_iterable=()),
+    config=fill_from_file,
+)
+app.command(demo)
+app.command(run)
+app.command(table)
+app.command(list_names, name="list")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code is 0, or 2 for what the user must change, or 1."""
+    try:
+        app(
+            sys.argv[1:] if arguments is None else list(arguments),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+    except MemorylessError as error:
+        return _fail(str(error), error.exit_code)
+    except cyclopts.CycloptsError as error:
+        return _fail(_sentence(error), 2)
+    except KeyboardInterrupt:
+        return _fail("stopped; the same command goes on from the last finished epoch", 130)
+    except BrokenPipeError:  # the reader of our output has gone, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"memoryless: {message}", file=sys.stderr)
+    return code
+
+
+def _sentence(error: cyclopts.CycloptsError) -> str:
+    if isinstance(error, cyclopts.UnusedCliTokensError):
+        left = " ".join(error.unused_tokens or [])
+        return f"unexpected '{left}': settings are given as --name value; see --help"
+    text = " ".join(str(error).split())
+    return text[:1].lower() + text[1:]

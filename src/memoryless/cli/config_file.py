@@ -1,0 +1,30 @@
+"""`--config FILE`: a TOML file whose keys are the flags; flags on the command line win."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from cyclopts import App, ArgumentCollection
+from cyclopts.config import Dict
+
+from memoryless.errors import ConfigError
+
+
+def fill_from_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Give every flag that was not typed its value from the file, if one was named."""
+    for argument in arguments:
+        if argument.name == "--config" and argument.tokens:
+            path = Path(argument.tokens[0].value)
+            values = _read(path)
+            filler = Dict(values, source=str(path), use_commands_as_keys=False)
+            filler(app, commands, arguments)
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no config file {path}: check --config") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"the config file {path} cannot be read: {error}") from error

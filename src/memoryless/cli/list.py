@@ -1,0 +1,35 @@
+"""memoryless list: every name that a setting takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def list_names() -> None:
+    """Name the data sets, orders, backbones, strategies, heads, calibrations and methods."""
+    from memoryless.backbones import BACKBONES
+    from memoryless.calibration import CALIBRATIONS
+    from memoryless.data import SOURCES
+    from memoryless.data.augment import AUGMENTATIONS
+    from memoryless.heads import HEADS
+    from memoryless.methods import METHODS
+    from memoryless.schedules import LR_RULES, SCHEDULES
+    from memoryless.strategies import STRATEGIES
+    from memoryless.stream import ORDERS
+
+    names: dict[str, Iterable[str]] = {
+        "data sets": SOURCES,
+        "orders": ORDERS,
+        "backbones": [*BACKBONES, "timm:NAME"],
+        "augmentations": AUGMENTATIONS,
+        "strategies": STRATEGIES,
+        "schedules": SCHEDULES,
+        "lr rules": LR_RULES,
+        "heads": HEADS,
+        "calibrations": CALIBRATIONS,
+    }
+    for kind, table in names.items():
+        print(f"{kind:14} {' '.join(table)}")
+    print("methods")
+    for name, method in METHODS.items():
+        print(f"  {name:14} {method.strategy} + {method.head} + {method.calibration}")

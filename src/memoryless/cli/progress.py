@@ -1,0 +1,77 @@
+"""Progress of an experiment: a bar on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from memoryless import training
+from memoryless.experiment import Observer
+
+SECONDS_BETWEEN_LINES = 5
+
+
+class ProgressPrinter(Observer):
+    """Shows state, epoch, loss, images a second and the time left."""
+
+    def __init__(self, console: Console | None = None):
+        self.console = console or Console()
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[detail]}"),
+            console=self.console, disable=not self.console.is_terminal, transient=True,
+        )  # fmt: skip
+
+    def __enter__(self) -> ProgressPrinter:
+        self.bar.start()
+        self.task = self.bar.add_task("", total=1, detail="")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.bar.stop()
+
+    def run_started(self, folder: Path, work: list[int], finished: int) -> None:
+        self.work, self.done = work, sum(work[:finished])
+        self.began = time.perf_counter()
+        self.begin_share: float | None = None
+        self.last_line = 0.0
+        resumed = f" (goes on after {finished} of {len(work)} states)" if finished else ""
+        self.console.print(f"{folder}: {len(work)} states{resumed}", highlight=False)
+
+    def training(self, progress: training.Progress) -> None:
+        seen = self.done + progress.share * self.work[progress.state]
+        share = seen / sum(self.work)
+        self.begin_share = share if self.begin_share is None else self.begin_share
+        state = f"state {progress.state + 1}/{len(self.work)}"
+        epoch = f"epoch {progress.epoch + 1}/{progress.epochs}"
+        rate = f"{progress.images_per_second:.0f} images/s"
+        loss = "?" if math.isnan(progress.loss) else f"{progress.loss:.3f}"
+        detail = f"{epoch}, loss {loss}, {rate}, {self._left(share)} left"
+        self.bar.update(self.task, description=state, completed=share, detail=detail)
+        now = time.perf_counter()
+        if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
+            self.last_line = now
+            self.console.print(f"{state}, {detail}", highlight=False)
+
+    def _left(self, share: float) -> str:
+        gone = share - (self.begin_share or 0.0)
+        if gone <= 0:
+            return "?"
+        seconds = (time.perf_counter() - self.began) * (1 - share) / gone
+        return str(timedelta(seconds=round(seconds)))
+
+    def state_finished(self, results: dict[str, Any]) -> None:
+        state = results["state"]
+        self.done += self.work[state]
+        best = max(results["methods"], key=lambda name: results["methods"][name]["top5"])
+        self.console.print(
+            f"state {state + 1}/{len(self.work)} learned: {results['classes_seen']} classes, "
+            f"loss {results['history']['loss'][-1]:.3f}, "
+            f"best top-5 {results['methods'][best]['top5']:.1f} ({best})",
+            highlight=False,
+        )

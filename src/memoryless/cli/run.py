@@ -1,0 +1,41 @@
+"""memoryless run: an experiment into run folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from memoryless.config import Config
+
+
+def run(
+    *,
+    config: Path | None = None,
+    experiment: Annotated[Config, Parameter(name="*")] = Config(),  # noqa: B008 - frozen
+) -> None:
+    """Learn a stream of classes state by state and score every method after each.
+
+    Killed at any point, the same command goes on from the last finished epoch.
+
+    Parameters
+    ----------
+    config
+        TOML file with any of the settings below; flags win over it.
+    experiment
+        Every setting of the experiment.
+    """
+    # Imported here, with torch, so that --help and errors are immediate.
+    from memoryless.cli.progress import ProgressPrinter
+    from memoryless.data import load
+    from memoryless.experiment import check
+    from memoryless.experiment import run as run_experiment
+
+    check(experiment)
+    dataset = load(experiment)
+    for note in dataset.notes:
+        print(note)
+    with ProgressPrinter() as observer:
+        run_experiment(experiment, dataset, observer=observer)
+    print(f"done: memoryless table {experiment.output}")
