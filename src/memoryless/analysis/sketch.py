@@ -26,7 +26,7 @@ def sketch(lines: Mapping[str, Sequence[float]], title: str) -> str:
      10 |
       0 |     x
         +------
-    state 0    1
+         0    1 state
     o a   x b
     """
     states = len(next(iter(lines.values())))
@@ -36,6 +36,6 @@ def sketch(lines: Mapping[str, Sequence[float]], title: str) -> str:
             rows[HEIGHT - round(value * HEIGHT / 100)][t * STEP] = mark
     drawn = [f"{100 - i * 100 // HEIGHT:3d} |{''.join(row)}".rstrip() for i, row in enumerate(rows)]
     axis = "    +" + "-" * (STEP * (states - 1) + 1)
-    numbers = "state" + "".join(f"{t:<{STEP}d}" for t in range(states)).rstrip()
+    numbers = "     " + "".join(f"{t:<{STEP}d}" for t in range(states)).rstrip() + " state"
     legend = "   ".join(f"{mark} {name}" for mark, name in zip(MARKS, lines, strict=False))
     return "\n".join([title, *drawn, axis, numbers, legend])

@@ -1,0 +1,142 @@
+"""ResNet-18 by torchvision's names, weights from files, any module."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from memoryless.backbones import BACKBONES, ResNet18, build_backbone, feature_size, load_weights
+from memoryless.config import BackboneConfig
+from memoryless.errors import ConfigError
+
+
+def torchvision_resnet18() -> dict[str, tuple[int, ...]]:
+    """Names and shapes of torchvision's resnet18, written down from its published weights."""
+    shapes: dict[str, tuple[int, ...]] = {"conv1.weight": (64, 3, 7, 7)}
+
+    def norm(name: str, size: int) -> None:
+        for part in ("weight", "bias", "running_mean", "running_var"):
+            shapes[f"{name}.{part}"] = (size,)
+        shapes[f"{name}.num_batches_tracked"] = ()
+
+    norm("bn1", 64)
+    before = 64
+    for stage, size in ((1, 64), (2, 128), (3, 256), (4, 512)):
+        for block in (0, 1):
+            name = f"layer{stage}.{block}"
+            inputs = before if block == 0 else size
+            shapes[f"{name}.conv1.weight"] = (size, inputs, 3, 3)
+            norm(f"{name}.bn1", size)
+            shapes[f"{name}.conv2.weight"] = (size, size, 3, 3)
+            norm(f"{name}.bn2", size)
+            if block == 0 and stage > 1:
+                shapes[f"{name}.downsample.0.weight"] = (size, inputs, 1, 1)
+                norm(f"{name}.downsample.1", size)
+        before = size
+    return shapes
+
+
+def test_resnet18_has_torchvisions_names_and_shapes():
+    ours = {name: tuple(v.shape) for name, v in ResNet18().state_dict().items()}
+    assert ours == torchvision_resnet18()
+    assert sum(p.numel() for p in ResNet18().parameters()) == 11_689_512 - 512 * 1000 - 1000
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_backbone_contract(name, channels):
+    """Images to features of the size it says, for one channel or three."""
+    backbone = BACKBONES[name](channels, 4)
+    features = backbone(torch.randn(2, channels, 32, 32))
+    assert features.shape == (2, feature_size(backbone, channels, 32))
+
+
+def test_strided_shortcut_equals_a_strided_convolution():
+    shortcut = ResNet18(width=4).layer2[0].downsample[0]
+    x = torch.randn(2, 4, 7, 7)
+    torch.testing.assert_close(shortcut(x), nn.functional.conv2d(x, shortcut.weight, stride=2))
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 6])
+def test_narrow_networks_train_with_channels_last(width):
+    backbone = ResNet18(1, width, small_images=True).to(memory_format=torch.channels_last)
+    backbone(torch.randn(16, 1, 28, 28)).sum().backward()
+    assert all(p.grad.isfinite().all() for p in backbone.parameters())
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".pth"])
+def test_weights_load_and_the_last_layer_is_left_out(tmp_path, suffix):
+    source = ResNet18(width=4)
+    weights = source.state_dict() | {"fc.weight": torch.zeros(10, 32), "fc.bias": torch.zeros(10)}
+    file = tmp_path / f"weights{suffix}"
+    save_file(weights, file) if suffix == ".safetensors" else torch.save(weights, file)
+    target = build_backbone(BackboneConfig(backbone="resnet18", width=4, backbone_weights=file), 3)
+    for name, value in source.state_dict().items():
+        torch.testing.assert_close(target.state_dict()[name], value)
+
+
+class Attack:
+    def __reduce__(self):
+        return Path.touch, (Path("attacked"),)
+
+
+def test_a_pth_that_would_run_code_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save({"conv1.weight": Attack()}, "evil.pth")
+    with pytest.raises(ConfigError, match="hold more than plain tensors"):
+        load_weights(ResNet18(width=4), Path("evil.pth"))
+    assert not Path("attacked").exists()
+
+
+def test_weights_that_do_not_fit_are_named(tmp_path):
+    file = tmp_path / "w.safetensors"
+    save_file(ResNet18(width=8).state_dict(), file)
+    with pytest.raises(ConfigError, match=r"do not fit the backbone in conv1\.weight"):
+        load_weights(ResNet18(width=4), file)
+    with pytest.raises(ConfigError, match=r"there is no weights file .*none\.pth"):
+        load_weights(ResNet18(width=4), tmp_path / "none.pth")
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_weights(ResNet18(width=8), file)
+    (tmp_path / "list.pth").write_bytes(pickle.dumps([1, 2]))
+    with pytest.raises(ConfigError, match="weights"):
+        load_weights(ResNet18(width=8), tmp_path / "list.pth")
+
+
+def test_any_module_tells_its_feature_size():
+    module = nn.Sequential(nn.Conv2d(3, 5, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    assert feature_size(module, 3, 16) == 5
+    with pytest.raises(ConfigError, match=r"into features \(B, d\)"):
+        feature_size(nn.Conv2d(3, 5, 3), 3, 16)
+
+
+class FakeTimm:
+    """Stands in for timm, which needs a torchvision that fits torch."""
+
+    @staticmethod
+    def create_model(name, pretrained, in_chans, num_classes):
+        if name != "tiny":
+            raise RuntimeError(f"Unknown model ({name})")
+        assert not pretrained
+        assert num_classes == 0
+        return nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * in_chans, 7))
+
+
+def test_timm_models_by_name(monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", FakeTimm)
+    backbone = build_backbone(BackboneConfig(backbone="timm:tiny"), channels=3)
+    assert feature_size(backbone, 3, 16) == 7
+    with pytest.raises(ConfigError, match="timm cannot build 'huge'"):
+        build_backbone(BackboneConfig(backbone="timm:huge"), channels=3)
+
+
+def test_timm_missing_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(ConfigError, match=r"pip install 'memoryless\[timm\]'"):
+        build_backbone(BackboneConfig(backbone="timm:resnet18"), channels=3)

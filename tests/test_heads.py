@@ -1,0 +1,141 @@
+"""Heads, calibration and folding against numbers worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import pearsonr
+
+from memoryless import heads
+from memoryless.calibration import CALIBRATIONS, mc_factors
+from memoryless.inference import fold, method_layer, score
+from memoryless.methods import METHODS
+from memoryless.metrics import ranks
+from memoryless.record import Record
+
+W = torch.tensor([[1.0, 2, 3, 6], [-2.0, 0, 0, 2]])
+b = torch.tensor([3.0, -4.0])
+ROOT = 14**0.5 / 2  # population std of 1, 2, 3, 6: mean 3, squares 4 + 1 + 0 + 9
+EXPECTED = {
+    "current": (W, b),
+    "initial": (W, b),
+    "l2": (W / torch.tensor([[50**0.5], [8**0.5]]), b / 5),
+    "mean": (torch.tensor([[-0.4, -0.2, 0, 0.6], [-0.5, 0, 0, 0.5]]), b),
+    "min_max": (torch.tensor([[0, 0.2, 0.4, 1], [0, 0.5, 0.5, 1]]), b),
+    "siw": (torch.tensor([[-2, -1, 0, 3], [-(2**0.5) * ROOT, 0, 0, 2**0.5 * ROOT]]) / ROOT, b),
+}
+rows = arrays(np.float32, (3, 8), elements=st.floats(-5, 5, width=32), unique=True)
+
+
+@pytest.mark.parametrize("name", heads.HEADS)
+def test_head_by_hand(name):
+    torch.testing.assert_close(heads.HEADS[name](W, b), EXPECTED[name])
+
+
+@pytest.mark.parametrize("name", heads.HEADS)
+def test_head_contract(name):
+    """Shapes stay, inputs are left alone, and rows without spread give finite numbers."""
+    degenerate = torch.stack([torch.zeros(5), torch.full((5,), 0.1), torch.arange(5.0)])
+    before = degenerate.clone(), torch.zeros(3)
+    out_W, out_b = heads.HEADS[name](degenerate, torch.zeros(3))
+    assert out_W.shape == (3, 5)
+    assert out_b.shape == (3,)
+    assert out_W.isfinite().all()
+    assert out_b.isfinite().all()
+    torch.testing.assert_close(degenerate, before[0])
+
+
+@given(rows)
+def test_siw_is_the_centred_unit_vector(values):
+    given_rows = torch.from_numpy(values).double()
+    standardised, _ = heads.siw(given_rows, torch.zeros(3, dtype=torch.float64))
+    centred = given_rows - given_rows.mean(1, keepdim=True)
+    unit = centred / centred.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(standardised, 8**0.5 * unit)
+
+
+@given(rows, arrays(np.float64, 8, elements=st.floats(-5, 5), unique=True))
+def test_siw_ranks_as_pearson_correlation(values, feature):
+    standardised, _ = heads.siw(torch.from_numpy(values).double(), torch.zeros(3))
+    scores = standardised.numpy() @ feature
+    correlations = np.array([pearsonr(row, feature).statistic for row in values.astype(np.float64)])
+    # score = sqrt(d) |f - mean(f)| r: the same factor for every class
+    np.testing.assert_allclose(
+        scores, 8**0.5 * np.linalg.norm(feature - feature.mean()) * correlations, atol=1e-6
+    )
+
+
+def test_mc_factors_by_hand():
+    mu = torch.tensor([8.0, 2.0, 4.0])
+    class_state = torch.tensor([0, 0, 1, 2])
+    torch.testing.assert_close(mc_factors(mu, class_state, 2), torch.tensor([0.5, 0.5, 2.0, 1.0]))
+    torch.testing.assert_close(mc_factors(mu, class_state[:3], 1), torch.tensor([0.25, 0.25, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("mu", "expected"), [([0, 4], [1, 1]), ([-1, 4], [1, 1]), ([4, 0], [1, 1]), ([4, -2], [1, 1])]
+)
+def test_mc_leaves_alone_what_has_no_positive_mu(mu, expected):
+    factors = mc_factors(torch.tensor(mu).float(), torch.tensor([0, 1]), 1)
+    assert factors.tolist() == expected
+
+
+@pytest.mark.parametrize("name", CALIBRATIONS)
+def test_calibration_contract(name):
+    """One finite positive factor for each class, and 1 for the new ones."""
+    factors = CALIBRATIONS[name](torch.tensor([3.0, 5.0]), torch.tensor([0, 0, 1]), 1)
+    assert factors.shape == (3,)
+    assert (factors > 0).all()
+    assert factors[2] == 1
+
+
+@given(
+    arrays(np.float32, (5, 6), elements=st.floats(-3, 3, width=32)),
+    arrays(np.float32, (4, 6), elements=st.floats(-3, 3, width=32)),
+    arrays(np.float32, 4, elements=st.floats(-3, 3, width=32)),
+    arrays(np.float32, 4, elements=st.floats(0.125, 4, width=32)),
+)
+def test_folding_equals_scoring_then_calibrating(features, weights, biases, factors):
+    f, w, bias, c = map(torch.from_numpy, (features, weights, biases, factors))
+    W2, b2 = fold(w, bias, c)
+    torch.testing.assert_close(f @ W2.T + b2, (f @ w.T + bias) * c, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_scores_as_the_paper_writes_it(name):
+    """Eq. 5 spelled out image by image and class by class."""
+    method = METHODS[name]
+    generator = torch.Generator().manual_seed(1)
+    initial_W, current_W = torch.randn(2, 4, 6, generator=generator)
+    initial_b, current_b = torch.randn(2, 4, generator=generator)
+    record = Record(initial_W, initial_b, torch.tensor([0, 0, 1, 1]), torch.tensor([6.0, 3.0]))
+    features = torch.randn(5, 6, generator=generator)
+    labels = torch.tensor([0, 1, 2, 3, 0])
+    is_current = method.head == "current"
+    head_W, head_b = heads.HEADS[method.head](
+        current_W if is_current else initial_W, current_b if is_current else initial_b
+    )
+    expected = torch.zeros(5, 4)
+    for i in range(5):
+        for c in range(4):
+            factor = 0.5 if method.calibration == "mc" and c < 2 else 1.0
+            expected[i, c] = (features[i] @ head_W[c] + head_b[c]) * factor
+    layer = method_layer(method, record, (current_W, current_b))
+    torch.testing.assert_close(features @ layer[0].T + layer[1], expected)
+    outcome = score(features, labels, {name: layer})[name]
+    assert outcome.predictions.tolist() == expected.argmax(1).tolist()
+    assert outcome.ranks.tolist() == ranks(expected, labels).tolist()
+
+
+def test_scoring_in_chunks_changes_nothing(monkeypatch):
+    features, labels = torch.randn(50, 6), torch.randint(0, 4, (50,))
+    layers = {"a": (torch.randn(4, 6), torch.randn(4))}
+    whole = score(features, labels, layers)["a"]
+    monkeypatch.setattr("memoryless.inference.CHUNK", 7)
+    parts = score(features, labels, layers)["a"]
+    assert (whole.ranks == parts.ranks).all()
+    assert (whole.predictions == parts.predictions).all()

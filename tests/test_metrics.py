@@ -1,0 +1,108 @@
+"""Metrics against numbers worked by hand, and the paper's own tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from memoryless import metrics
+
+PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
+SCORES = np.array([[5.0, 4, 3, 2], [1, 2, 3, 4], [2, 9, 1, 0], [0, 1, 2, 3]])
+LABELS = np.array([0, 1, 2, 2])  # the true class comes 1st, 3rd, 3rd, 2nd
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.as_tensor])
+@pytest.mark.parametrize(("k", "expected"), [(1, 25.0), (2, 50.0), (3, 100.0), (5, 100.0)])
+def test_top_k_accuracy(make, k, expected):
+    assert metrics.top_k_accuracy(make(SCORES), make(LABELS), k) == expected
+
+
+def test_equal_scores_are_not_knowledge():
+    assert metrics.top_k_accuracy(np.zeros((3, 10)), np.array([0, 4, 9]), k=5) == 0
+    assert metrics.top_k_accuracy(np.zeros((3, 4)), np.array([0, 1, 3]), k=5) == 100
+
+
+@given(arrays(np.float64, (6, 7), elements=st.floats(-9, 9), unique=True), st.integers(1, 9))
+def test_top_k_accuracy_equals_sorting(scores, k):
+    labels = np.arange(6)
+    best = np.argsort(-scores, axis=1)[:, :k]
+    expected = 100 * np.mean([label in row for label, row in zip(labels, best, strict=True)])
+    assert metrics.top_k_accuracy(scores, labels, k) == pytest.approx(expected)
+
+
+def test_average_incremental_accuracy():
+    assert metrics.average_incremental_accuracy([90, 60, 30]) == 45
+    assert metrics.average_incremental_accuracy([90, 60, 30], include_first=True) == 60
+    assert math.isnan(metrics.average_incremental_accuracy([90]))
+
+
+def test_g_il_by_hand():
+    # (50 - 90) / 10 = -4 and (80 - 90) / 10 = -1
+    assert metrics.g_il([50, 80], [90, 90]) == -2.5
+
+
+@pytest.mark.parametrize("method", PUBLISHED["methods"])
+def test_g_il_of_every_published_row(method):
+    row = PUBLISHED["methods"][method]
+    cells = [(row["accuracy"][d][t], full) for d, full in PUBLISHED["full"].items()
+             for t in ("10", "20", "50")]  # fmt: skip
+    accuracies, full = zip(*cells, strict=True)
+    assert metrics.g_il(accuracies, full) == pytest.approx(row["G_IL"], abs=0.01)
+
+
+def test_published_tables_are_all_there():
+    assert len(PUBLISHED["methods"]) == 15
+
+
+def test_error_typology_by_hand():
+    labels = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3, 3])  # classes 2 and 3 are new
+    predictions = np.array([0, 1, 1, 3, 2, 3, 3, 3, 0, 1])
+    assert metrics.error_typology(predictions, labels, first_new=2) == pytest.approx(
+        {"c_p": 50, "e_pp": 25, "e_pn": 25, "c_n": 50, "e_nn": 100 / 6, "e_np": 200 / 6}
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1), st.integers(0, 10)
+)  # fmt: skip
+def test_error_typology_sums_to_100(pairs, first_new):
+    predictions, labels = np.array(pairs).T
+    t = metrics.error_typology(predictions, labels, first_new)
+    for names, present in (
+        (("c_p", "e_pp", "e_pn"), (labels < first_new).any()),
+        (("c_n", "e_nn", "e_np"), (labels >= first_new).any()),
+    ):
+        total = sum(t[n] for n in names)
+        assert total == pytest.approx(100) if present else math.isnan(total)
+
+
+def test_accuracy_by_state():
+    labels, predictions = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0])
+    assert metrics.accuracy_by_state(predictions, labels, [0, 0, 1]) == [
+        pytest.approx(200 / 3),
+        0,
+    ]
+
+
+def test_forgetting_by_hand():
+    # state 0: best 80, now 40; state 1: best 70, now 60
+    assert metrics.forgetting([[80], [60, 70], [40, 60, 90]]) == 25
+    assert metrics.forgetting([[80]]) == 0
+
+
+@pytest.mark.parametrize(("states", "expected"), [(10, 10.7), (20, 13.7), (50, 17.3)])
+def test_chance_level_of_100_classes(states, expected):
+    assert round(metrics.chance_level([100 // states] * states, k=5), 1) == expected
+
+
+def test_chance_level_clips_k():
+    assert metrics.chance_level([2, 2], k=5, include_first=True) == 100
