@@ -25,7 +25,8 @@ def write_tensors(path: Path, tensors: Tensors, facts: Mapping[str, Any] | None 
     """One safetensors file with `facts` as JSON in its header and a checksum over both."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(facts or {})
-    header = {"facts": text, "sha256": _digest(plain, text)}
+    # One entry: safetensors writes several in no certain order, and equal files should be equal.
+    header = {"memoryless": json.dumps({"facts": text, "sha256": _digest(plain, text)})}
     _write(path, save(plain, metadata=header))
 
 
@@ -33,11 +34,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """What `write_tensors` wrote, or an error if a byte of it has changed."""
     try:
         with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
+            header = json.loads((file.metadata() or {}).get("memoryless", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError as error:
         raise StoreError(f"the file {path} is missing") from error
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise StoreError(f"the file {path} is damaged ({error}): {MEND}") from error
     if header.get("sha256") != _digest(tensors, header.get("facts", "")):
         raise StoreError(f"the file {path} is damaged (its checksum differs): {MEND}")

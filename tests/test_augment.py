@@ -1,0 +1,102 @@
+"""Batched augmentation: what comes out is really a crop, a mirror image, a normalised image."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import make_toy
+from memoryless.data.augment import AUGMENTATIONS, Preparation, centre, flip, pad_crop
+from memoryless.data.batches import batches, channel_statistics
+from memoryless.data.dataset import Split
+from memoryless.errors import ConfigError
+from memoryless.randomness import torch_generator
+
+IMAGES = torch.arange(1, 6 * 3 * 8 * 8 + 1).view(6, 3, 8, 8).remainder(250).to(torch.uint8)
+
+
+@pytest.mark.parametrize("name", AUGMENTATIONS)
+def test_augmentation_contract(name):
+    """The size asked for, from the same draws the same images, other draws others."""
+    preparation = Preparation(8, (0.5,) * 3, (0.2,) * 3, (name,))
+    one, same, other = (preparation.train(IMAGES, torch_generator(s)) for s in (1, 1, 2))
+    assert one.shape == (6, 3, 8, 8)
+    assert one.dtype == torch.float32
+    assert one.isfinite().all()
+    assert torch.equal(one, same)
+    assert torch.equal(one, other) == (name == "none")
+
+
+def test_flip_mirrors_whole_images():
+    flipped = flip(IMAGES, 8, torch_generator(0))
+    mirrored = [torch.equal(a, b.flip(-1)) for a, b in zip(flipped, IMAGES, strict=True)]
+    same = [torch.equal(a, b) for a, b in zip(flipped, IMAGES, strict=True)]
+    assert all(m != s for m, s in zip(mirrored, same, strict=True))
+    assert any(mirrored)
+    assert any(same)
+
+
+def test_pad_crop_gives_windows_of_the_padded_image():
+    padded = torch.nn.functional.pad(IMAGES, (1, 1, 1, 1))
+    for cropped, whole in zip(pad_crop(IMAGES, 8, torch_generator(0)), padded, strict=True):
+        windows = [whole[:, y : y + 8, x : x + 8] for y in range(3) for x in range(3)]
+        assert sum(torch.equal(cropped, window) for window in windows) == 1
+
+
+def test_centre_crops_a_margin_and_resizes_the_rest():
+    wide = torch.rand(2, 3, 256, 256)
+    assert torch.equal(centre(wide, 224), wide[..., 16:240, 16:240])
+    assert centre(IMAGES, 16).shape == (6, 3, 16, 16)
+    flat = torch.full((1, 1, 32, 32), 9, dtype=torch.uint8)
+    torch.testing.assert_close(centre(flat, 8), torch.full((1, 1, 8, 8), 9.0))
+
+
+def test_normalisation_by_hand():
+    images = torch.tensor([0, 255], dtype=torch.uint8).view(2, 1, 1, 1)
+    prepared = Preparation(1, (0.5,), (0.25,)).test(images)
+    assert prepared.flatten().tolist() == [-2, 2]
+
+
+def test_unknown_augmentation():
+    with pytest.raises(ConfigError, match="did you mean 'flip'"):
+        Preparation(8, (0.5,), (0.5,), ("flop",))
+
+
+def test_channel_statistics_equal_numpys():
+    split = make_toy().train
+    pixels = split.read(np.arange(len(split))).numpy() / 255
+    mean, std = channel_statistics(split)
+    np.testing.assert_allclose(mean, pixels.mean((0, 2, 3)), rtol=1e-6)
+    np.testing.assert_allclose(std, pixels.std((0, 2, 3)), rtol=1e-5)
+
+
+def test_a_constant_channel_is_not_divided_by_zero():
+    split = make_toy().train
+    split.images.pixels[:] = 7
+    assert channel_statistics(split)[1] == (1.0,)
+
+
+class LazyImages:
+    """Not in memory: read one batch ahead in another thread."""
+
+    shape = (1, 2, 2)
+
+    def __len__(self) -> int:
+        return 11
+
+    def read(self, indices: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(indices.astype(np.uint8))[:, None, None, None].expand(-1, 1, 2, 2)
+
+    def stored_bytes(self, indices: np.ndarray) -> int:
+        return 4 * len(indices)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 4, 5, 11, 20])
+def test_lazy_batches_bring_everything_once_and_never_one_image(batch_size):
+    split = Split.whole(LazyImages(), np.arange(11))
+    order = np.random.default_rng(0).permutation(11)
+    seen = list(batches(split, batch_size, order))
+    assert torch.cat([labels for _, labels in seen]).tolist() == order.tolist()
+    assert torch.cat([images[:, 0, 0, 0] for images, _ in seen]).tolist() == order.tolist()
+    assert min(len(labels) for _, labels in seen) > 1

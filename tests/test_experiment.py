@@ -1,0 +1,301 @@
+"""Run folders: complete, resumable to the bit, and refused when they are another's."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from conftest import make_toy
+from memoryless.analysis.summary import summarise
+from memoryless.config import Config
+from memoryless.errors import ConfigError, StoreError, TrainingError
+from memoryless.experiment import Observer, run
+from memoryless.inference import method_layer, score
+from memoryless.methods import METHODS, methods_of
+from memoryless.metrics import accuracy_at
+from memoryless.record import Record
+from memoryless.runs import RunFolder, find_runs
+from memoryless.store import read_tensors
+from memoryless.training import Progress
+
+
+def test_a_run_folder_is_complete(tiny, toy):
+    (path,) = run(tiny, toy)
+    folder = RunFolder(path)
+    about = folder.about
+    assert about["config"] == json.loads(json.dumps(tiny.to_dict()))
+    assert about["seed"] == 0
+    assert {"memoryless", "torch", "numpy", "python"} <= about["versions"].keys()
+    assert "commit" in about
+    assert about["command"]
+    assert folder.finished == 3
+    results = folder.results()
+    for t, state in enumerate(results):
+        assert state["classes_seen"] == 2 * t + 2
+        assert set(state["methods"]) == set(METHODS)
+        assert state["seconds"]["training"] > 0
+        assert state["bytes"]["images_not_kept"] == (t + 1) * 24 * 64
+        layer, _ = read_tensors(folder.state(t) / "layer.safetensors")
+        assert layer["W"].shape == (2 * t + 2, 16)
+    assert sum(results[-1]["bytes"]["record"].values()) == 6 * 16 * 4 + 6 * 4 + 6 * 8 + 3 * 4
+    assert not folder.checkpoint.exists()
+    kept = [t for t in range(3) if (folder.state(t) / "network.safetensors").exists()]
+    assert kept == [2]
+
+
+def test_every_method_can_be_scored_again_from_the_folder(tiny, toy):
+    (path,) = run(tiny, toy)
+    folder = RunFolder(path)
+    for t, results in enumerate(folder.results()):
+        record = Record.load(folder.state(t) / "record.safetensors")
+        layer, _ = read_tensors(folder.state(t) / "layer.safetensors")
+        test, _ = read_tensors(folder.state(t) / "test.safetensors")
+        assert test["features"].dtype == torch.float16
+        layers = {
+            name: method_layer(method, record, (layer["W"], layer["b"]))
+            for name, method in methods_of("finetune").items()
+        }
+        outcomes = score(test["features"], test["labels"], layers)
+        for name, outcome in outcomes.items():
+            assert accuracy_at(outcome.ranks, 1) == results["methods"][name]["top1"]
+
+
+def test_first_state_heads_agree_where_they_must(tiny, toy):
+    (path,) = run(tiny, toy)
+    first = RunFolder(path).results()[0]["methods"]
+    assert first["FT"] == first["inFT"] == first["inFT_mc"]
+    assert first["inFT_siw"] == first["inFT_siw_mc"]
+
+
+def test_test_images_change_no_weight(tiny):
+    one, two = make_toy(), make_toy()
+    two.test.images.pixels[:] = 255 - two.test.images.pixels
+    folders = [
+        RunFolder(run(replace(tiny, output=tiny.output / name), data)[0])
+        for name, data in (("one", one), ("two", two))
+    ]
+    networks = [read_tensors(f.state(2) / "network.safetensors")[0] for f in folders]
+    assert all(torch.equal(networks[0][k], networks[1][k]) for k in networks[0])
+
+
+class Interrupt(Observer):
+    """Stops the run in the middle of a given state and epoch."""
+
+    def __init__(self, state: int, epoch: int):
+        self.at = (state, epoch)
+
+    def training(self, progress: Progress) -> None:
+        if (progress.state, progress.epoch) == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("state", "epoch"), [(0, 0), (0, 1), (1, 1), (2, 0)])
+def test_interrupted_anywhere_it_ends_with_the_same_bits(tiny, toy, state, epoch):
+    whole = run(replace(tiny, output=tiny.output / "whole"), toy)[0]
+    config = replace(tiny, output=tiny.output / "parts")
+    with pytest.raises(KeyboardInterrupt):
+        run(config, toy, observer=Interrupt(state, epoch))
+    assert_same_run(run(config, toy)[0], whole)
+
+
+def assert_same_run(one: Path, two: Path) -> None:
+    files = sorted(p.relative_to(one) for p in one.glob("states/*/*.safetensors"))
+    assert files == sorted(p.relative_to(two) for p in two.glob("states/*/*.safetensors"))
+    for file in files:
+        assert (one / file).read_bytes() == (two / file).read_bytes(), file
+
+
+COMMAND = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from conftest import make_toy
+from memoryless.config import Config
+from memoryless.experiment import run
+run(Config(states="3", width=2, epochs=20, epochs_later=2, batch_size=8, output=Path(sys.argv[1])),
+    make_toy())
+"""
+
+
+def test_killed_by_sigkill_it_resumes_bit_identically(tmp_path):
+    def start(output: Path) -> subprocess.Popen:
+        tests = str(Path(__file__).parent)
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-c", COMMAND, str(output), tests]
+        return subprocess.Popen(command, env=environment)
+
+    victim = start(tmp_path / "killed")
+    checkpoint = tmp_path / "killed" / "seed-0" / "training.safetensors"
+    for _ in range(1200):
+        if checkpoint.exists():
+            break
+        time.sleep(0.05)
+    victim.send_signal(signal.SIGKILL)
+    assert victim.wait() == -signal.SIGKILL  # it was still at work
+    assert start(tmp_path / "killed").wait() == 0
+    assert start(tmp_path / "whole").wait() == 0
+    assert_same_run(tmp_path / "killed" / "seed-0", tmp_path / "whole" / "seed-0")
+
+
+def test_a_finished_run_is_not_run_again(tiny, toy):
+    run(tiny, toy)
+    started = []
+
+    class Watch(Observer):
+        def training(self, progress):
+            started.append(progress)
+
+    run(tiny, toy, observer=Watch())
+    assert not started
+
+
+def test_another_experiment_in_the_folder_is_refused(tiny, toy):
+    run(replace(tiny, epochs=1), toy)
+    with pytest.raises(ConfigError) as caught:
+        run(tiny, toy)
+    assert str(caught.value) == (
+        f"{tiny.output / 'seed-0'} holds another experiment (epochs 1 there, 2 here): choose "
+        "another --output, or delete that folder"
+    )
+    with pytest.raises(ConfigError, match=r"another classes; another sizes"):
+        run(replace(tiny, epochs=1), make_toy(classes=5))
+
+
+def test_other_files_in_the_folder_are_left_alone(tiny, toy):
+    folder = tiny.output / "seed-0"
+    folder.mkdir(parents=True)
+    (folder / "thesis.doc").write_text("mine")
+    with pytest.raises(ConfigError, match="holds other files"):
+        run(tiny, toy)
+
+
+class Spoilable(nn.Module):
+    """A backbone that gives nan once it is spoilt."""
+
+    spoilt = False
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(64, 4)
+
+    def forward(self, x):
+        return self.linear(x.flatten(1)) * (float("nan") if Spoilable.spoilt else 1.0)
+
+
+class Spoil(Observer):
+    def state_finished(self, results):
+        Spoilable.spoilt = True
+
+
+def test_after_nan_the_finished_states_are_usable(tiny, toy):
+    with pytest.raises(TrainingError, match="the loss of state 1 became nan in epoch 0: lower"):
+        run(tiny, toy, Spoilable(), Spoil())
+    folder = RunFolder(tiny.output / "seed-0")
+    assert folder.finished == 1
+    assert Record.load(folder.state(0) / "record.safetensors").W.isfinite().all()
+    assert summarise([folder])[0].states == "1/3"
+    Spoilable.spoilt = False
+    run(tiny, toy, Spoilable())
+    assert folder.finished == 3
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(tiny, toy):
+    config = replace(tiny, width=8)
+    with pytest.raises(KeyboardInterrupt):
+        run(config, toy, observer=Interrupt(1, 0))
+    folder = RunFolder(config.output / "seed-0")
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, old[1]))
+    try:
+        with pytest.raises(StoreError, match=r"cannot write .*training.safetensors .*: make room"):
+            run(config, toy)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    assert folder.finished == 1
+    run(config, toy)
+    assert folder.finished == 3
+
+
+def test_damaged_state_is_named(tiny, toy):
+    with pytest.raises(KeyboardInterrupt):
+        run(tiny, toy, observer=Interrupt(1, 0))
+    file = tiny.output / "seed-0" / "states" / "00" / "network.safetensors"
+    file.write_bytes(file.read_bytes()[:-50])
+    with pytest.raises(StoreError, match=r"network.safetensors is damaged"):
+        run(tiny, toy)
+
+
+def test_a_damaged_checkpoint_costs_only_its_state(tiny, toy):
+    whole = run(replace(tiny, output=tiny.output / "whole"), toy)[0]
+    config = replace(tiny, output=tiny.output / "cut")
+    with pytest.raises(KeyboardInterrupt):
+        run(config, toy, observer=Interrupt(1, 1))
+    checkpoint = RunFolder(config.output / "seed-0").checkpoint
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-50])
+    assert_same_run(run(config, toy)[0], whole)
+
+
+def test_seeds_are_averaged_and_other_runs_kept_apart(tiny, toy):
+    folders = run(replace(tiny, seeds=(0, 1)), toy)
+    other = run(replace(tiny, states="2", output=tiny.output / "other"), toy)
+    rows = summarise(find_runs([tiny.output]))
+    assert [(r.states, r.seeds) for r in rows if r.method == "FT"] == [("2", 1), ("3", 2)]
+    row = next(r for r in rows if r.method == "inFT_siw" and r.seeds == 2)
+    averages = []
+    for folder in folders:
+        per_state = [s["methods"]["inFT_siw"]["top1"] for s in RunFolder(folder).results()]
+        averages.append(sum(per_state[1:]) / 2)
+    assert row.top1 == pytest.approx(sum(averages) / 2)
+    assert row.top1_std == pytest.approx(abs(averages[0] - averages[1]) / 2**0.5)
+    assert other[0].parent == tiny.output / "other"
+
+
+def test_features_beyond_float16_are_kept_in_full(tiny, toy):
+    class Loud(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, 4)
+
+        def forward(self, x):
+            return self.linear(x.flatten(1)) * 1e6
+
+    config = replace(tiny, states="1", lr=1e-12)
+    (path,) = run(config, toy, Loud())
+    test, _ = read_tensors(RunFolder(path).state(0) / "test.safetensors")
+    assert test["features"].dtype == torch.float32
+
+
+def test_wrong_names_are_all_reported_at_once():
+    with pytest.raises(ConfigError) as caught:
+        run(Config(strategy="finetun", schedule="cosinus", augment=("flap",)))
+    message = str(caught.value)
+    for part in ("strategy 'finetun'", "schedule 'cosinus'", "augmentation 'flap'"):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0, "lr": -1.0}, "epochs must be at least 1; lr must be above 0"),
+        ({"validation": 1.0}, "validation must be from 0 to below 1"),
+        ({"seeds": (1, 1)}, "seeds must differ from each other"),
+        ({"mean": (0.5,)}, "mean, std must be given together"),
+        ({"milestones": (3.0,)}, "milestones must lie between 0 and 1"),
+    ],
+)
+def test_values_out_of_range(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        Config(**settings)
