@@ -89,8 +89,8 @@ def run(
     }
     folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]
     for seed, folder in zip(config.seeds, folders, strict=True):
-        folder.open(config.to_dict(), seed, facts)
         learner = Learner(config, seed, dataset.channels, preparation, copy.deepcopy(backbone))
+        folder.open(config.to_dict(), seed, facts)
         Run(learner, stream, folder, observer or Observer()).finish()
     return [folder.path for folder in folders]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from rich import box
 from rich.table import Table
 
 from memoryless.analysis.summary import Row
@@ -25,7 +26,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def _cell(mean: float, std: float, seeds: int) -> str:
-    return f"{mean:.1f} ± {std:.1f}" if seeds > 1 else f"{mean:.1f}"
+    return f"{mean:.1f}±{std:.1f}" if seeds > 1 else f"{mean:.1f}"
 
 
 def by_stream(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -46,7 +47,7 @@ def terminal_tables(rows: Sequence[Row]) -> list[Table]:
     tables = []
     for title, group in by_stream(rows).items():
         best = {name: max(group, key=lambda row: _number(row, name)) for name in RANKED}
-        table = Table(title=title, caption=chance_line(group[0]))
+        table = Table(title=title, caption=chance_line(group[0]), box=box.SIMPLE_HEAD)
         for name in COLUMNS:
             table.add_column(name, justify="left" if name == "method" else "right")
         for row in group:

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from memoryless.cli.config_file import fill_from_file
 from memoryless.cli.demo import demo
-from memoryless.cli.list import list_names
+from memoryless.cli.list_names import list_names
 from memoryless.cli.run import run
 from memoryless.cli.table import table
 from memoryless.errors import MemorylessError
@@ -22,6 +22,7 @@ app = App(
     version_flags=["--version"],
     default_parameter=Parameter(consume_multiple=True, negative_iterable=()),
     config=fill_from_file,
+    suppress_keyboard_interrupt=False,
 )
 app.command(demo)
 app.command(run)

@@ -1,4 +1,7 @@
-"""memoryless list: every name that a setting takes."""
+"""memoryless list: every name that a setting takes.
+
+The file is not called list.py: as part of the package that would hide Python's own `list`.
+"""
 
 from __future__ import annotations
 

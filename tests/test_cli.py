@@ -1,0 +1,181 @@
+"""Every command: help, success, and bad input with the exact sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memoryless
+from memoryless.cli import app, main
+from test_data import make_folder
+
+SMALL = "--data folder --image-size 8 --width 2 --states 3 --epochs 1 --batch-size 4".split()
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch) -> Path:
+    """A folder of three classes, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return make_folder(Path("photos"))
+
+
+def call(*arguments: str, capsys) -> tuple[int, str, str]:
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def commands() -> list[str]:
+    return [name for name in app if not name.startswith("-")]
+
+
+def test_all_commands_are_known():
+    assert commands() == ["demo", "run", "table", "list"]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help(command, capsys):
+    code, out, _ = call(command, "--help", capsys=capsys)
+    assert code == 0
+    assert f"memoryless {command}" in out
+
+
+def test_version(capsys):
+    assert call("--version", capsys=capsys)[1].strip() == memoryless.__version__
+
+
+def test_run_and_table(photos, capsys):
+    code, out, _ = call("run", *SMALL, "--root", "photos", "--seeds", "0", "1", capsys=capsys)
+    assert code == 0
+    assert "runs/latest/seed-1: 3 states" in out
+    assert out.endswith("done: memoryless table runs/latest\n")
+    assert "\x1b" not in out  # nothing but lines when not a terminal
+    code, out, _ = call("table", "runs/latest", "--write", "t.csv", "t.json", "t.md", capsys=capsys)
+    assert code == 0
+    assert "photos, 3 states, order natural, finetune, 2 seeds" in out
+    assert "chance: top-1 41.7, top-5 100.0" in out
+    assert "inFT_siw_mc" in out
+    rows = list(csv.DictReader(Path("t.csv").read_text().splitlines()))
+    assert [r["method"] for r in rows] == [
+        r["method"] for r in json.loads(Path("t.json").read_text())
+    ]
+    assert len(rows) == 9
+    assert Path("t.md").read_text().count("\n| inFT") == 8
+
+
+def test_run_goes_on_where_it_stopped(photos, capsys):
+    arguments = ["run", *SMALL, "--root", "photos"]
+    assert call(*arguments, capsys=capsys)[0] == 0
+    code, out, _ = call(*arguments, capsys=capsys)
+    assert code == 0
+    assert "(goes on after 3 of 3 states)" in out
+
+
+def test_config_file_and_flags(photos, capsys):
+    Path("e.toml").write_text(
+        'data = "folder"\nroot = "photos"\nimage_size = 8\nwidth = 2\nstates = "1,2"\n'
+        "epochs = 1\nseeds = [3]\nlr = 1e-2\nskip_broken = true\naugment = ['flip']\n"
+    )
+    code, _, _ = call("run", "--config", "e.toml", "--lr", "0.5", capsys=capsys)
+    assert code == 0
+    config = json.loads(Path("runs/latest/seed-3/run.json").read_text())["config"]
+    assert config["lr"] == 0.5  # the flag wins
+    assert config["states"] == "1,2"
+    assert config["skip_broken"] is True
+    assert config["augment"] == ["flip"]
+
+
+def test_skip_broken_says_so(photos, capsys):
+    (photos / "red" / "bad.png").write_bytes(b"no")
+    arguments = ["run", *SMALL, "--root", "photos"]
+    code, _, err = call(*arguments, capsys=capsys)
+    assert code == 2
+    assert err == (
+        "memoryless: 1 entries of photos cannot be used: photos/red/bad.png (not an image); mend "
+        "them, or leave them out with --skip-broken\n"
+    )
+    code, out, _ = call(*arguments, "--skip-broken", capsys=capsys)
+    assert code == 0
+    assert out.startswith("left out 1 entries of photos: photos/red/bad.png (not an image)\n")
+
+
+def test_list_names_everything(capsys):
+    code, out, _ = call("list", capsys=capsys)
+    assert code == 0
+    for word in ("quickdraw100", "seed:N", "resnet18_3x3", "finetune", "siw", "mc", "inFT_L2_mc"):
+        assert word in out
+
+
+BAD = {
+    "run --states 101": "101 states cannot be made of 100 classes: choose states from 1 to 100",
+    "run --strategy finetun": (
+        "unknown strategy 'finetun': choose from finetune; did you mean 'finetune'?"
+    ),
+    "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
+    "run --epochs many": 'invalid value for --epochs: unable to convert "many" into int.',
+    "run --epochs 0": "epochs must be at least 1",
+    "run extra": "unexpected 'extra': settings are given as --name value; see --help",
+    "run --data folder --root nowhere": "there is no folder nowhere: check --root",
+    "run --config none.toml": "there is no config file none.toml: check --config",
+    "run --config wrong.toml": (
+        'unknown option: "[epoch]" from wrong.toml. Did you mean --epochs?'
+    ),
+    "run --config broken.toml": (
+        "the config file broken.toml cannot be read: Invalid value (at line 1, column 10)"
+    ),
+    "run --backbone-weights no.pth": "there is no weights file no.pth: check --backbone-weights",
+    "run --device warp": "device 'warp' cannot be used: ",
+    "table": "name at least one run folder: memoryless table RUN",
+    "table nowhere": "there is no run in nowhere: name a folder that memoryless run wrote",
+    "table . --write t.xls": (
+        "unknown table format '.xls': choose from .csv, .json, .md (the ending of t.xls says which)"
+    ),
+    "list all": "unexpected 'all': settings are given as --name value; see --help",
+    "demo --outptu x": "unknown option: --outptu. Did you mean --output?",
+    "rnu": 'unknown command "rnu". Did you mean "run"? Available commands: demo, run, table, list.',
+}
+
+
+@pytest.mark.parametrize("command", BAD)
+def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("wrong.toml").write_text("epoch = 3\n")
+    Path("broken.toml").write_text("epochs = = 3\n")
+    code, _, err = call(*command.split(), capsys=capsys)
+    assert code == 2
+    assert err.startswith(f"memoryless: {BAD[command]}")
+    assert err.count("\n") == 1
+    assert list(tmp_path.glob("runs")) == []  # nothing was started
+
+
+def test_an_output_that_cannot_be_written(photos, capsys):
+    Path("runs").write_text("a file in the way")
+    code, _, err = call("run", *SMALL, "--root", "photos", capsys=capsys)
+    assert code == 1
+    assert err.startswith("memoryless: cannot write runs/latest/seed-0/run.json (Not a directory)")
+
+
+def test_interrupt(photos, capsys, monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memoryless.experiment.run", stop)
+    code, _, err = call("run", *SMALL, "--root", "photos", capsys=capsys)
+    assert code == 130
+    assert "the same command goes on from the last finished epoch" in err
+
+
+def test_python_dash_m():
+    command = [sys.executable, "-m", "memoryless", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "inFT_siw_mc" in done.stdout
+
+
+def test_help_does_not_wait_for_torch():
+    code = "import sys, memoryless.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
