@@ -12,7 +12,7 @@ from scipy.stats import pearsonr
 
 from memoryless import heads
 from memoryless.calibration import CALIBRATIONS, mc_factors
-from memoryless.inference import fold, method_layer, score
+from memoryless.inference import fold, method_layer, score, share_products
 from memoryless.methods import METHODS
 from memoryless.metrics import ranks
 from memoryless.record import Record
@@ -126,16 +126,42 @@ def test_every_method_scores_as_the_paper_writes_it(name):
             expected[i, c] = (features[i] @ head_W[c] + head_b[c]) * factor
     layer = method_layer(method, record, (current_W, current_b))
     torch.testing.assert_close(features @ layer[0].T + layer[1], expected)
-    outcome = score(features, labels, {name: layer})[name]
+    beside = method_layer(METHODS["inFT"], record, (current_W, current_b))
+    outcome = score(features, labels, {"inFT": beside, name: layer})[name]
     assert outcome.predictions.tolist() == expected.argmax(1).tolist()
     assert outcome.ranks.tolist() == ranks(expected, labels).tolist()
 
 
 def test_scoring_in_chunks_changes_nothing(monkeypatch):
     features, labels = torch.randn(50, 6), torch.randint(0, 4, (50,))
-    layers = {"a": (torch.randn(4, 6), torch.randn(4))}
-    whole = score(features, labels, layers)["a"]
+    layers = {name: (torch.randn(4, 6), torch.randn(4)) for name in "ab"}
+    whole = score(features, labels, layers)
     monkeypatch.setattr("memoryless.inference.CHUNK", 7)
-    parts = score(features, labels, layers)["a"]
-    assert (whole.ranks == parts.ranks).all()
-    assert (whole.predictions == parts.predictions).all()
+    parts = score(features, labels, layers)
+    for name in layers:
+        assert (whole[name].ranks == parts[name].ranks).all()
+        assert (whole[name].predictions == parts[name].predictions).all()
+
+
+def test_the_nine_methods_need_two_products():
+    """One for the current layer, one for all heads of the initial rows, degenerate rows too."""
+    record = Record(torch.randn(6, 40), torch.randn(6), torch.arange(6) % 2, torch.tensor([3, 2.0]))
+    record.W[2] = 0.7
+    record.W[3] = 0
+    layer = torch.randn(6, 40), torch.randn(6)
+    layers = {name: method_layer(method, record, layer) for name, method in METHODS.items()}
+    products, readouts = share_products(layers)
+    assert len(products) == 2
+    features = torch.rand(30, 40) * 3
+    for name, (head_W, head_b) in layers.items():
+        r = readouts[name]
+        scores = features @ products[r.product].T * r.gain + features.sum(1)[:, None] * r.tilt
+        torch.testing.assert_close(scores + r.offset, features @ head_W.T + head_b)
+
+
+def test_other_rows_get_a_product_of_their_own():
+    rows = torch.randn(4, 6)
+    nudged = rows.clone()
+    nudged[3, 5] += 0.01
+    products, _ = share_products({"a": (rows, torch.zeros(4)), "b": (nudged, torch.zeros(4))})
+    assert len(products) == 2

@@ -1,0 +1,33 @@
+"""Run the benchmarks named on the command line, or all, and say on what."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+
+import numpy as np
+import torch
+
+from benchmarks import augmentation, loop, scoring
+
+BENCHMARKS = {"augmentation": augmentation, "loop": loop, "scoring": scoring}
+
+
+def processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:  # noqa: PTH123
+            return next(line.split(":")[1].strip() for line in file if "model name" in line)
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def main() -> None:
+    print(f"{processor()}, {torch.get_num_threads()} threads; Python {platform.python_version()}, "
+          f"torch {torch.__version__}, numpy {np.__version__}")  # fmt: skip
+    for name in sys.argv[1:] or BENCHMARKS:
+        print(f"{name}: {json.dumps(BENCHMARKS[name].measure())}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""All nine methods for 50,000 test images, 1,000 classes, d = 512.
+
+Beside it: the bare matrix products (all nine, in the same chunks), and a loop over images in
+Python (timed on 500 of them and scaled).
+"""
+
+from __future__ import annotations
+
+import resource
+
+import numpy as np
+import torch
+
+from benchmarks.timing import side_by_side
+from memoryless.inference import CHUNK, method_layer, score
+from memoryless.methods import METHODS
+from memoryless.record import Record
+
+IMAGES, CLASSES, FEATURES, STATES, LOOPED = 50_000, 1_000, 512, 10, 500
+
+
+def measure() -> dict[str, float]:
+    torch.manual_seed(0)
+    features = torch.randn(IMAGES, FEATURES).half()
+    labels = torch.randint(0, CLASSES, (IMAGES,))
+    class_state = torch.arange(CLASSES) * STATES // CLASSES
+    record = Record(
+        torch.randn(CLASSES, FEATURES), torch.randn(CLASSES), class_state, torch.rand(STATES) + 1
+    )
+    layer = torch.randn(CLASSES, FEATURES), torch.randn(CLASSES)
+
+    def ours() -> None:
+        layers = {name: method_layer(method, record, layer) for name, method in METHODS.items()}
+        score(features, labels, layers)
+
+    def products() -> None:
+        for chunk in features.split(CHUNK):
+            rows = chunk.float()
+            for W, b in made.values():
+                torch.addmm(b, rows, W.T)
+
+    def looped() -> None:
+        for feature, label in zip(numpy_features, labels[:LOOPED].tolist(), strict=True):
+            for W, b in arrays:
+                top5 = np.argsort(-(W @ feature + b))[:5]
+                _ = label in top5, label == top5[0]
+
+    made = {name: method_layer(method, record, layer) for name, method in METHODS.items()}
+    numpy_features = features[:LOOPED].float().numpy()
+    arrays = [(W.numpy(), b.numpy()) for W, b in made.values()]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ours()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    seconds = side_by_side({"ours": ours, "products": products, "looped": looped}, rounds=3)
+    return {
+        "seconds": round(seconds["ours"], 2),
+        "ours / bare products": round(seconds["ours"] / seconds["products"], 2),
+        "python loop / ours": round(seconds["looped"] * IMAGES / LOOPED / seconds["ours"], 1),
+        "extra memory MB": round(grown / 1024, 1),
+    }
