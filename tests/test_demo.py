@@ -1,0 +1,45 @@
+"""The demo shows what it promises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memoryless.analysis.summary import summarise
+from memoryless.cli import main
+from memoryless.cli.demo import SETTINGS
+from memoryless.runs import find_runs
+
+# Top-5 average incremental accuracy that an untuned trial of these settings reached.
+FLOOR = {"FT": 20.0, "inFT": 42.9, "inFT_L2": 41.2, "inFT_mean": 47.3, "inFT_siw": 47.6}
+
+
+def test_demo_shows_table_sketch_bytes_and_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"width": 1, "epochs": 1, "epochs_later": 1, "states": "2"}.items():
+        monkeypatch.setitem(SETTINGS, name, value)
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    for part in (
+        "inFT_siw_mc",
+        "chance: top-1 1.0, top-5 5.0",
+        "top-5 accuracy (%) over all classes seen so far",
+        "o FT   x inFT   + inFT_siw",
+        "kept of the past: 4,408 bytes",  # 100 rows of 8, biases and states of classes, two mu
+        "its images would have taken 6,272,000 bytes",
+        "the run is in runs/demo/seed-0",
+    ):
+        assert part in out
+    assert json.loads(Path("runs/demo/seed-0/run.json").read_text())["seed"] == 0
+
+
+@pytest.mark.slow
+def test_demo_reaches_its_level(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == 0
+    top5 = {row.method: row.top5 for row in summarise(find_runs([Path("runs/demo")]))}
+    assert all(top5[name] >= floor for name, floor in FLOOR.items()), top5
+    order = ["FT", "inFT_L2", "inFT", "inFT_mean", "inFT_siw"]
+    assert sorted(order, key=top5.__getitem__) == order
