@@ -28,6 +28,8 @@ from memoryless.schedules import epochs_of, learning_rate
 from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import Finetune
 
+SECONDS_BETWEEN_REPORTS = 0.2
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -39,7 +41,7 @@ class Progress:
     share: float
     """Of the state's training images, all epochs."""
     loss: float
-    """Mean of the last finished epoch; nan in the first."""
+    """Mean over the epoch so far."""
     images_per_second: float
 
 
@@ -139,12 +141,15 @@ class StateTraining:
         order = numpy_generator(self.seed, self.state, epoch, "order").permutation(len(split))
         generator = torch_generator(self.seed, self.state, epoch, "augmentation")
         total = torch.zeros((), device=self.device)
-        done, started = 0, time.perf_counter()
+        done, started, told = 0, time.perf_counter(), 0.0
         for images, labels in batches(split, self.config.batch_size, order):
             self._set_rate(epoch + done / len(split))
             total += self._step(images, labels, generator) * len(labels)
             done += len(labels)
-            self._tell(epoch, done / len(split), done / (time.perf_counter() - started))
+            now = time.perf_counter()
+            if now - told > SECONDS_BETWEEN_REPORTS or done == len(split):  # reading total waits
+                self._tell(epoch, done / len(split), total.item() / done, done / (now - started))
+                told = now
         return total.item() / len(split)
 
     def _step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
@@ -171,9 +176,8 @@ class StateTraining:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
 
-    def _tell(self, epoch: int, share: float, rate: float) -> None:
+    def _tell(self, epoch: int, share: float, loss: float, rate: float) -> None:
         epochs = epochs_of(self.config, self.state)
-        loss = self.history.loss[-1] if self.history.loss else math.nan
         self.report(Progress(self.state, epoch, epochs, (epoch + share) / epochs, loss, rate))
 
     def _finish_epoch(self, loss: float, watched: float, seconds: float, images: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -50,8 +49,7 @@ class ProgressPrinter(Observer):
         state = f"state {progress.state + 1}/{len(self.work)}"
         epoch = f"epoch {progress.epoch + 1}/{progress.epochs}"
         rate = f"{progress.images_per_second:.0f} images/s"
-        loss = "?" if math.isnan(progress.loss) else f"{progress.loss:.3f}"
-        detail = f"{epoch}, loss {loss}, {rate}, {self._left(share)} left"
+        detail = f"{epoch}, loss {progress.loss:.3f}, {rate}, {self._left(share)} left"
         self.bar.update(self.task, description=state, completed=share, detail=detail)
         now = time.perf_counter()
         if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
