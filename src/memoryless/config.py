@@ -102,6 +102,9 @@ class TrainingConfig:
     """What mc averages over the state's training images: the largest logit or the true class's."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps."""
+    threads: int | None = None
+    """CPU threads; by default all cores. One is as fast for small networks, and far faster where
+    other work takes a core away."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic of the forward and backward pass."""
     compile: bool = False
@@ -124,7 +127,7 @@ class Config(TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
 
     def _rules(self) -> list[tuple[str, bool, str]]:
         at_least_one = ["epochs", "epochs_later", "batch_size", "patience", "patience_later"]
-        at_least_one += ["width", "image_size"]
+        at_least_one += ["width", "image_size", "threads"]
         shares = ["test_share", "validation", "holdout"]
         rates = ["lr", "decay"]
         value = {f.name: getattr(self, f.name) for f in fields(self)}

@@ -75,6 +75,8 @@ def run(
     `dataset` and `backbone` take the place of those the config names.
     """
     check(config)
+    if config.threads:
+        torch.set_num_threads(config.threads)
     dataset = dataset or load(config)
     stream = Stream.from_config(dataset, config)
     preparation = prepare(config, dataset, stream[0].train)

@@ -25,7 +25,7 @@ from memoryless.store import read_json, write_json
 
 FORMAT = 1
 # Where the files lie and what computes does not make another experiment.
-NOT_COMPARED = {"seeds", "output", "root", "device"}
+NOT_COMPARED = {"seeds", "output", "root", "device", "threads"}
 
 
 class RunFolder:

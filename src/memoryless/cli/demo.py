@@ -13,6 +13,7 @@ SETTINGS: dict[str, Any] = {
     "epochs_later": 10,
     "batch_size": 64,
     "lr": 0.2,
+    "threads": 1,
 }
 
 
