@@ -85,6 +85,13 @@ def test_bad_order_files(tmp_path, content, message):
         Stream(TOY, "2", str(file))
 
 
+def test_an_order_that_is_no_text(tmp_path):
+    file = tmp_path / "order.txt"
+    file.write_bytes(b"\xff\xfe\x00\x81")
+    with pytest.raises(DataError, match="cannot be read"):
+        Stream(TOY, "2", str(file))
+
+
 @pytest.mark.parametrize(
     ("states", "message"),
     [

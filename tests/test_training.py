@@ -123,7 +123,7 @@ def test_failed_allocations_become_advice():
 def test_one_image_is_not_enough(tiny):
     split = make_toy().train.take(np.array([0]))
     learner = learn(tiny, states=0)
-    with pytest.raises(DataError, match="state 0 has 1 training images; it needs 2"):
+    with pytest.raises(DataError, match="state 0 has 1 images to train on, and needs at least 2"):
         learner.learn(split, 1)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from memoryless.config import StreamConfig
 from memoryless.data import Dataset, Split
+from memoryless.data.files import read_text
 from memoryless.errors import ConfigError, DataError, first_ten
 from memoryless.randomness import numpy_generator
 
@@ -128,7 +129,7 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
 
 def _read_order(file: Path, dataset: Dataset) -> list[int]:
     index = {name: i for i, name in enumerate(dataset.classes)}
-    lines = [line.strip() for line in file.read_text().splitlines() if line.strip()]
+    lines = [line.strip() for line in read_text(file).splitlines() if line.strip()]
     indices = [index.get(line, int(line) if line.isdecimal() else -1) for line in lines]
     unknown = [n for n, i in zip(lines, indices, strict=True) if not 0 <= i < len(index)]
     if unknown:

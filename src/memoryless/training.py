@@ -105,8 +105,11 @@ class StateTraining:
     report: Report = lambda progress: None
 
     def run(self, split: Split) -> History:
-        if len(split) < 2:
-            raise DataError(f"state {self.state} has {len(split)} training images; it needs 2")
+        train, held_out = self._divide(split)
+        if len(train) < 2:
+            raise DataError(
+                f"state {self.state} has {len(train)} images to train on, and needs at least 2"
+            )
         self.device = next(self.network.parameters()).device
         self.parameters = self.strategy.parameters(self.network)
         self.optimiser = torch.optim.SGD(
@@ -118,7 +121,6 @@ class StateTraining:
         compiled = torch.compile(self.network) if self.config.compile else self.network
         self.model = cast(nn.Module, compiled)
         self.history = self._resume()
-        train, held_out = self._divide(split)
         with enough_memory(self.config.batch_size):
             for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
                 started = time.perf_counter()

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"memoryless: {message}", file=sys.stderr)
+    print("memoryless:", " ".join(message.split()), file=sys.stderr)  # always one line
     return code
 
 
@@ -60,5 +60,5 @@ def _sentence(error: cyclopts.CycloptsError) -> str:
     if isinstance(error, cyclopts.UnusedCliTokensError):
         left = " ".join(error.unused_tokens or [])
         return f"unexpected '{left}': settings are given as --name value; see --help"
-    text = " ".join(str(error).split())
+    text = str(error)
     return text[:1].lower() + text[1:]

@@ -75,7 +75,7 @@ def load_list(config: DataConfig) -> Dataset:
     train = _read_list(config.train_list, config.root, bad)
     test = _read_list(config.test_list, config.root, bad)
     if config.class_names:
-        classes = _read_text(config.class_names).splitlines()
+        classes = read_text(config.class_names).splitlines()
     else:
         classes = [str(i) for i in range(max((e.label for e in train), default=-1) + 1)]
     name = config.train_list.stem
@@ -85,7 +85,7 @@ def load_list(config: DataConfig) -> Dataset:
 
 def _read_list(file: Path, root: Path | None, bad: list[str]) -> list[Entry]:
     entries = []
-    for number, line in enumerate(_read_text(file).splitlines(), 1):
+    for number, line in enumerate(read_text(file).splitlines(), 1):
         if not line.strip():
             continue
         *path, label = line.strip().rsplit(maxsplit=1)
@@ -102,7 +102,8 @@ def _in_range(entries: list[Entry], classes: int, bad: list[str]) -> list[Entry]
     return [e for e in entries if e.label < classes]
 
 
-def _read_text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """A text file, or an error that names it."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
