@@ -54,7 +54,8 @@ def training_only(learner: Learner, split) -> None:
     from memoryless.training import StateTraining
 
     if learner.network.classes == 0:
-        learner.strategy.begin_state(learner.network, CLASSES, torch.Generator().manual_seed(0))
+        generator = torch.Generator().manual_seed(0)
+        learner.strategy.begin_state(learner.network, split, CLASSES, learner.features, generator)
     StateTraining(
         learner.network, learner.strategy, learner.preparation, learner.config, seed=0, state=0
     ).run(split)

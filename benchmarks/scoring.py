@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.timing import side_by_side
 from memoryless.inference import CHUNK, method_layer, score
-from memoryless.methods import METHODS
+from memoryless.methods import methods_of
 from memoryless.record import Record
 
 IMAGES, CLASSES, FEATURES, STATES, LOOPED = 50_000, 1_000, 512, 10, 500
@@ -30,7 +30,10 @@ def measure() -> dict[str, float]:
     layer = torch.randn(CLASSES, FEATURES), torch.randn(CLASSES)
 
     def ours() -> None:
-        layers = {name: method_layer(method, record, layer) for name, method in METHODS.items()}
+        layers = {
+            name: method_layer(method, record, layer)
+            for name, method in methods_of("finetune").items()
+        }
         score(features, labels, layers)
 
     def products() -> None:
@@ -45,7 +48,9 @@ def measure() -> dict[str, float]:
                 top5 = np.argsort(-(W @ feature + b))[:5]
                 _ = label in top5, label == top5[0]
 
-    made = {name: method_layer(method, record, layer) for name, method in METHODS.items()}
+    made = {
+        name: method_layer(method, record, layer) for name, method in methods_of("finetune").items()
+    }
     numpy_features = features[:LOOPED].float().numpy()
     arrays = [(W.numpy(), b.numpy()) for W, b in made.values()]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

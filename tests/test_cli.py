@@ -114,7 +114,8 @@ def test_list_names_everything(capsys):
 BAD = {
     "run --states 101": "101 states cannot be made of 100 classes: choose states from 1 to 100",
     "run --strategy finetun": (
-        "unknown strategy 'finetun': choose from finetune; did you mean 'finetune'?"
+        "unknown strategy 'finetun': choose from finetune, lwf, lwf_kd, lucir, frozen, joint, "
+        "independent, replay; did you mean 'finetune'?"
     ),
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
     "run --epochs many": 'invalid value for --epochs: unable to convert "many" into int.',

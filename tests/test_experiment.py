@@ -22,7 +22,7 @@ from memoryless.config import Config
 from memoryless.errors import ConfigError, StoreError, TrainingError
 from memoryless.experiment import Observer, run
 from memoryless.inference import method_layer, score
-from memoryless.methods import METHODS, methods_of
+from memoryless.methods import methods_of
 from memoryless.metrics import accuracy_at
 from memoryless.record import Record
 from memoryless.runs import RunFolder, find_runs
@@ -43,7 +43,7 @@ def test_a_run_folder_is_complete(tiny, toy):
     results = folder.results()
     for t, state in enumerate(results):
         assert state["classes_seen"] == 2 * t + 2
-        assert set(state["methods"]) == set(METHODS)
+        assert set(state["methods"]) == set(methods_of("finetune"))
         assert state["seconds"]["training"] > 0
         assert state["bytes"]["images_not_kept"] == (t + 1) * 24 * 64
         layer, _ = read_tensors(folder.state(t) / "layer.safetensors")

@@ -13,7 +13,7 @@ from scipy.stats import pearsonr
 from memoryless import heads
 from memoryless.calibration import CALIBRATIONS, mc_factors
 from memoryless.inference import fold, method_layer, score, share_products
-from memoryless.methods import METHODS
+from memoryless.methods import METHODS, methods_of
 from memoryless.metrics import ranks
 from memoryless.record import Record
 
@@ -149,7 +149,8 @@ def test_the_nine_methods_need_two_products():
     record.W[2] = 0.7
     record.W[3] = 0
     layer = torch.randn(6, 40), torch.randn(6)
-    layers = {name: method_layer(method, record, layer) for name, method in METHODS.items()}
+    methods = methods_of("finetune")
+    layers = {name: method_layer(method, record, layer) for name, method in methods.items()}
     products, readouts = share_products(layers)
     assert len(products) == 2
     features = torch.rand(30, 40) * 3

@@ -9,11 +9,12 @@ import memoryless
 
 LAYERS = [
     {"errors"},
-    {"config", "metrics", "randomness", "methods"},
+    {"recipes", "metrics", "randomness", "methods"},
+    {"config"},
     {"data"},
     {"stream"},
     {"backbones"},
-    {"heads", "calibration", "schedules"},
+    {"heads", "calibration", "losses", "schedules", "features"},
     {"store"},
     {"record"},
     {"network"},

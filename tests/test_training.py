@@ -16,9 +16,9 @@ from memoryless.config import Config
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, DataError, StoreError, TrainingError
 from memoryless.learner import Learner, prepare
-from memoryless.network import Network
+from memoryless.network import LinearLayer, Network
 from memoryless.record import Record
-from memoryless.strategies import STRATEGIES
+from memoryless.strategies import STRATEGIES, Totals
 from memoryless.stream import Stream
 from memoryless.training import enough_memory, pick_device
 
@@ -37,6 +37,10 @@ def weights(learner: Learner) -> dict[str, torch.Tensor]:
     return learner.network.state_dict()
 
 
+def no_features(split: Split) -> torch.Tensor:
+    raise AssertionError("nothing here needs features")
+
+
 def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
     return all(torch.equal(a[name], b[name]) for name in a)
 
@@ -44,14 +48,16 @@ def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategy_contract(name, tiny):
     """It learns, grows by the new classes, and its record holds their rows as trained."""
-    learner = learn(replace(tiny, strategy=name), states=1)
-    assert learner.network.classes == 2
+    stream = Stream(make_toy(), "3")
+    config = replace(tiny, strategy=name)
+    preparation = prepare(config, stream.dataset, stream[0].train)
+    learner = Learner(config, 0, 1, preparation, totals=Totals(6, 72))
+    learner.learn(stream[0].train, 2)
     torch.testing.assert_close(learner.record.W, learner.layer[0])
     before = learner.record
-    state = Stream(make_toy(), "3")[1]
-    history = learner.learn(state.train, 2)
+    history = learner.learn(stream[1].train, 2)
     assert len(history.loss) == 2
-    assert learner.network.classes == 4
+    assert learner.layer[0].shape == (4, 16)
     assert learner.record.class_state.tolist() == [0, 0, 1, 1]
     torch.testing.assert_close(learner.record.W[:2], before.W)  # initial rows never change
     torch.testing.assert_close(learner.record.W[2:], learner.layer[0][2:])
@@ -78,12 +84,13 @@ def test_the_same_seed_gives_equal_weights_and_another_does_not(tiny):
 
 @pytest.mark.parametrize(("init", "kept"), [("reset", False), ("grow", True)])
 def test_classifier_init(init, kept, tiny):
-    network = Network(nn.Flatten(), 4)
+    network = Network(nn.Flatten(), LinearLayer(4))
     strategy = STRATEGIES["finetune"](replace(tiny, classifier_init=init))
     generator = torch.Generator().manual_seed(0)
-    strategy.begin_state(network, 2, generator)
+    images = make_toy().train
+    strategy.begin_state(network, images, 2, no_features, generator)
     old = network.layer.weight.detach().clone()
-    strategy.begin_state(network, 3, generator)
+    strategy.begin_state(network, images, 3, no_features, generator)
     assert network.layer.weight.shape == (5, 4)
     assert torch.equal(network.layer.weight[:2], old) == kept
     assert network.layer.weight.abs().max() <= 0.5  # 1 / sqrt(4)

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memoryless.errors import ConfigError
+from memoryless.recipes import recipe
+
+# A setting left open takes its value from the strategy's recipe when the config is made.
+OPEN: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,32 +65,34 @@ class BackboneConfig:
 class TrainingConfig:
     strategy: str = "finetune"
     """How a state is trained."""
-    epochs: int = 30
+    epochs: int = OPEN
     """Epochs of state 0."""
-    epochs_later: int | None = None
+    epochs_later: int | None = OPEN
     """Epochs of each later state; by default as many as state 0."""
     batch_size: int = 128
     """Images in a step."""
-    lr: float = 0.1
+    lr: float = OPEN
     """Learning rate of state 0."""
-    lr_rule: str = "t+1"
+    lr_rule: str = OPEN
     """Learning rate of state t > 0: lr/(t+1) (t+1, as in the authors' scripts), lr/t (t, as in the
     paper's text) or lr (constant)."""
-    schedule: str = "cosine"
+    lr_later: float | None = OPEN
+    """Learning rate of every later state, in place of the rule."""
+    schedule: str = OPEN
     """How the learning rate falls within a state: plateau (the paper), multistep or cosine."""
     patience: int = 60
     """plateau: epochs without progress before the rate falls, state 0."""
     patience_later: int | None = None
     """plateau: the same for later states."""
-    milestones: tuple[float, ...] = (0.5, 0.75)
+    milestones: tuple[float, ...] = OPEN
     """multistep: the rate falls after these shares of the epochs."""
-    decay: float = 0.1
+    decay: float = OPEN
     """plateau, multistep: what the rate is multiplied with."""
     momentum: float = 0.9
     """SGD momentum."""
-    weight_decay: float = 5e-4
+    weight_decay: float = OPEN
     """L2 penalty on all parameters."""
-    classifier_init: Literal["reset", "grow"] = "reset"
+    classifier_init: Literal["reset", "grow"] = OPEN
     """At a new state the classification layer is made anew (reset, as in the authors' scripts) or
     keeps its old rows (grow, as in the paper's text)."""
     augment: tuple[str, ...] | None = None
@@ -105,6 +111,19 @@ class TrainingConfig:
     threads: int | None = None
     """CPU threads; by default all cores. One is as fast for small networks, and far faster where
     other work takes a core away."""
+    outputs: Literal["seen", "all"] = "seen"
+    """lwf: the layer has an output for each class seen, or from the start for all of the stream
+    (as in the paper, where future classes are negatives)."""
+    kd_weight: float = 10.0
+    """lwf_kd: weight of the distillation."""
+    kd_temperature: float = 2.0
+    """lwf_kd: temperature of the distillation."""
+    lambda_base: float = 5.0
+    """lucir: weight of the less-forget loss; 5 for CIFAR, 10 for large sets."""
+    memory: float = 0.01
+    """replay: share of the data set's training images that may be kept."""
+    exemplars: Literal["herding", "random"] = "herding"
+    """replay: how the kept images are chosen."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic of the forward and backward pass."""
     compile: bool = False
@@ -121,6 +140,9 @@ class Config(TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
     """Folder for the runs: OUTPUT/seed-N."""
 
     def __post_init__(self) -> None:
+        for name, value in recipe(self.strategy).items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
         problems = [f"{name} {rule}" for name, ok, rule in self._rules() if not ok]
         if problems:
             raise ConfigError("; ".join(problems))
@@ -129,12 +151,14 @@ class Config(TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
         at_least_one = ["epochs", "epochs_later", "batch_size", "patience", "patience_later"]
         at_least_one += ["width", "image_size", "threads"]
         shares = ["test_share", "validation", "holdout"]
-        rates = ["lr", "decay"]
+        shares += ["memory"]
+        rates = ["lr", "decay", "kd_temperature"]
         value = {f.name: getattr(self, f.name) for f in fields(self)}
         return [
             *((n, value[n] is None or value[n] >= 1, "must be at least 1") for n in at_least_one),
             *((n, 0 <= value[n] < 1, "must be from 0 to below 1") for n in shares),
             *((n, 0 < value[n] < math.inf, "must be above 0") for n in rates),
+            ("lr_later", self.lr_later is None or 0 < self.lr_later < math.inf, "must be above 0"),
             ("momentum", 0 <= self.momentum < 1, "must be from 0 to below 1"),
             ("weight_decay", 0 <= self.weight_decay < math.inf, "must be 0 or more"),
             ("milestones", all(0 < m < 1 for m in self.milestones), "must lie between 0 and 1"),

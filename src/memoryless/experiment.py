@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
 from memoryless.store import commit_folder, read_tensors, write_json, write_tensors
-from memoryless.strategies import STRATEGIES
+from memoryless.strategies import STRATEGIES, Totals
 from memoryless.stream import State, Stream
 from memoryless.training import Progress, pick_device
 
@@ -78,6 +78,8 @@ def run(
     if config.threads:
         torch.set_num_threads(config.threads)
     dataset = dataset or load(config)
+    if STRATEGIES[config.strategy].one_state:
+        config = replace(config, states="1")
     stream = Stream.from_config(dataset, config)
     preparation = prepare(config, dataset, stream[0].train)
     facts = {
@@ -91,7 +93,14 @@ def run(
     }
     folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]
     for seed, folder in zip(config.seeds, folders, strict=True):
-        learner = Learner(config, seed, dataset.channels, preparation, copy.deepcopy(backbone))
+        learner = Learner(
+            config,
+            seed,
+            dataset.channels,
+            preparation,
+            copy.deepcopy(backbone),
+            Totals(len(dataset.classes), len(dataset.train)),
+        )
         folder.open(config.to_dict(), seed, facts)
         Run(learner, stream, folder, observer or Observer()).finish()
     return [folder.path for folder in folders]
@@ -113,8 +122,9 @@ class Run:
         self.observer.run_started(self.folder.path, work, done)
         if 0 < done < len(self.stream):
             last = self.folder.state(done - 1)
-            network, _ = read_tensors(last / "network.safetensors")
-            self.learner.restore(network, Record.load(last / "record.safetensors"))
+            tensors, _ = read_tensors(last / "network.safetensors")
+            record = Record.load(last / "record.safetensors")
+            self.learner.restore(tensors, record, self.stream.dataset.train.images)
         for state in self.stream[done:]:
             self.observer.state_finished(self._learn(state))
 
@@ -156,7 +166,7 @@ class Run:
             learner.record.save(draft / "record.safetensors")
             write_tensors(draft / "layer.safetensors", {"W": W, "b": b})
             write_tensors(draft / "test.safetensors", {"features": features, "labels": labels})
-            write_tensors(draft / "network.safetensors", learner.network.state_dict())
+            write_tensors(draft / "network.safetensors", learner.tensors())
             write_json(draft / "results.json", results)
 
         commit_folder(self.folder.state(state.index), fill)

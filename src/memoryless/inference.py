@@ -1,4 +1,4 @@
-"""Features in batches, head and calibration folded into one layer, scores in bounded memory."""
+"""Head and calibration folded into one layer, and scores in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,33 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from memoryless.calibration import CALIBRATIONS
-from memoryless.data import Split
-from memoryless.data.augment import Preparation
-from memoryless.data.batches import batches
 from memoryless.errors import choose
 from memoryless.heads import HEADS, Layer
 from memoryless.methods import Method
 from memoryless.record import Record
 
 CHUNK = 1024  # images scored at once: 4 MB of scores for 1,000 classes, which caches hold
-
-
-@torch.no_grad()
-def extract_features(
-    backbone: nn.Module, split: Split, preparation: Preparation, batch_size: int = 256
-) -> Tensor:
-    """Features (n, d) of a split's images, without augmentation, on the CPU."""
-    backbone.eval()
-    device = next(backbone.parameters()).device
-    return torch.cat(
-        [
-            backbone(preparation.test(images.to(device))).float().cpu()
-            for images, _ in batches(split, batch_size)
-        ]
-    )
 
 
 def fold(W: Tensor, b: Tensor, factors: Tensor) -> Layer:

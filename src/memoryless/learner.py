@@ -7,19 +7,19 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from memoryless.backbones import build_backbone, feature_size
+from memoryless.backbones import ResNet18, build_backbone, feature_size
 from memoryless.config import Config
-from memoryless.data import Dataset, Split
+from memoryless.data import Dataset, Images, Split
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, choose
+from memoryless.features import extract_features
 from memoryless.heads import Layer
-from memoryless.inference import extract_features
 from memoryless.network import Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record
-from memoryless.strategies import STRATEGIES
-from memoryless.training import History, Report, StateTraining, pick_device
+from memoryless.strategies import STRATEGIES, Totals
+from memoryless.training import History, Report, StateTraining, part, pick_device
 
 
 class Learner:
@@ -32,21 +32,26 @@ class Learner:
         channels: int,
         preparation: Preparation,
         backbone: nn.Module | None = None,
+        totals: Totals | None = None,
     ):
+        self.config, self.seed, self.preparation = config, seed, preparation
+        self.strategy = choose("strategy", config.strategy, STRATEGIES)(config, totals)
         torch.manual_seed(derive(seed, "backbone"))
         backbone = backbone or build_backbone(config, channels)
+        if isinstance(backbone, ResNet18) and not self.strategy.last_relu:
+            backbone.drop_last_relu()
         features = feature_size(backbone, channels, preparation.size)
-        self.network = Network(backbone, features).to(pick_device(config.device))
+        network = Network(backbone, self.strategy.make_layer(features))
+        self.network = network.to(pick_device(config.device))
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.record = Record.empty(features)
-        self.config, self.seed, self.preparation = config, seed, preparation
-        self.strategy = choose("strategy", config.strategy, STRATEGIES)(config)
 
     @property
     def layer(self) -> Layer:
-        """The classification layer as trained, on the CPU."""
-        layer = self.network.layer
-        return layer.weight.detach().cpu(), layer.bias.detach().cpu()
+        """The classification layer as trained, for the classes seen, on the CPU."""
+        seen = len(self.record.b)
+        W, b = self.network.layer.as_linear()
+        return W[:seen], b[:seen]
 
     def learn(
         self,
@@ -56,13 +61,13 @@ class Learner:
         report: Report = lambda progress: None,
     ) -> History:
         """Learn a state: train, then write what is kept of it into the record."""
-        state = len(self.record.mu)
-        self.strategy.begin_state(
-            self.network, new_classes, torch_generator(self.seed, state, "layer")
-        )
+        state, strategy = len(self.record.mu), self.strategy
+        strategy.known = len(self.record.b)
+        generator = torch_generator(self.seed, state, "layer")
+        strategy.begin_state(self.network, images, new_classes, self.features, generator)
         training = StateTraining(
             self.network,
-            self.strategy,
+            strategy,
             self.preparation,
             self.config,
             self.seed,
@@ -70,15 +75,21 @@ class Learner:
             checkpoint,
             report,
         )
-        history = training.run(images)
-        self.record = self.strategy.remember(self.record, self.network, self._mu(images))
+        history = training.run(strategy.training_images(images))
+        strategy.end_state(self.network, images, self.features)
+        mu = self._mu(images, strategy.known + new_classes)
+        self.record = strategy.remember(self.record, self.network, new_classes, mu)
         return history
 
-    def restore(self, tensors: dict[str, torch.Tensor], record: Record) -> None:
-        """Put back a network and a record as they were at the end of a state."""
-        missing = len(record.b) - self.network.classes
-        self.network.layer.grow(missing, keep_rows=False, generator=torch_generator(0))
-        self.network.load_state_dict(tensors)
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a later state needs, beside the record."""
+        network = {f"network.{k}": v for k, v in self.network.state_dict().items()}
+        return network | {f"strategy.{k}": v for k, v in self.strategy.tensors().items()}
+
+    def restore(self, tensors: dict[str, torch.Tensor], record: Record, images: Images) -> None:
+        """Put everything back as it was at the end of a state."""
+        self.network.load_state_dict(part(tensors, "network."))
+        self.strategy.restore(part(tensors, "strategy."), images)
         self.record = record
 
     def features(self, images: Split) -> torch.Tensor:
@@ -86,10 +97,12 @@ class Learner:
             self.network.backbone, images, self.preparation, self.config.batch_size
         )
 
-    def _mu(self, images: Split) -> float:
+    @torch.no_grad()
+    def _mu(self, images: Split, seen: int) -> float:
         """mu(M_t): the mean largest (or true-class) logit over the state's training images."""
-        W, b = self.layer
-        logits = torch.addmm(b, self.features(images), W.T)
+        layer = self.network.layer
+        device = next(layer.parameters()).device
+        logits = layer(self.features(images).to(device))[:, :seen].cpu()
         if self.config.mu == "largest":
             return logits.amax(1).mean().item()
         return logits.gather(1, torch.from_numpy(images.labels)[:, None]).mean().item()

@@ -22,9 +22,34 @@ METHODS: dict[str, Method] = {
     "inFT_min_max": Method("finetune", "min_max"),
     "inFT_siw": Method("finetune", "siw"),
     "inFT_siw_mc": Method("finetune", "siw", "mc"),
+    "LwF": Method("lwf", "current"),
+    "inLwF": Method("lwf", "initial"),
+    "inLwF_siw": Method("lwf", "siw"),
+    "inLwF_siw_mc": Method("lwf", "siw", "mc"),
+    "LUCIR": Method("lucir", "current"),
+    "LUCIR_mc": Method("lucir", "current", "mc"),
+    "Full": Method("joint", "current"),
 }
 
 
 def methods_of(strategy: str) -> dict[str, Method]:
-    """All methods that one training with this strategy serves."""
-    return {name: method for name, method in METHODS.items() if method.strategy == strategy}
+    """All methods that one training with this strategy serves.
+
+    A strategy that the paper does not name serves the combinations that the paper has of
+    fine-tuning, called `strategy+head+calibration`.
+
+    >>> list(methods_of("lucir"))
+    ['LUCIR', 'LUCIR_mc']
+    >>> list(methods_of("frozen"))[:4]
+    ['frozen', 'frozen+initial', 'frozen+l2', 'frozen+initial+mc']
+    """
+    named = {name: method for name, method in METHODS.items() if method.strategy == strategy}
+    if named:
+        return named
+    combinations = [(m.head, m.calibration) for m in METHODS.values() if m.strategy == "finetune"]
+    return {_name(strategy, *c): Method(strategy, *c) for c in combinations}
+
+
+def _name(strategy: str, head: str, calibration: str) -> str:
+    parts = [strategy] if (head, calibration) == ("current", "none") else [strategy, head]
+    return "+".join(parts + [calibration] * (calibration != "none"))

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from memoryless.heads import Layer
 
-class LinearLayer(nn.Module):
-    """A row and a bias for each class; starts with none."""
+
+class GrowingLayer(nn.Module):
+    """A row for each class; starts with none, and takes its size from weights it is given."""
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        for name, old in [*self._parameters.items(), *self._buffers.items()]:
+            assert old is not None
+            shape = state[prefix + name].shape
+            if shape != old.shape:  # otherwise it stays the tensor that an optimiser holds
+                empty = old.detach().new_empty(shape)
+                setattr(self, name, nn.Parameter(empty) if name in self._parameters else empty)
+        super()._load_from_state_dict(state, prefix, *rest)
+
+    def grow(self, new: int, keep_rows: bool, generator: torch.Generator) -> None:
+        """Make room for `new` classes; old rows are kept, or the whole layer is made anew."""
+        raise TypeError(f"{type(self).__name__} does not grow")
+
+    def as_linear(self) -> Layer:
+        """The linear layer (W, b) that ranks classes as this one does, on the CPU."""
+        raise TypeError(f"{type(self).__name__} is not linear")
+
+    @property
+    def classes(self) -> int:
+        return len(self.as_linear()[1])
+
+
+class LinearLayer(GrowingLayer):
+    """A row and a bias for each class."""
 
     def __init__(self, features: int):
         super().__init__()
@@ -19,29 +48,71 @@ class LinearLayer(nn.Module):
         return F.linear(features, self.weight, self.bias)
 
     def grow(self, new: int, keep_rows: bool, generator: torch.Generator) -> None:
-        """Make room for `new` classes; old rows are kept, or the whole layer is made anew."""
-        known, features = self.weight.shape
-        bound = features**-0.5  # as torch.nn.Linear draws both
+        known = len(self.bias)
         for name in ("weight", "bias"):
             old = getattr(self, name).detach()
-            shape = (known + new, *old.shape[1:])
-            rows = torch.empty(shape).uniform_(-bound, bound, generator=generator).to(old.device)
+            rows = _draw((known + new, *old.shape[1:]), self.weight.shape[1], generator).to(old)
             if keep_rows:
                 rows[:known] = old
             setattr(self, name, nn.Parameter(rows))
+
+    def as_linear(self) -> Layer:
+        return self.weight.detach().cpu(), self.bias.detach().cpu()
+
+
+class CosineLayer(GrowingLayer):
+    """Scaled cosines of features and rows; rows of past states are fixed (LUCIR, section 3.2)."""
+
+    def __init__(self, features: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(0, features))
+        self.scale = nn.Parameter(torch.ones(1))
+        self.past: Tensor
+        self.register_buffer("past", torch.empty(0, features))
+
+    @property
+    def rows(self) -> Tensor:
+        return torch.cat([self.past, self.weight])
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self.scale * F.linear(F.normalize(features), F.normalize(self.rows))
+
+    def grow(self, new: int, keep_rows: bool, generator: torch.Generator) -> None:
+        """Fix the rows there are and add `new` ones; they are never made anew."""
+        self.past = self.rows.detach().clone()
+        features = self.weight.shape[1]
+        self.weight = nn.Parameter(_draw((new, features), features, generator).to(self.past))
+
+    @torch.no_grad()
+    def imprint(self, features: Tensor, labels: Tensor) -> None:
+        """Set the new rows to their classes' mean direction, at the old rows' mean length."""
+        directions = F.normalize(features)
+        length = self.past.norm(dim=1).mean()
+        for row, label in enumerate(range(len(self.past), self.classes)):
+            mean = directions[labels == label].mean(0)
+            self.weight[row] = F.normalize(mean, dim=0).to(self.past) * length
+
+    def as_linear(self) -> Layer:
+        rows = (F.normalize(self.rows) * self.scale).detach().cpu()
+        return rows, torch.zeros(len(rows))
+
+
+def _draw(shape: tuple[int, ...], features: int, generator: torch.Generator) -> Tensor:
+    bound = features**-0.5  # as torch.nn.Linear draws rows and biases
+    return torch.empty(shape).uniform_(-bound, bound, generator=generator)
 
 
 class Network(nn.Module):
     """Images to logits over all classes seen so far."""
 
-    def __init__(self, backbone: nn.Module, features: int):
+    def __init__(self, backbone: nn.Module, layer: GrowingLayer):
         super().__init__()
         self.backbone = backbone
-        self.layer = LinearLayer(features)
+        self.layer = layer
 
     def forward(self, images: Tensor) -> Tensor:
         return self.layer(self.backbone(images))
 
     @property
     def classes(self) -> int:
-        return len(self.layer.bias)
+        return self.layer.classes

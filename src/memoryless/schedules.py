@@ -48,5 +48,7 @@ def learning_rate(
     config: TrainingConfig, state: int, epoch: float, watched: Sequence[float]
 ) -> float:
     """The rate after `epoch` epochs (a fraction within one) of a state."""
-    base = config.lr if state == 0 else LR_RULES[config.lr_rule](config.lr, state)
+    base = config.lr
+    if state:
+        base = config.lr_later or LR_RULES[config.lr_rule](config.lr, state)
     return base * SCHEDULES[config.schedule](config, state, epoch, watched)

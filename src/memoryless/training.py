@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from memoryless.config import TrainingConfig
 from memoryless.data import Split, hold_out
@@ -119,7 +119,7 @@ class StateTraining:
             weight_decay=self.config.weight_decay,
         )
         compiled = torch.compile(self.network) if self.config.compile else self.network
-        self.model = cast(nn.Module, compiled)
+        self.model = cast(Network, compiled)
         self.history = self._resume()
         with enough_memory(self.config.batch_size):
             for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
@@ -138,7 +138,7 @@ class StateTraining:
         return split.take(~mask), split.take(mask) if mask.any() else None
 
     def _train_epoch(self, epoch: int, split: Split) -> float:
-        self.model.train()
+        self.strategy.train_mode(self.model)
         torch.manual_seed(derive(self.seed, self.state, epoch, "dropout"))
         order = numpy_generator(self.seed, self.state, epoch, "order").permutation(len(split))
         generator = torch_generator(self.seed, self.state, epoch, "augmentation")

@@ -29,6 +29,7 @@ class BasicBlock(nn.Module):
         self.bn1 = nn.BatchNorm2d(outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs)
+        self.last_relu = True
         self.downsample: nn.Module | None = None
         if stride > 1 or inputs != outputs:
             self.downsample = nn.Sequential(
@@ -38,7 +39,8 @@ class BasicBlock(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         shortcut = self.downsample(x) if self.downsample else x
         y = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        return F.relu(self.bn2(self.conv2(y)).add_(shortcut), inplace=True)
+        y = self.bn2(self.conv2(y)).add_(shortcut)
+        return F.relu(y, inplace=True) if self.last_relu else y
 
 
 class ResNet18(nn.Module):
@@ -58,9 +60,18 @@ class ResNet18(nn.Module):
         self.layer2 = _stage(width, 2 * width, stride=2)
         self.layer3 = _stage(2 * width, 4 * width, stride=2)
         self.layer4 = _stage(4 * width, 8 * width, stride=2)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    def drop_last_relu(self) -> None:
+        """Let features be negative too, as a cosine layer wants them (LUCIR, section 3.2)."""
+        block = self.layer4[-1]
+        assert isinstance(block, BasicBlock)
+        block.last_relu = False
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(F.relu(self.bn1(self.conv1(x)), inplace=True))

@@ -66,6 +66,15 @@ class Split:
     def relabel(self, labels: np.ndarray) -> Split:
         return replace(self, labels=labels)
 
+    def join(self, other: Split) -> Split:
+        """Both, in this order; they must be of the same images."""
+        assert self.images is other.images
+        return replace(
+            self,
+            labels=np.concatenate([self.labels, other.labels]),
+            indices=np.concatenate([self.indices, other.indices]),
+        )
+
     def read(self, positions: np.ndarray) -> torch.Tensor:
         return self.images.read(self.indices[positions])
 
@@ -99,15 +108,25 @@ def hold_out(labels: np.ndarray, share: float, *context: int | str) -> np.ndarra
 
     Drawn from `context` alone, so the same share is held out whenever it is asked for.
     """
-    draw = numpy_generator(0, *context).random(len(labels))
-    order = np.lexsort((draw, labels))  # by class, shuffled within
+    shuffled = numpy_generator(0, *context).permutation(len(labels))
     counts = np.bincount(labels)
-    starts = np.repeat(np.cumsum(counts) - counts, counts)
-    within = np.arange(len(labels)) - starts
     wanted = np.minimum(np.maximum(np.rint(counts * share), 1), counts - 1)
     mask = np.empty(len(labels), dtype=bool)
-    mask[order] = within < np.repeat(wanted, counts)
+    mask[shuffled] = place_within_class(labels[shuffled]) < wanted[labels[shuffled]]
     return mask
+
+
+def place_within_class(labels: np.ndarray) -> np.ndarray:
+    """How many of the same class come before each entry.
+
+    >>> place_within_class(np.array([2, 0, 2, 2, 0])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels)
+    place = np.empty(len(labels), dtype=np.int64)
+    place[order] = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return place
 
 
 def validation_set(dataset: Dataset, share: float) -> Dataset:

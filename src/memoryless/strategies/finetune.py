@@ -5,35 +5,85 @@ It is also what every other strategy inherits: each overrides only what it does 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from memoryless.config import TrainingConfig
-from memoryless.network import Network
+from memoryless.data import Images, Split
+from memoryless.network import GrowingLayer, LinearLayer, Network
 from memoryless.record import Record
+
+Extract = Callable[[Split], Tensor]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a laboratory knows of a stream in advance; a product knows neither."""
+
+    classes: int
+    train_images: int
 
 
 class Finetune:
     memoryless = True
     """Whether it works without past images; if not, every report says so."""
+    one_state = False
+    """Whether it takes all classes at once."""
+    last_relu = True
+    """Whether features are non-negative."""
+    heads: tuple[str, ...] | None = None
+    """The heads that mean something for it; by default all."""
 
-    def __init__(self, config: TrainingConfig):
+    def __init__(self, config: TrainingConfig, totals: Totals | None = None):
         self.config = config
+        self.totals = totals
+        self.known = 0
 
-    def begin_state(self, network: Network, new: int, generator: torch.Generator) -> None:
+    def make_layer(self, features: int) -> GrowingLayer:
+        return LinearLayer(features)
+
+    def begin_state(
+        self,
+        network: Network,
+        images: Split,
+        new: int,
+        extract: Extract,
+        generator: torch.Generator,
+    ) -> None:
         """Prepare the network for a state with `new` classes."""
         network.layer.grow(new, self.config.classifier_init == "grow", generator)
+
+    def training_images(self, images: Split) -> Split:
+        """What the state trains on."""
+        return images
 
     def parameters(self, network: Network) -> dict[str, nn.Parameter]:
         """What learns, by name."""
         return {name: p for name, p in network.named_parameters() if p.requires_grad}
 
-    def loss(self, network: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
+    def train_mode(self, network: nn.Module) -> None:
+        network.train()
+
+    def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
         """The loss of one batch."""
         return F.cross_entropy(network(images), labels)
 
-    def remember(self, record: Record, network: Network, mu: float) -> Record:
+    def end_state(self, network: Network, images: Split, extract: Extract) -> None:
+        """Let go of what only the state needed."""
+
+    def remember(self, record: Record, network: Network, new: int, mu: float) -> Record:
         """The record after the state: the new classes' rows join it."""
-        known = len(record.b)
-        return record.extend(network.layer.weight[known:], network.layer.bias[known:], mu)
+        W, b = network.layer.as_linear()
+        rows = slice(len(record.b), len(record.b) + new)
+        return record.extend(W[rows], b[rows], mu)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What it keeps from state to state, beside the network and the record."""
+        return {}
+
+    def restore(self, tensors: Mapping[str, Tensor], images: Images) -> None:
+        """Put back what `tensors` gave; `images` are the stream's training images."""
