@@ -207,12 +207,19 @@ def test_empty_classes(tmp_path):
     make_folder(tmp_path)
     (tmp_path / "empty").mkdir()
     config = DataConfig(data="folder", root=tmp_path, image_size=8)
-    with pytest.raises(DataError, match=r"1 of the classes of .* have no training image: empty"):
+    (tmp_path / "red" / "bad.png").write_bytes(b"no image")
+    with pytest.raises(DataError) as caught:
         load(config)
+    for part in (
+        "3 entries of",
+        "bad.png (not an image)",
+        "class empty (it has no training image)",
+    ):
+        assert part in str(caught.value)
     dataset = load(DataConfig(data="folder", root=tmp_path, image_size=8, skip_broken=True))
     assert dataset.classes == ("blue", "green", "red")
     assert set(dataset.train.labels) == {0, 1, 2}
-    assert "left out 1 empty classes: empty" in dataset.notes
+    assert "class empty (it has no test image)" in dataset.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_another_experiment_in_the_folder_is_refused(tiny, toy):
         f"{tiny.output / 'seed-0'} holds another experiment (epochs 1 there, 2 here): choose "
         "another --output, or delete that folder"
     )
-    with pytest.raises(ConfigError, match=r"another classes; another sizes"):
+    with pytest.raises(ConfigError, match=r"other classes; other sizes; other train_images"):
         run(replace(tiny, epochs=1), make_toy(classes=5))
 
 

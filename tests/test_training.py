@@ -20,7 +20,7 @@ from memoryless.network import LinearLayer, Network
 from memoryless.record import Record
 from memoryless.strategies import STRATEGIES, Totals
 from memoryless.stream import Stream
-from memoryless.training import enough_memory, pick_device
+from memoryless.training import advice, pick_device
 
 
 def learn(config: Config, seed: int = 0, states: int = 2, backbone: nn.Module | None = None):
@@ -121,9 +121,11 @@ def test_nan_loss_stops_with_advice(tiny):
 
 
 def test_failed_allocations_become_advice():
-    with pytest.raises(TrainingError, match="lower --batch-size or --width"), enough_memory(128):
+    with pytest.raises(TrainingError, match="lower --batch-size or --width"), advice(Config()):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
-    with pytest.raises(RuntimeError, match="other"), enough_memory(128):
+    with pytest.raises(TrainingError, match="leave out --compile"), advice(Config(compile=True)):
+        raise RuntimeError("no compiler")
+    with pytest.raises(RuntimeError, match="other"), advice(Config()):
         raise RuntimeError("other")
 
 
@@ -135,7 +137,7 @@ def test_one_image_is_not_enough(tiny):
 
 
 def test_unusable_device():
-    with pytest.raises(ConfigError, match="device 'nonsense' cannot be used"):
+    with pytest.raises(ConfigError, match="unknown device 'nonsense': choose auto, cpu"):
         pick_device("nonsense")
     assert pick_device("cpu").type == "cpu"
 

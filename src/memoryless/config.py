@@ -16,6 +16,7 @@ from memoryless.recipes import recipe
 
 # A setting left open takes its value from the strategy's recipe when the config is made.
 OPEN: Any = None
+MOST = 1_000_000  # of anything that is counted; more is a slip of the finger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,14 +149,15 @@ class Config(TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
             raise ConfigError("; ".join(problems))
 
     def _rules(self) -> list[tuple[str, bool, str]]:
-        at_least_one = ["epochs", "epochs_later", "batch_size", "patience", "patience_later"]
-        at_least_one += ["width", "image_size", "threads"]
+        counts = ["epochs", "epochs_later", "batch_size", "patience", "patience_later"]
+        counts += ["width", "image_size", "threads"]
         shares = ["test_share", "validation", "holdout"]
         shares += ["memory"]
         rates = ["lr", "decay", "kd_temperature"]
         value = {f.name: getattr(self, f.name) for f in fields(self)}
         return [
-            *((n, value[n] is None or value[n] >= 1, "must be at least 1") for n in at_least_one),
+            *((n, value[n] is None or value[n] >= 1, "must be at least 1") for n in counts),
+            *((n, (value[n] or 0) <= MOST, f"must be at most {MOST:,}") for n in counts),
             *((n, 0 <= value[n] < 1, "must be from 0 to below 1") for n in shares),
             *((n, 0 < value[n] < math.inf, "must be above 0") for n in rates),
             ("lr_later", self.lr_later is None or 0 < self.lr_later < math.inf, "must be above 0"),
@@ -163,7 +165,9 @@ class Config(TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
             ("weight_decay", 0 <= self.weight_decay < math.inf, "must be 0 or more"),
             ("milestones", all(0 < m < 1 for m in self.milestones), "must lie between 0 and 1"),
             ("mean, std", (self.mean is None) == (self.std is None), "must be given together"),
-            ("std", all(s > 0 for s in self.std or ()), "must be above 0"),
+            ("mean", all(map(math.isfinite, self.mean or ())), "must be numbers"),
+            ("std", all(0 < s < math.inf for s in self.std or ()), "must be above 0"),
+            ("test_share", self.test_share != 0, "must be above 0"),
             ("seeds", len(self.seeds) > 0, "must name at least one seed"),
             ("seeds", len(set(self.seeds)) == len(self.seeds), "must differ from each other"),
         ]

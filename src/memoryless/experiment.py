@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -26,13 +28,15 @@ from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
 from memoryless.store import commit_folder, read_tensors, write_json, write_tensors
 from memoryless.strategies import STRATEGIES, Totals
 from memoryless.stream import State, Stream
-from memoryless.training import Progress, pick_device
+from memoryless.training import Progress, advice, pick_device
 
 FLOAT16_MAX = torch.finfo(torch.float16).max
 
 
 class Observer:
     """Told how an experiment goes on; by default it stays silent."""
+
+    def data_loaded(self, dataset: Dataset) -> None: ...
 
     def run_started(self, folder: Path, work: list[int], finished: int) -> None:
         """`work` is the images to train on in each state, all epochs."""
@@ -59,6 +63,10 @@ def check(config: Config) -> None:
             choose(kind, name, table)
         except ConfigError as error:
             problems.append(str(error))
+    if config.data == "folder" and config.root:
+        root = config.root.resolve()
+        if config.output.resolve().is_relative_to(root):
+            problems.append(f"output {config.output} lies in the folder of images: move it outside")
     if problems:
         raise ConfigError("; ".join(problems))
     pick_device(config.device)
@@ -76,8 +84,10 @@ def run(
     """
     check(config)
     if config.threads:
-        torch.set_num_threads(config.threads)
+        torch.set_num_threads(min(config.threads, os.cpu_count() or 1))
+    observer = observer or Observer()
     dataset = dataset or load(config)
+    observer.data_loaded(dataset)
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
     stream = Stream.from_config(dataset, config)
@@ -86,23 +96,21 @@ def run(
         "dataset": dataset.name,
         "classes": stream.classes,
         "sizes": stream.sizes,
-        "channels": dataset.channels,
+        "train_images": np.bincount(dataset.train.labels).tolist(),
+        "test_images": np.bincount(dataset.test.labels).tolist(),
         "preparation": asdict(preparation),
-        "notes": dataset.notes,
         "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
     }
     folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]
+    for folder in folders:
+        folder.verify(config.to_dict(), facts)
+    totals = Totals(len(dataset.classes), len(dataset.train))
     for seed, folder in zip(config.seeds, folders, strict=True):
-        learner = Learner(
-            config,
-            seed,
-            dataset.channels,
-            preparation,
-            copy.deepcopy(backbone),
-            Totals(len(dataset.classes), len(dataset.train)),
-        )
-        folder.open(config.to_dict(), seed, facts)
-        Run(learner, stream, folder, observer or Observer()).finish()
+        with advice(config):
+            own = copy.deepcopy(backbone)
+            learner = Learner(config, seed, dataset.channels, preparation, own, totals)
+        folder.start(config.to_dict(), seed, facts)
+        Run(learner, stream, folder, observer).finish()
     return [folder.path for folder in folders]
 
 
@@ -119,6 +127,7 @@ class Run:
         """Learn the states that are not committed yet."""
         done = self.folder.finished
         work = [epochs_of(self.learner.config, s.index) * len(s.train) for s in self.stream]
+        self.folder.tidy()
         self.observer.run_started(self.folder.path, work, done)
         if 0 < done < len(self.stream):
             last = self.folder.state(done - 1)
@@ -171,8 +180,7 @@ class Run:
 
         commit_folder(self.folder.state(state.index), fill)
         self.folder.checkpoint.unlink(missing_ok=True)
-        if state.index:
-            (self.folder.state(state.index - 1) / "network.safetensors").unlink(missing_ok=True)
+        self.folder.tidy()
 
 
 def score_methods(learner: Learner, features: Tensor, state: State) -> dict[str, Any]:

@@ -41,10 +41,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Readout:
-    """A layer over rows that others share: scores = gain * (W f) + tilt * sum(f) + offset."""
+    """A layer over rows that others share: scores = gain * (rows f) + tilt * sum(f) + offset."""
 
     product: int
-    """Which of the shared W."""
+    """Which of the shared rows."""
     gain: Tensor  # (N,)
     tilt: Tensor  # (N,)
     offset: Tensor  # (N,)
@@ -53,31 +53,29 @@ class Readout:
 def share_products(layers: Mapping[str, Layer]) -> tuple[list[Tensor], dict[str, Readout]]:
     """The few matrices that must be multiplied, and how to read every layer off their products.
 
-    A layer whose rows are an affine function of rows already there needs no product of its own: all
-    of the paper's heads, with or without mc, are read off the initial rows.
+    A layer needs no product of its own if its rows, centred, are multiples of centred rows already
+    there: all of the paper's heads, with or without mc, are read off the initial rows.
     """
     products: list[Tensor] = []
     readouts = {}
     for name, (W, b) in layers.items():
-        fits = ((i, _affine(W, base)) for i, base in enumerate(products))
-        i, fit = next(((i, fit) for i, fit in fits if fit), (len(products), None))
-        if fit is None:
-            products.append(W)
-            fit = torch.ones_like(b), torch.zeros_like(b)
-        readouts[name] = Readout(i, *fit, b)
+        tilt = W.mean(1)
+        centred = W - tilt[:, None]
+        rounding = 1e-6 * W.abs().amax(1)
+        gains = ((i, _multiple(centred, rows, rounding)) for i, rows in enumerate(products))
+        i, gain = next(((i, gain) for i, gain in gains if gain is not None), (len(products), None))
+        if gain is None:
+            products.append(centred)
+            gain = torch.ones_like(b)
+        readouts[name] = Readout(i, gain, tilt, b)
     return products, readouts
 
 
-def _affine(W: Tensor, base: Tensor) -> tuple[Tensor, Tensor] | None:
-    """Gain and tilt of each row with W = gain * base + tilt, if there are such."""
-    W_mean, base_mean = W.mean(1, keepdim=True), base.mean(1, keepdim=True)
-    centred = base - base_mean
-    spread = centred.square().sum(1, keepdim=True)
-    gain = ((W - W_mean) * centred).sum(1, keepdim=True) / spread.clamp(min=1e-30)
-    tilt = W_mean - gain * base_mean
-    residual = (W - gain * base - tilt).abs().amax(1)
-    exact = (residual <= 1e-5 * W.abs().amax(1)).all()
-    return (gain[:, 0], tilt[:, 0]) if exact else None
+def _multiple(W: Tensor, rows: Tensor, rounding: Tensor) -> Tensor | None:
+    """The factor of each row with W = factor * rows up to rounding, if there are such."""
+    factor = (W * rows).sum(1) / rows.square().sum(1).clamp(min=1e-30)
+    residual = (W - factor[:, None] * rows).abs().amax(1)
+    return factor if (residual <= rounding).all() else None
 
 
 @torch.no_grad()
@@ -94,5 +92,6 @@ def score(features: Tensor, labels: Tensor, layers: Mapping[str, Layer]) -> dict
             scores = torch.addcmul(r.offset, raw[r.product], r.gain).addr_(sums, r.tilt)
             predictions[name][chunk] = scores.argmax(1)
             # metrics.ranks in place, several times faster than through a new table of bools
-            ranks[name][chunk] = scores.ge_(scores.gather(1, truth)).sum(1) - 1
+            below = scores.lt_(scores.gather(1, truth)).sum(1)
+            ranks[name][chunk] = scores.shape[1] - 1 - below
     return {name: Outcome(predictions[name], ranks[name]) for name in layers}

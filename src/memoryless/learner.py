@@ -116,4 +116,6 @@ def prepare(config: Config, dataset: Dataset, first_images: Split) -> Preparatio
         mean, std = channel_statistics(first_images)
     if not len(mean) == len(std) == dataset.channels:
         raise ConfigError(f"mean and std need {dataset.channels} values each, one a channel")
-    return Preparation(dataset.image_size, mean, std, config.augment or dataset.augment)
+    return Preparation(
+        dataset.image_size, mean, std, dataset.augment if config.augment is None else config.augment
+    )

@@ -14,12 +14,12 @@ Array = Any  # np.ndarray or torch.Tensor: only what both can do is used
 
 
 def ranks(scores: Array, labels: Array) -> Array:
-    """How many classes score at least as high as the true one, itself left out.
+    """How many classes do not score below the true one, itself left out.
 
-    A tie counts against the true class, so that equal scores for all never look like knowledge.
+    A tie counts against the true class, and so does nan: neither must look like knowledge.
     """
     true = scores[np.arange(len(labels)), labels]
-    return (scores >= true[:, None]).sum(1) - 1
+    return scores.shape[1] - 1 - (scores < true[:, None]).sum(1)
 
 
 def top_k_accuracy(scores: Array, labels: Array, k: int) -> float:

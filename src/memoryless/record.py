@@ -43,10 +43,6 @@ class Record:
         """Bytes of each part."""
         return {f.name: getattr(self, f.name).nbytes for f in fields(self)}
 
-    @property
-    def nbytes(self) -> int:
-        return sum(self.ledger.values())
-
     def save(self, path: Path) -> None:
         write_tensors(path, {f.name: getattr(self, f.name) for f in fields(self)})
 

@@ -11,6 +11,7 @@ states/00/results.json          every method's figures, losses, seconds, bytes
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -20,8 +21,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from memoryless.errors import ConfigError
-from memoryless.store import read_json, write_json
+from memoryless.errors import ConfigError, StoreError
+from memoryless.store import MEND, read_json, write_json
 
 FORMAT = 1
 # Where the files lie and what computes does not make another experiment.
@@ -39,36 +40,48 @@ class RunFolder:
     def exists(self) -> bool:
         return (self.path / "run.json").is_file()
 
-    def open(self, config: dict[str, Any], seed: int, facts: dict[str, Any]) -> None:
-        """Start the run, or check that the folder holds this very one."""
+    def verify(self, config: dict[str, Any], facts: dict[str, Any]) -> None:
+        """Raise unless the folder is free or holds this very run."""
         if not self.exists:
-            if self.path.exists() and any(self.path.iterdir()):
+            if any(not name.endswith(".draft") for name in _names(self.path)):
                 raise ConfigError(
                     f"{self.path} holds other files: choose another --output, or empty it"
                 )
-            about = {"format": FORMAT, "config": config, "seed": seed, **facts, **provenance()}
-            write_json(self.path / "run.json", about)
             return
-        there = self.about["config"]
+        about = self.about
+        there = about["config"]
         differing = [
             f"{key} {there.get(key)} there, {value} here"
             for key, value in config.items()
             if key not in NOT_COMPARED and _plain(value) != there.get(key)
         ]
-        differing += [
-            f"another {key}"
-            for key in ("classes", "sizes", "channels", "backbone_class")
-            if _plain(facts[key]) != self.about[key]
-        ]
+        differing += [f"other {key}" for key in facts if _plain(facts[key]) != about.get(key)]
         if differing:
             raise ConfigError(
                 f"{self.path} holds another experiment ({'; '.join(differing)}): choose another "
                 "--output, or delete that folder"
             )
 
+    def start(self, config: dict[str, Any], seed: int, facts: dict[str, Any]) -> None:
+        """Write down what the run is, unless it has begun before."""
+        if not self.exists:
+            about = {"format": FORMAT, "config": config, "seed": seed, **facts, **provenance()}
+            write_json(self.path / "run.json", about)
+
+    def tidy(self) -> None:
+        """Remove what a run killed between two files left: all but the last state's network."""
+        done = self.finished
+        for t in range(done - 1):
+            (self.state(t) / "network.safetensors").unlink(missing_ok=True)
+        if done == len(self.about["sizes"]):
+            self.checkpoint.unlink(missing_ok=True)
+
     @property
     def about(self) -> dict[str, Any]:
-        return read_json(self.path / "run.json")
+        about = read_json(self.path / "run.json")
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
+            raise StoreError(f"{self.path / 'run.json'} is not of this version: {MEND}")
+        return about
 
     @property
     def finished(self) -> int:
@@ -80,24 +93,32 @@ class RunFolder:
         return self.path / "states" / f"{t:02d}"
 
     def results(self) -> list[dict[str, Any]]:
-        return [read_json(self.state(t) / "results.json") for t in range(self.finished)]
+        states = [read_json(self.state(t) / "results.json") for t in range(self.finished)]
+        if not all(isinstance(state, dict) and "methods" in state for state in states):
+            raise StoreError(f"a results.json in {self.path} is not a run's: {MEND}")
+        return states
+
+
+def _names(folder: Path) -> list[str]:
+    return [p.name for p in folder.iterdir()] if folder.exists() else []
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    """As it comes back from a JSON file."""
+    return json.loads(json.dumps(value))
 
 
 def find_runs(places: list[Path]) -> list[RunFolder]:
     """Every run in these folders, each a run or a folder of runs."""
-    found = []
+    found: list[Path] = []
     for place in places:
         inside = sorted(p.parent for p in place.glob("**/run.json")) if place.is_dir() else []
         if not inside:
             raise ConfigError(
                 f"there is no run in {place}: name a folder that memoryless run wrote"
             )
-        found += [RunFolder(path) for path in inside]
-    return found
+        found += inside
+    return [RunFolder(path) for path in dict.fromkeys(path.resolve() for path in found)]
 
 
 def provenance() -> dict[str, Any]:
@@ -114,10 +135,13 @@ def provenance() -> dict[str, Any]:
 
 def _commit() -> str | None:
     """The commit of the checkout this package runs from, if it runs from one."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    checkout = Path(__file__).parents[2]
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
     try:
         answer = subprocess.run(
-            [*command, "--abbrev=40", "--exclude=*"], capture_output=True, text=True, check=True
+            [*command, "--exclude=*"], capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return None

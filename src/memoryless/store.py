@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from torch import Tensor
 from memoryless.errors import StoreError
 
 Tensors = Mapping[str, Tensor]
-MEND = "delete the folder it is in and run the same command again"
+MEND = "delete the run's folder (seed-N) and run the same command again"
 
 
 def write_tensors(path: Path, tensors: Tensors, facts: Mapping[str, Any] | None = None) -> None:
@@ -38,7 +39,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             header = json.loads((file.metadata() or {}).get("memoryless", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError as error:
-        raise StoreError(f"the file {path} is missing") from error
+        raise StoreError(f"the file {path} is missing: {MEND}") from error
+    except PermissionError as error:
+        raise StoreError(f"the file {path} may not be read: change its permissions") from error
     except (SafetensorError, OSError, ValueError) as error:
         raise StoreError(f"the file {path} is damaged ({error}): {MEND}") from error
     if header.get("sha256") != _digest(tensors, header.get("facts", "")):
@@ -54,15 +57,30 @@ def _digest(tensors: Tensors, text: str) -> str:
     return digest.hexdigest()
 
 
+def to_json(content: Any) -> str:
+    """Strict JSON: what is not a number becomes null."""
+    return json.dumps(_without_nan(content), indent=1, allow_nan=False) + "\n"
+
+
+def _without_nan(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {key: _without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
 def write_json(path: Path, content: Any) -> None:
-    _write(path, json.dumps(content, indent=1).encode() + b"\n")
+    _write(path, to_json(content).encode())
 
 
 def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text())
     except FileNotFoundError as error:
-        raise StoreError(f"the file {path} is missing") from error
+        raise StoreError(f"the file {path} is missing: {MEND}") from error
+    except PermissionError as error:
+        raise StoreError(f"the file {path} may not be read: change its permissions") from error
     except (ValueError, OSError) as error:
         raise StoreError(f"the file {path} is damaged ({error}): {MEND}") from error
 

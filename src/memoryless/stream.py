@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,9 +122,11 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
         return BELOUADAH
     if Path(order).is_file():
         return _read_order(Path(order), dataset)
+    close = difflib.get_close_matches(order, ["natural", "belouadah", "seed:0"], n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
     raise ConfigError(
         f"unknown order '{order}': choose natural, seed:N with a number N, belouadah, or a file "
-        "with one class a line"
+        f"with one class a line{hint}"
     )
 
 

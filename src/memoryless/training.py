@@ -7,6 +7,7 @@ saved after each one: a state killed anywhere goes on from its last finished epo
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -63,6 +64,8 @@ def pick_device(name: str) -> torch.device:
     if name == "auto":
         fast = [n for n in ("cuda", "mps") if getattr(torch, n).is_available()]
         return torch.device(fast[0] if fast else "cpu")
+    if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name):
+        raise ConfigError(f"unknown device '{name}': choose auto, cpu, cuda, cuda:N or mps")
     try:
         torch.empty(0, device=name)
         return torch.device(name)
@@ -78,17 +81,20 @@ def autocast(config: TrainingConfig, device: torch.device) -> AbstractContextMan
 
 
 @contextmanager
-def enough_memory(batch_size: int) -> Iterator[None]:
-    """Turn a failed allocation, which torch reports in many ways, into advice."""
+def advice(config: TrainingConfig) -> Iterator[None]:
+    """Turn a failed allocation, which torch reports in many ways, or compilation into advice."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and "memory" not in str(error):
-            raise
-        raise TrainingError(
-            f"there is not enough memory to train with batches of {batch_size}: lower --batch-size "
-            "or --width; finished states are kept"
-        ) from error
+        if isinstance(error, MemoryError) or "memory" in str(error):
+            raise TrainingError(
+                f"there is not enough memory to train with batches of {config.batch_size}: lower "
+                "--batch-size or --width; finished states are kept"
+            ) from error
+        if config.compile:
+            reason = str(error).splitlines()[0]
+            raise TrainingError(f"torch.compile failed ({reason}): leave out --compile") from error
+        raise
 
 
 @dataclass
@@ -121,11 +127,12 @@ class StateTraining:
         compiled = torch.compile(self.network) if self.config.compile else self.network
         self.model = cast(Network, compiled)
         self.history = self._resume()
-        with enough_memory(self.config.batch_size):
+        with advice(self.config):
             for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
                 started = time.perf_counter()
                 loss = self._train_epoch(epoch, train)
                 watched = self._evaluate(held_out) if held_out else loss
+                self._check_finite(epoch, watched)
                 seconds = time.perf_counter() - started
                 self._finish_epoch(loss, watched, seconds, len(train))
         return self.history
@@ -150,9 +157,10 @@ class StateTraining:
             done += len(labels)
             now = time.perf_counter()
             if now - told > SECONDS_BETWEEN_REPORTS or done == len(split):  # reading total waits
-                self._tell(epoch, done / len(split), total.item() / done, done / (now - started))
-                told = now
-        return total.item() / len(split)
+                loss, told = total.item() / done, now
+                self._check_finite(epoch, loss)
+                self._tell(epoch, done / len(split), loss, done / (now - started))
+        return loss
 
     def _step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
         prepared = self.preparation.train(images.to(self.device), generator)
@@ -182,12 +190,19 @@ class StateTraining:
         epochs = epochs_of(self.config, self.state)
         self.report(Progress(self.state, epoch, epochs, (epoch + share) / epochs, loss, rate))
 
+    def _check_finite(self, epoch: int, loss: float) -> None:
+        """Stop if the loss, or a weight after the step that followed it, is no number."""
+        if math.isfinite(loss) and all(p.isfinite().all() for p in self.parameters.values()):
+            return
+        what = f"the loss of state {self.state} became {loss}"
+        if math.isfinite(loss):
+            what = f"the weights of state {self.state} became infinite"
+        raise TrainingError(
+            f"{what} in epoch {epoch}: lower --lr, or use --precision float32; finished states "
+            "are kept"
+        )
+
     def _finish_epoch(self, loss: float, watched: float, seconds: float, images: int) -> None:
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"the loss of state {self.state} became {loss} in epoch {len(self.history.loss)}: "
-                "lower --lr, or use --precision float32; finished states are kept"
-            )
         self.history.loss.append(loss)
         self.history.watched.append(watched)
         self.history.seconds.append(seconds)

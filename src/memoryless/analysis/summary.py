@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from memoryless.runs import NOT_COMPARED, RunFolder
 class Row:
     """One method on one stream; accuracies in percent, std over seeds (0 for one)."""
 
+    run: str
+    """The folder of the runs."""
     data: str
     states: str
     """How many states, or "finished/all" of a run that has not ended."""
@@ -61,12 +65,13 @@ def _rows(runs: list[RunFolder], include_first: bool) -> list[Row]:
     total = len(about["sizes"])
     return [
         Row(
+            run=_place(runs),
             data=about["dataset"] + (" (validation)" if about["config"]["validation"] else ""),
             states=str(total) if finished == total else f"{finished}/{total}",
             order=about["config"]["order"],
             strategy=about["config"]["strategy"],
             method=method,
-            seeds=len(runs),
+            seeds=len({run.about["seed"] for run in runs}),
             **_accuracies([[s["methods"][method] for s in states] for states in results],
                           include_first),
             chance_top1=chance_level(sizes, 1, include_first),
@@ -74,6 +79,12 @@ def _rows(runs: list[RunFolder], include_first: bool) -> list[Row]:
         )
         for method in results[0][0]["methods"]
     ]  # fmt: skip
+
+
+def _place(runs: list[RunFolder]) -> str:
+    """Where they are, as seen from here."""
+    folder = Path(os.path.commonpath([run.path.parent for run in runs]))
+    return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
 def _accuracies(seeds: list[list[dict[str, Any]]], include_first: bool) -> dict[str, float]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from memoryless.analysis.summary import Row
 from memoryless.errors import ConfigError, StoreError, choose
+from memoryless.store import to_json
 
 COLUMNS: dict[str, Callable[[Row], str]] = {
     "method": lambda row: row.method,
@@ -34,7 +35,8 @@ def by_stream(rows: Sequence[Row]) -> dict[str, list[Row]]:
     streams: dict[str, list[Row]] = {}
     for row in rows:
         seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
-        title = f"{row.data}, {row.states} states, order {row.order}, {row.strategy}, {seeds}"
+        stream = f"{row.data}, {row.states} states, order {row.order}"
+        title = f"{row.run}: {stream}, {row.strategy}, {seeds}"
         streams.setdefault(title, []).append(row)
     return streams
 
@@ -47,7 +49,7 @@ def terminal_tables(rows: Sequence[Row]) -> list[Table]:
     tables = []
     for title, group in by_stream(rows).items():
         best = {name: max(group, key=lambda row: _number(row, name)) for name in RANKED}
-        table = Table(title=title, caption=chance_line(group[0]), box=box.SIMPLE_HEAD)
+        table = Table(title=escape(title), caption=chance_line(group[0]), box=box.SIMPLE_HEAD)
         for name in COLUMNS:
             table.add_column(name, justify="left" if name == "method" else "right")
         for row in group:
@@ -88,13 +90,9 @@ def to_csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def to_json(rows: Sequence[Row]) -> str:
-    return json.dumps([asdict(row) for row in rows], indent=1) + "\n"
-
-
 FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {
     ".csv": to_csv,
-    ".json": to_json,
+    ".json": lambda rows: to_json([asdict(row) for row in rows]),
     ".md": to_markdown,
 }
 
@@ -110,6 +108,6 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
     """Write the rows in the format that the file's ending names."""
     check_format(path)
     try:
-        path.write_text(FORMATS[path.suffix](rows), encoding="utf-8")
+        path.write_text(FORMATS[path.suffix](rows), encoding="utf-8", errors="replace")
     except OSError as error:
         raise StoreError(f"cannot write {path} ({error.strerror}): choose another place") from error

@@ -63,14 +63,16 @@ def load_weights(backbone: nn.Module, file: Path) -> None:
     weights = {k: v for k, v in _read_weights(file).items() if not k.startswith("fc.")}
     ours = backbone.state_dict()
     wrong = [k for k in ours if k in weights and weights[k].shape != ours[k].shape]
-    wrong += [f"{k} (missing)" for k in ours if k not in weights]
+    # A counter that files from before PyTorch 0.4.1 lack, and that nothing here reads.
+    needed = [k for k in ours if not k.endswith("num_batches_tracked")]
+    wrong += [f"{k} (missing)" for k in needed if k not in weights]
     wrong += [f"{k} (not in the backbone)" for k in weights if k not in ours]
     if wrong:
         raise ConfigError(
             f"the weights {file} do not fit the backbone in {first_ten(wrong)}; check --backbone, "
             "--width and the number of channels"
         )
-    backbone.load_state_dict(weights)
+    backbone.load_state_dict(ours | weights)
 
 
 def _read_weights(file: Path) -> dict[str, Tensor]:
@@ -87,6 +89,8 @@ def _read_weights(file: Path) -> dict[str, Tensor]:
             f"the weights {file} hold more than plain tensors, which could run code: save them as "
             ".safetensors, or as a .pth of tensors only"
         ) from error
-    if not isinstance(weights, dict) or not all(isinstance(v, Tensor) for v in weights.values()):
+    if not isinstance(weights, dict) or not all(
+        isinstance(k, str) and isinstance(v, Tensor) for k, v in weights.items()
+    ):
         raise ConfigError(f"the weights {file} are not a table of tensors: save a state_dict")
     return weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,9 @@ app.command(list_names, name="list")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 0, or 2 for what the user must change, or 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows "?"
     try:
         app(
             sys.argv[1:] if arguments is None else list(arguments),
@@ -43,11 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), error.exit_code)
     except cyclopts.CycloptsError as error:
         return _fail(_sentence(error), 2)
-    except KeyboardInterrupt:
-        return _fail("stopped; the same command goes on from the last finished epoch", 130)
     except BrokenPipeError:  # the reader of our output has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except (OSError, MemoryError) as error:  # what no layer below could say better
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return _fail(f"{reason}: {getattr(error, 'filename', None) or 'not enough memory'}", 1)
+    except KeyboardInterrupt:
+        return _fail("stopped; the same command goes on from the last finished epoch", 130)
     return 0
 
 

@@ -23,8 +23,15 @@ def fill_from_file(app: App, commands: tuple[str, ...], arguments: ArgumentColle
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(f"there is no config file {path}: check --config") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"the config file {path} cannot be read: {error}") from error
+    tables = [key for key, value in values.items() if isinstance(value, dict) or key == "config"]
+    if tables:
+        raise ConfigError(
+            f"the config file {path} has {', '.join(tables)}, which is no setting: keys stand at "
+            "the top, each one of the flags of memoryless run"
+        )
+    return values

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from memoryless import training
+from memoryless.data import Dataset
 from memoryless.experiment import Observer
 
 SECONDS_BETWEEN_LINES = 5
@@ -28,11 +29,18 @@ class ProgressPrinter(Observer):
 
     def __enter__(self) -> ProgressPrinter:
         self.bar.start()
-        self.task = self.bar.add_task("", total=1, detail="")
+        self.task = self.bar.add_task("reading images", total=None, detail="")
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.bar.stop()
+
+    def data_loaded(self, dataset: Dataset) -> None:
+        for note in dataset.notes:
+            self._print(note)
+
+    def _print(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def run_started(self, folder: Path, work: list[int], finished: int) -> None:
         self.work, self.done = work, sum(work[:finished])
@@ -40,7 +48,8 @@ class ProgressPrinter(Observer):
         self.begin_share: float | None = None
         self.last_line = 0.0
         resumed = f" (goes on after {finished} of {len(work)} states)" if finished else ""
-        self.console.print(f"{folder}: {len(work)} states{resumed}", highlight=False)
+        self._print(f"{folder}: {len(work)} states{resumed}")
+        self.bar.update(self.task, total=1)
 
     def training(self, progress: training.Progress) -> None:
         seen = self.done + progress.share * self.work[progress.state]
@@ -54,7 +63,7 @@ class ProgressPrinter(Observer):
         now = time.perf_counter()
         if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = now
-            self.console.print(f"{state}, {detail}", highlight=False)
+            self._print(f"{state}, {detail}")
 
     def _left(self, share: float) -> str:
         gone = share - (self.begin_share or 0.0)
@@ -67,9 +76,8 @@ class ProgressPrinter(Observer):
         state = results["state"]
         self.done += self.work[state]
         best = max(results["methods"], key=lambda name: results["methods"][name]["top5"])
-        self.console.print(
+        self._print(
             f"state {state + 1}/{len(self.work)} learned: {results['classes_seen']} classes, "
             f"loss {results['history']['loss'][-1]:.3f}, "
-            f"best top-5 {results['methods'][best]['top5']:.1f} ({best})",
-            highlight=False,
+            f"best top-5 {results['methods'][best]['top5']:.1f} ({best})"
         )

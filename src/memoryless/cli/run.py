@@ -28,14 +28,8 @@ def run(
     """
     # Imported here, with torch, so that --help and errors are immediate.
     from memoryless.cli.progress import ProgressPrinter
-    from memoryless.data import load
-    from memoryless.experiment import check
     from memoryless.experiment import run as run_experiment
 
-    check(experiment)
-    dataset = load(experiment)
-    for note in dataset.notes:
-        print(note)
     with ProgressPrinter() as observer:
-        run_experiment(experiment, dataset, observer=observer)
+        run_experiment(experiment, observer=observer)
     print(f"done: memoryless table {experiment.output}")

@@ -36,6 +36,8 @@ def flip(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
 
 def pad_crop(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
     """A random window of `size`, over a black border of an eighth."""
+    if not size <= images.shape[-1] <= size * MARGIN + 1:
+        images = centre(images, size)
     pad = round(size * PADDING)
     padded = F.pad(images, (pad, pad, pad, pad))
     batch, channels, _, width = padded.shape

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import lzma
 import os
 import pickle
 import tarfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,18 +100,18 @@ def _files(place: Path, layout: Layout) -> Iterator[tuple[str, bytes]]:
     wanted = {*layout.train, *layout.test, layout.meta}
     if place.is_dir():
         for path in place.iterdir():
-            if path.name in wanted:
+            if path.name in wanted and path.is_file():
                 yield path.name, path.read_bytes()
         return
     try:
         with tarfile.open(place) as tar:
-            for member in tar:
+            for member in tar:  # to the end: only there does gzip check what was read
                 name = Path(member.name).name
                 if name in wanted and member.isfile():
                     file = tar.extractfile(member)
                     assert file is not None
                     yield name, file.read()
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{place} cannot be read ({error}); fetch the archive again") from error
 
 

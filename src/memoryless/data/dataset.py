@@ -143,20 +143,19 @@ def check_classes(dataset: Dataset) -> Dataset:
         if empty:
             raise DataError(
                 f"{len(empty)} of the classes of {dataset.name} have no {split} image: "
-                f"{first_ten(empty)}; add images, or leave the classes out with --skip-broken"
+                f"{first_ten(empty)}; number the classes without gaps, with images for each"
             )
     return dataset
 
 
 def drop_empty_classes(dataset: Dataset) -> Dataset:
-    """The data set without the classes that lack training or test images, saying so."""
+    """The data set without the classes that lack training or test images."""
     size = len(dataset.classes)
     counts = [np.bincount(s.labels, minlength=size) for s in (dataset.train, dataset.test)]
     keep = np.minimum(*counts) > 0
     if keep.all():
         return dataset
     new_index = np.cumsum(keep) - 1
-    dropped = [dataset.classes[i] for i in np.flatnonzero(~keep)]
 
     def part(split: Split) -> Split:
         kept = split.take(keep[split.labels])
@@ -167,7 +166,6 @@ def drop_empty_classes(dataset: Dataset) -> Dataset:
         classes=tuple(np.array(dataset.classes, dtype=object)[keep]),
         train=part(dataset.train),
         test=part(dataset.test),
-        notes=(*dataset.notes, f"left out {len(dropped)} empty classes: {first_ten(dropped)}"),
     )
 
 

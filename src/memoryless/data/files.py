@@ -37,12 +37,20 @@ def load_folder(config: DataConfig) -> Dataset:
         raise ConfigError("data = folder needs the folder of images: add --root FOLDER")
     if not root.is_dir():
         raise DataError(f"there is no folder {root}: check --root")
-    train_root = root / "train"
-    split = train_root.is_dir() and (root / "test").is_dir()
-    classes = _class_names(train_root if split else root)
-    train = _folder_entries(train_root if split else root, classes)
-    test = _folder_entries(root / "test", classes) if split else []
-    return _dataset(root.resolve().name, classes, train, None if not split else test, config, [])
+    train_root, test_root = root / "train", root / "test"
+    if train_root.is_dir() != test_root.is_dir():
+        there, lacks = ("train", "test") if train_root.is_dir() else ("test", "train")
+        raise DataError(
+            f"{root} has {there}/ but not {lacks}/: add it, or name a folder of classes with --root"
+        )
+    test = None
+    if train_root.is_dir():
+        classes = _class_names(train_root)
+        train, test = _folder_entries(train_root, classes), _folder_entries(test_root, classes)
+    else:
+        classes = _class_names(root)
+        train = _folder_entries(root, classes)
+    return _dataset(root.resolve().name, classes, train, test, config, [])
 
 
 def _class_names(root: Path) -> list[str]:
@@ -75,9 +83,14 @@ def load_list(config: DataConfig) -> Dataset:
     train = _read_list(config.train_list, config.root, bad)
     test = _read_list(config.test_list, config.root, bad)
     if config.class_names:
-        classes = read_text(config.class_names).splitlines()
+        classes = [n for n in read_text(config.class_names).splitlines() if n.strip()]
+        twice = sorted({n for n in classes if classes.count(n) > 1})
+        if twice:
+            raise DataError(f"{config.class_names} names classes twice: {first_ten(twice)}")
     else:
-        classes = [str(i) for i in range(max((e.label for e in train), default=-1) + 1)]
+        # Labels beyond the number of distinct ones leave a gap below: bound what a typo can cost.
+        highest = max((e.label for e in train), default=-1)
+        classes = [str(i) for i in range(min(highest + 1, 2 * len({e.label for e in train})))]
     name = config.train_list.stem
     return _dataset(name, classes, _in_range(train, len(classes), bad),
                     _in_range(test, len(classes), bad), config, bad)  # fmt: skip
@@ -105,7 +118,7 @@ def _in_range(entries: list[Entry], classes: int, bad: list[str]) -> list[Entry]
 def read_text(file: Path) -> str:
     """A text file, or an error that names it."""
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"the file {file} cannot be read: {error}") from error
 
@@ -118,31 +131,36 @@ def _dataset(
     config: DataConfig,
     bad: list[str],
 ) -> Dataset:
-    """Check every file, hold out test images where there are none, and report all offenders."""
+    """Decode every file once, and report all that cannot be used in one error."""
     broken = find_broken([e.path for e in train + (test or [])])
     bad = bad + [f"{path} ({why})" for path, why in broken.items()]
+    train = [e for e in train if e.path not in broken]
+    if test is None:
+        mask = hold_out(np.array([e.label for e in train], dtype=int), config.test_share, "test")
+        test = [e for e, held in zip(train, mask, strict=True) if held]
+        train = [e for e, held in zip(train, mask, strict=True) if not held]
+    else:
+        test = [e for e in test if e.path not in broken]
+    for what, entries in (("training", train), ("test", test)):
+        seen = {e.label for e in entries}
+        empty = [c for label, c in enumerate(classes) if label not in seen]
+        bad += [f"class {c} (it has no {what} image)" for c in empty]
     if bad and not config.skip_broken:
         raise DataError(
             f"{len(bad)} entries of {name} cannot be used: {first_ten(bad)}; mend them, or leave "
             "them out with --skip-broken"
         )
     notes = (f"left out {len(bad)} entries of {name}: {first_ten(bad)}",) if bad else ()
-    train_split = _split([e for e in train if e.path not in broken], config)
-    if test is None:
-        mask = hold_out(train_split.labels, config.test_share, "test")
-        train_split, test_split = train_split.take(~mask), train_split.take(mask)
-    else:
-        test_split = _split([e for e in test if e.path not in broken], config)
     dataset = Dataset(
         name,
         tuple(classes),
-        train_split,
-        test_split,
+        _split(train, config),
+        _split(test, config),
         image_size(config),
         augment=("resized_crop", "flip"),
         notes=notes,
     )
-    return check_classes(drop_empty_classes(dataset) if config.skip_broken else dataset)
+    return check_classes(drop_empty_classes(dataset))
 
 
 def image_size(config: DataConfig) -> int:
