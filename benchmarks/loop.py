@@ -1,10 +1,14 @@
 """The training loop beside a bare forward, backward and step on one fixed batch.
 
 Both train a ResNet-18 of width 16 at 32 pixels with batches of 128; the loop also reads, augments
-and normalises every batch, draws the order, sets the rate and reports progress.
+and normalises every batch, draws the order, sets the rate, reports progress and writes a checkpoint
+at the end of the epoch.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -14,6 +18,7 @@ from benchmarks.timing import side_by_side
 from memoryless.config import Config
 from memoryless.data import from_arrays
 from memoryless.learner import Learner, prepare
+from memoryless.training import Progress, StateTraining
 
 IMAGES, BATCH, CLASSES = 1024, 128, 10
 
@@ -27,8 +32,24 @@ def measure() -> dict[str, float]:
     preparation = prepare(config, dataset, dataset.train)
     learner = Learner(config, 0, 3, preparation)
 
+    learner.strategy.begin_state(
+        learner.network, dataset.train, CLASSES, learner.features, torch.Generator().manual_seed(0)
+    )
+    told: list[Progress] = []
+
     def loop() -> None:
-        training_only(learner, dataset.train)
+        """One epoch of a first state, as `learn` trains it."""
+        with TemporaryDirectory() as folder:
+            StateTraining(
+                learner.network,
+                learner.strategy,
+                preparation,
+                config,
+                seed=0,
+                state=0,
+                checkpoint=Path(folder) / "training.safetensors",
+                report=told.append,
+            ).run(dataset.train)
 
     network = Learner(config, 0, 3, preparation).network
     network.layer.grow(CLASSES, keep_rows=False, generator=torch.Generator())
@@ -47,15 +68,3 @@ def measure() -> dict[str, float]:
     seconds = side_by_side({"bare": bare, "loop": loop}, rounds=7)
     rates = {f"{name} images/s": round(IMAGES / s, 1) for name, s in seconds.items()}
     return rates | {"loop / bare": round(seconds["bare"] / seconds["loop"], 3)}
-
-
-def training_only(learner: Learner, split) -> None:
-    """One epoch of a first state, without what follows training."""
-    from memoryless.training import StateTraining
-
-    if learner.network.classes == 0:
-        generator = torch.Generator().manual_seed(0)
-        learner.strategy.begin_state(learner.network, split, CLASSES, learner.features, generator)
-    StateTraining(
-        learner.network, learner.strategy, learner.preparation, learner.config, seed=0, state=0
-    ).run(split)

@@ -7,7 +7,15 @@ import pytest
 import torch
 
 from conftest import make_toy
-from memoryless.data.augment import AUGMENTATIONS, Preparation, centre, flip, pad_crop
+from memoryless.data.augment import (
+    AUGMENTATIONS,
+    Preparation,
+    affine,
+    centre,
+    flip,
+    pad_crop,
+    resized_crop,
+)
 from memoryless.data.batches import batches, channel_statistics
 from memoryless.data.dataset import Split
 from memoryless.errors import ConfigError
@@ -42,6 +50,44 @@ def test_pad_crop_gives_windows_of_the_padded_image():
     for cropped, whole in zip(pad_crop(IMAGES, 8, torch_generator(0)), padded, strict=True):
         windows = [whole[:, y : y + 8, x : x + 8] for y in range(3) for x in range(3)]
         assert sum(torch.equal(cropped, window) for window in windows) == 1
+
+
+def coordinates(side: int) -> torch.Tensor:
+    """Images whose two channels are the pixel's x and y, from -1 to 1."""
+    line = (torch.arange(side) + 0.5) / side * 2 - 1
+    return torch.stack([line.expand(side, side), line[:, None].expand(side, side)])
+
+
+def test_resized_crop_takes_boxes_of_8_to_100_percent():
+    images = coordinates(64).expand(300, -1, -1, -1)
+    crops = resized_crop(images, 32, torch_generator(0))
+    spans = crops.amax((2, 3)) - crops.amin((2, 3))  # of x and y, nearly twice the share
+    area = (spans / 2 * 32 / 31).prod(1)
+    ratio = spans[:, 0] / spans[:, 1]
+    assert 0.06 < area.min() < 0.15
+    assert 0.9 < area.max() < 1.02
+    assert 0.70 < ratio.min() < 0.85
+    assert 1.2 < ratio.max() < 1.42
+
+
+def test_affine_turns_scales_and_shifts_a_little():
+    images = coordinates(65).expand(400, -1, -1, -1)
+    moved = affine(images, 65, torch_generator(0))
+    step = 2 / 65
+    along_x = (moved[:, :, 32, 33] - moved[:, :, 32, 31]) / (2 * step)  # (cos, sin) * zoom
+    angle = torch.atan2(along_x[:, 1], along_x[:, 0]).rad2deg()
+    zoom = along_x.norm(dim=1)
+    shift = moved[:, :, 32, 32].abs().max()
+    assert 13 < angle.abs().max() < 15.2
+    assert 0.84 < zoom.min() < 0.88
+    assert 1.12 < zoom.max() < 1.16
+    assert 0.17 < shift < 0.21
+
+
+def test_pad_crop_brings_other_sizes_to_size_first():
+    assert pad_crop(IMAGES, 32, torch_generator(0)).shape == (6, 3, 32, 32)
+    flat = torch.full((1, 1, 64, 64), 9, dtype=torch.uint8)
+    assert pad_crop(flat, 8, torch_generator(0)).max() == pytest.approx(9)
 
 
 def test_centre_crops_a_margin_and_resizes_the_rest():

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import memoryless
 from memoryless.cli import app, main
+from memoryless.cli.progress import ProgressPrinter
+from memoryless.runs import RunFolder
+from memoryless.training import Progress
 from test_data import make_folder
 
-SMALL = "--data folder --image-size 8 --width 2 --states 3 --epochs 1 --batch-size 4".split()
+SMALL = "--data folder --image-size 8 --width 2 --states 3 --epochs 1 --lr 0.01".split()
 
 
 @pytest.fixture
@@ -132,8 +137,8 @@ BAD = {
     "run --backbone-weights no.pth": "there is no weights file no.pth: check --backbone-weights",
     "run --device warp": "unknown device 'warp': choose auto, cpu, cuda, cuda:N or mps",
     "run --order natrual": (
-        "unknown order 'natrual': choose natural, seed:N with a number N, belouadah, or a file with "
-        "one class a line; did you mean 'natural'?"
+        "unknown order 'natrual': choose natural, seed:N with a number N, belouadah, or a file "
+        "with one class a line; did you mean 'natural'?"
     ),
     "run --config tables.toml": (
         "the config file tables.toml has run, which is no setting: keys stand at the top, each one "
@@ -171,6 +176,32 @@ def test_an_output_that_cannot_be_written(photos, capsys):
     code, _, err = call("run", *SMALL, "--root", "photos", capsys=capsys)
     assert code == 1
     assert err.startswith("memoryless: cannot write runs/latest/seed-0/run.json (Not a directory)")
+
+
+def test_include_first_counts_the_first_state(photos, capsys):
+    assert main(["run", *SMALL, "--root", "photos"]) == 0
+    for flag, count in (([], 2), (["--include-first"], 3)):
+        assert main(["table", "runs/latest", "--write", "t.json", *flag]) == 0
+        states = RunFolder(Path("runs/latest/seed-0")).results()[-count:]
+        row = json.loads(Path("t.json").read_text())[0]
+        assert row["top1"] == pytest.approx(sum(s["methods"]["FT"]["top1"] for s in states) / count)
+        assert row["last_top1"] == states[-1]["methods"]["FT"]["top1"]
+    capsys.readouterr()
+
+
+def test_progress_tells_the_time_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("memoryless.cli.progress.time.perf_counter", lambda: now[0])
+    screen = io.StringIO()
+    with ProgressPrinter(Console(file=screen, width=200)) as printer:
+        printer.run_started(Path("there"), work=[100, 300], finished=0)
+        printer.training(Progress(0, epoch=0, epochs=2, share=0.0, loss=2.5, images_per_second=9))
+        now[0] += 20
+        printer.training(Progress(0, epoch=1, epochs=2, share=1.0, loss=1.5, images_per_second=9))
+    lines = screen.getvalue().splitlines()
+    assert lines[1] == "state 1/2, epoch 1/2, loss 2.500, 9 images/s, ? left"
+    # a quarter of the work in 20 seconds
+    assert lines[2] == "state 1/2, epoch 2/2, loss 1.500, 9 images/s, 0:01:00 left"
 
 
 def test_interrupt(photos, capsys, monkeypatch):

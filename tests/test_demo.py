@@ -12,8 +12,9 @@ from memoryless.cli import main
 from memoryless.cli.demo import SETTINGS
 from memoryless.runs import find_runs
 
-# Top-5 average incremental accuracy that an untuned trial of these settings reached.
-FLOOR = {"FT": 20.0, "inFT": 42.9, "inFT_L2": 41.2, "inFT_mean": 47.3, "inFT_siw": 47.6}
+# Top-5 average incremental accuracy that an untuned trial reached. FT, the baseline that knows only
+# its last state, has no floor: all the others must stand above it.
+FLOOR = {"inFT": 42.9, "inFT_L2": 41.2, "inFT_mean": 47.3, "inFT_siw": 47.6}
 
 
 def test_demo_shows_table_sketch_bytes_and_folder(tmp_path, monkeypatch, capsys):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import memoryless
 from memoryless.cli import main
 from memoryless.config import Config
 from memoryless.methods import METHODS
@@ -88,5 +89,5 @@ def test_methods_page_names_every_method():
         assert f"| {name} | {method.strategy} | {method.head} | {method.calibration} |" in page
 
 
-def test_changelog_has_this_version_or_unreleased():
-    assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text()
+def test_versions_agree():
+    assert f"version: {memoryless.__version__}" in (ROOT / "CITATION.cff").read_text()

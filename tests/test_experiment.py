@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import signal
@@ -23,10 +24,10 @@ from memoryless.errors import ConfigError, StoreError, TrainingError
 from memoryless.experiment import Observer, run
 from memoryless.inference import method_layer, score
 from memoryless.methods import methods_of
-from memoryless.metrics import accuracy_at
+from memoryless.metrics import accuracy_at, error_typology
 from memoryless.record import Record
 from memoryless.runs import RunFolder, find_runs
-from memoryless.store import read_tensors
+from memoryless.store import read_tensors, write_json
 from memoryless.training import Progress
 
 
@@ -37,7 +38,8 @@ def test_a_run_folder_is_complete(tiny, toy):
     assert about["config"] == json.loads(json.dumps(tiny.to_dict()))
     assert about["seed"] == 0
     assert {"memoryless", "torch", "numpy", "python"} <= about["versions"].keys()
-    assert "commit" in about
+    git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    assert (about["commit"] or "").removesuffix("-dirty") == git.stdout.strip()
     assert about["command"]
     assert folder.finished == 3
     results = folder.results()
@@ -68,7 +70,16 @@ def test_every_method_can_be_scored_again_from_the_folder(tiny, toy):
         }
         outcomes = score(test["features"], test["labels"], layers)
         for name, outcome in outcomes.items():
-            assert accuracy_at(outcome.ranks, 1) == results["methods"][name]["top1"]
+            stored, labels = results["methods"][name], test["labels"].numpy()
+            assert stored["top1"] == pytest.approx(100 * (outcome.predictions == labels).mean())
+            assert stored["top5"] == accuracy_at(outcome.ranks, min(5, len(record.b)))
+            typology = error_typology(outcome.predictions, labels, first_new=2 * t)
+            known = {k: v for k, v in typology.items() if not math.isnan(v)}
+            assert {k: v for k, v in stored["typology"].items() if v is not None} == known
+            blocks = [labels // 2 == j for j in range(t + 1)]
+            right = outcome.predictions == labels
+            expected = [100 * right[block].mean() for block in blocks]
+            assert stored["by_state"] == pytest.approx(expected)
 
 
 def test_first_state_heads_agree_where_they_must(tiny, toy):
@@ -114,6 +125,80 @@ def assert_same_run(one: Path, two: Path) -> None:
     assert files == sorted(p.relative_to(two) for p in two.glob("states/*/*.safetensors"))
     for file in files:
         assert (one / file).read_bytes() == (two / file).read_bytes(), file
+
+
+def test_dropout_is_resumed_to_the_bit(tiny, toy):
+    backbone = nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.ReLU(), nn.Dropout(0.5))
+    whole = run(replace(tiny, output=tiny.output / "whole"), toy, backbone)[0]
+    with pytest.raises(KeyboardInterrupt):
+        run(tiny, toy, backbone, Interrupt(1, 1))
+    assert_same_run(run(tiny, toy, backbone)[0], whole)
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    file = tmp_path / "run.json"
+    write_json(file, {"a": 1})
+
+    def fail(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreError, match="No space left on device"):
+        write_json(file, {"a": 2})
+    assert json.loads(file.read_text()) == {"a": 1}
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_a_kill_between_two_files_leaves_is_tidied(tiny, toy):
+    """A draft of run.json, and a checkpoint beside a finished run."""
+    folder = RunFolder(tiny.output / "seed-0")
+    folder.path.mkdir(parents=True)
+    (folder.path / "run.json.draft").write_text("{")
+    run(tiny, toy)
+    folder.checkpoint.write_bytes(b"left")
+    (folder.state(0) / "network.safetensors").write_bytes(b"left")
+    run(tiny, toy)
+    assert not folder.checkpoint.exists()
+    assert not (folder.state(0) / "network.safetensors").exists()
+
+
+def test_results_are_strict_json(tiny, toy):
+    (path,) = run(tiny, toy)
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    for file in path.rglob("*.json"):
+        json.loads(file.read_text(), parse_constant=refuse)
+
+
+def test_a_foreign_seed_is_found_before_any_training(tiny, toy):
+    run(replace(tiny, epochs=1, seeds=(1,)), toy)
+    with pytest.raises(ConfigError, match="seed-1 holds another experiment"):
+        run(replace(tiny, seeds=(0, 1)), toy)
+    assert not (tiny.output / "seed-0").exists()
+
+
+def test_other_images_are_another_experiment(tiny):
+    run(tiny, make_toy())
+    with pytest.raises(ConfigError, match="other train_images"):
+        run(tiny, make_toy(train=13))
+    brighter = make_toy()
+    brighter.train.images.pixels[:] //= 2
+    with pytest.raises(ConfigError, match="other preparation"):
+        run(tiny, brighter)
+
+
+def test_a_run_named_twice_is_one_run(tiny, toy):
+    (path,) = run(tiny, toy)
+    assert summarise(find_runs([tiny.output, path]))[0].seeds == 1
+
+
+def test_a_foreign_run_json_is_named(tiny, toy):
+    (path,) = run(tiny, toy)
+    (path / "run.json").write_text("[]")
+    with pytest.raises(StoreError, match="is not of this version"):
+        summarise(find_runs([path]))
 
 
 COMMAND = """

@@ -160,6 +160,24 @@ def test_the_nine_methods_need_two_products():
         torch.testing.assert_close(scores + r.offset, features @ head_W.T + head_b)
 
 
+def test_scores_of_nan_are_wrong_answers():
+    layers = {"a": (torch.full((9, 6), torch.nan), torch.zeros(9))}
+    outcome = score(torch.randn(5, 6), torch.arange(5), layers)["a"]
+    assert (outcome.ranks == 8).all()
+
+
+def test_shared_products_are_as_exact_as_direct_ones():
+    """Rows far from 0, where a difference of large numbers would lose digits."""
+    rows = 1 + 0.01 * torch.randn(40, 64)
+    record = Record(rows, torch.zeros(40), torch.zeros(40).long(), torch.ones(1))
+    methods = {name: METHODS[name] for name in ("inFT", "inFT_siw")}
+    layers = {n: method_layer(m, record, (rows, torch.zeros(40))) for n, m in methods.items()}
+    features, labels = torch.rand(500, 64), torch.randint(0, 40, (500,))
+    exact = features.double() @ layers["inFT_siw"][0].double().T
+    wrong = score(features, labels, layers)["inFT_siw"].ranks != ranks(exact, labels).numpy()
+    assert wrong.sum() <= 1
+
+
 def test_other_rows_get_a_product_of_their_own():
     rows = torch.randn(4, 6)
     nudged = rows.clone()

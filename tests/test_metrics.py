@@ -29,6 +29,7 @@ def test_top_k_accuracy(make, k, expected):
 def test_equal_scores_are_not_knowledge():
     assert metrics.top_k_accuracy(np.zeros((3, 10)), np.array([0, 4, 9]), k=5) == 0
     assert metrics.top_k_accuracy(np.zeros((3, 4)), np.array([0, 1, 3]), k=5) == 100
+    assert metrics.top_k_accuracy(np.full((3, 10), np.nan), np.array([0, 4, 9]), k=5) == 0
 
 
 @given(arrays(np.float64, (6, 7), elements=st.floats(-9, 9), unique=True), st.integers(1, 9))

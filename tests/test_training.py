@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import math
 import weakref
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,12 +15,14 @@ from torch import nn
 
 from conftest import make_toy
 from memoryless.config import Config
+from memoryless.data.augment import Preparation
+from memoryless.data.batches import batches
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, DataError, StoreError, TrainingError
 from memoryless.learner import Learner, prepare
 from memoryless.network import LinearLayer, Network
 from memoryless.record import Record
-from memoryless.strategies import STRATEGIES, Totals
+from memoryless.strategies import STRATEGIES, Finetune, Totals
 from memoryless.stream import Stream
 from memoryless.training import advice, pick_device
 
@@ -107,6 +111,96 @@ def test_mu_is_the_mean_of_the_largest_or_the_true_logit(tiny):
         torch.testing.assert_close(learner.record.mu[0], expected.mean())
 
 
+class SpySGD(torch.optim.SGD):
+    """Writes down the settings of every step."""
+
+    steps: ClassVar[list[dict]] = []
+
+    def step(self, *arguments):
+        self.steps.append({k: v for k, v in self.param_groups[0].items() if k != "params"})
+        return super().step(*arguments)
+
+
+def test_every_step_uses_the_schedule_and_the_settings(tiny, monkeypatch):
+    monkeypatch.setattr(torch.optim, "SGD", SpySGD)
+    monkeypatch.setattr(SpySGD, "steps", [])
+    learn(replace(tiny, batch_size=12, weight_decay=0.03, momentum=0.7), states=2)
+    rates = [step["lr"] for step in SpySGD.steps]
+    cosine = [(1 + math.cos(math.pi * i / 4)) / 2 for i in range(4)]  # 2 epochs of 2 batches
+    assert rates == pytest.approx([0.1 * c for c in cosine] + [0.05 * c for c in cosine])
+    assert {step["weight_decay"] for step in SpySGD.steps} == {0.03}
+    assert {step["momentum"] for step in SpySGD.steps} == {0.7}
+
+
+def test_plateau_watches_the_held_out_loss(tiny, monkeypatch):
+    monkeypatch.setattr(torch.optim, "SGD", SpySGD)
+    monkeypatch.setattr(SpySGD, "steps", [])
+    monkeypatch.setattr("memoryless.training.StateTraining._evaluate", lambda self, split: 1.0)
+    learn(replace(tiny, schedule="plateau", patience=1, epochs=3, holdout=0.25), states=1)
+    rates = sorted({step["lr"] for step in SpySGD.steps}, reverse=True)
+    assert rates == pytest.approx([0.1, 0.01])  # it never gets better than the first epoch
+
+
+def test_held_out_loss_is_measured_without_augmentation_in_eval_mode(tiny, monkeypatch):
+    prepared = []
+
+    def test_only(self, images):
+        prepared.append(len(images))
+        return Preparation.normalise(self, images)
+
+    modes = []
+    original = Finetune.loss
+
+    def loss(self, network, images, labels):
+        modes.append((network.training, torch.is_grad_enabled()))
+        return original(self, network, images, labels)
+
+    monkeypatch.setattr(Finetune, "loss", loss)
+    monkeypatch.setattr(Preparation, "train", lambda self, x, generator: self.normalise(x))
+    monkeypatch.setattr(Preparation, "test", test_only)
+    learn(replace(tiny, holdout=0.25, batch_size=64), states=1)
+    assert modes == [(True, True), (False, False)] * 2
+    assert prepared[:2] == [6, 6]
+
+
+def test_orders_and_augmentation_differ_by_epoch_and_state(tiny, monkeypatch):
+    orders, draws = [], []
+    original = Preparation.train
+
+    def train(self, images, generator):
+        draws.append(int(torch.randint(2**60, (), generator=generator)))
+        return original(self, images, generator)
+
+    def watched(split, size, order=None):
+        orders.append(tuple(order))
+        return batches(split, size, order)
+
+    monkeypatch.setattr(Preparation, "train", train)
+    monkeypatch.setattr("memoryless.training.batches", watched)
+    learn(replace(tiny, batch_size=64), states=2)
+    assert len(set(orders)) == len(orders) == 4
+    assert len(set(draws)) == len(draws) == 4
+
+
+def test_augmentation_reaches_the_network(tiny):
+    plain, flipped = (learn(replace(tiny, augment=(name,)), states=1) for name in ("none", "flip"))
+    assert not same(weights(plain), weights(flipped))
+
+
+def test_normalisation_is_measured_on_state_0(tiny):
+    stream = Stream(make_toy(), "3")
+    first = prepare(tiny, stream.dataset, stream[0].train)
+    pixels = stream[0].train.read(np.arange(24)).numpy() / 255
+    assert first.mean == pytest.approx([pixels.mean()])
+    assert first.std == pytest.approx([pixels.std()], rel=1e-5)
+
+
+def test_weights_that_overflow_in_the_last_step_are_noticed(tiny):
+    config = replace(tiny, lr=1e30, epochs=1, batch_size=100)
+    with pytest.raises(TrainingError, match="the model of state 0 gives nan, no scores: lower"):
+        learn(config, states=1)
+
+
 def test_held_out_images_are_watched_and_not_trained_on(tiny):
     config = replace(tiny, holdout=0.25, schedule="plateau")
     learner = Learner(config, 0, 1, prepare(config, make_toy(), make_toy().train))
@@ -146,6 +240,7 @@ def test_bfloat16_trains(tiny):
     learner = learn(replace(tiny, precision="bfloat16"))
     assert learner.record.W.dtype == torch.float32
     assert learner.record.W.isfinite().all()
+    assert not same(weights(learner), weights(learn(tiny)))
 
 
 def test_any_module_can_be_the_backbone(tiny):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import torch
@@ -12,14 +13,14 @@ from memoryless.config import Config
 from memoryless.data import Dataset, Images, Split
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
-from memoryless.errors import ConfigError, choose
+from memoryless.errors import ConfigError, TrainingError, choose
 from memoryless.features import extract_features
 from memoryless.heads import Layer
 from memoryless.network import Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record
 from memoryless.strategies import STRATEGIES, Totals
-from memoryless.training import History, Report, StateTraining, part, pick_device
+from memoryless.training import LOWER_RATE, History, Report, StateTraining, part, pick_device
 
 
 class Learner:
@@ -78,6 +79,8 @@ class Learner:
         history = training.run(strategy.training_images(images))
         strategy.end_state(self.network, images, self.features)
         mu = self._mu(images, strategy.known + new_classes)
+        if not math.isfinite(mu):  # the last step can spoil weights after a sound loss
+            raise TrainingError(f"the model of state {state} gives {mu}, no scores: {LOWER_RATE}")
         self.record = strategy.remember(self.record, self.network, new_classes, mu)
         return history
 

@@ -30,6 +30,7 @@ from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import Finetune
 
 SECONDS_BETWEEN_REPORTS = 0.2
+LOWER_RATE = "lower --lr, or use --precision float32; finished states are kept"
 
 
 @dataclass(frozen=True)
@@ -191,16 +192,10 @@ class StateTraining:
         self.report(Progress(self.state, epoch, epochs, (epoch + share) / epochs, loss, rate))
 
     def _check_finite(self, epoch: int, loss: float) -> None:
-        """Stop if the loss, or a weight after the step that followed it, is no number."""
-        if math.isfinite(loss) and all(p.isfinite().all() for p in self.parameters.values()):
-            return
-        what = f"the loss of state {self.state} became {loss}"
-        if math.isfinite(loss):
-            what = f"the weights of state {self.state} became infinite"
-        raise TrainingError(
-            f"{what} in epoch {epoch}: lower --lr, or use --precision float32; finished states "
-            "are kept"
-        )
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the loss of state {self.state} became {loss} in epoch {epoch}: {LOWER_RATE}"
+            )
 
     def _finish_epoch(self, loss: float, watched: float, seconds: float, images: int) -> None:
         self.history.loss.append(loss)
