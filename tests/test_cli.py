@@ -40,7 +40,7 @@ def commands() -> list[str]:
 
 
 def test_all_commands_are_known():
-    assert commands() == ["demo", "run", "table", "list"]
+    assert commands() == ["demo", "run", "paper", "table", "list"]
 
 
 @pytest.mark.parametrize("command", commands())
@@ -151,11 +151,25 @@ BAD = {
     "table": "name at least one run folder: memoryless table RUN",
     "table nowhere": "there is no run in nowhere: name a folder that memoryless run wrote",
     "table . --write t.xls": (
-        "unknown table format '.xls': choose from .csv, .json, .md (the ending of t.xls says which)"
+        "unknown table format '.xls': choose from .csv, .json, .md, .tex (the ending of "
+        "t.xls says which)"
     ),
     "list all": "unexpected 'all': settings are given as --name value; see --help",
     "demo --outptu x": "unknown option: --outptu. Did you mean --output?",
-    "rnu": 'unknown command "rnu". Did you mean "run"? Available commands: demo, run, table, list.',
+    "rnu": (
+        'unknown command "rnu". Did you mean "run"? Available commands: demo, run, paper, table, '
+        "list."
+    ),
+    "paper --preset quickdraw": (
+        "unknown preset 'quickdraw': choose from cifar100, ilsvrc, vggface2, landmarks, "
+        "cifar100-cpu, quickdraw100; did you mean 'quickdraw100'?"
+    ),
+    "paper --shard 3/2": "shard '3/2' is not i/n with i from 1 to n, such as 1/4",
+    "paper --strategies lwff": (
+        "unknown strategy 'lwff': choose from finetune, lwf, lwf_kd, lucir, frozen, joint, "
+        "independent, replay; did you mean 'lwf'?"
+    ),
+    "paper --preset ilsvrc": "data = list needs both --train-list FILE and --test-list FILE",
 }
 
 

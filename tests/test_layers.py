@@ -23,8 +23,9 @@ LAYERS = [
     {"inference"},
     {"learner"},
     {"runs"},
-    {"experiment"},
+    {"presets", "experiment"},
     {"analysis"},
+    {"paper"},
     {"cli"},
     {"__main__"},
 ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from memoryless import metrics
+from memoryless.analysis.published import published
 
-PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
+PUBLISHED = published()
 SCORES = np.array([[5.0, 4, 3, 2], [1, 2, 3, 4], [2, 9, 1, 0], [0, 1, 2, 3]])
 LABELS = np.array([0, 1, 2, 2])  # the true class comes 1st, 3rd, 3rd, 2nd
 

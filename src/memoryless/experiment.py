@@ -99,6 +99,7 @@ def run(
         "train_images": np.bincount(dataset.train.labels).tolist(),
         "test_images": np.bincount(dataset.test.labels).tolist(),
         "preparation": asdict(preparation),
+        "memoryless": STRATEGIES[config.strategy].memoryless,
         "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
     }
     folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]

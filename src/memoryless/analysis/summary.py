@@ -27,6 +27,7 @@ class Row:
     """How many states, or "finished/all" of a run that has not ended."""
     order: str
     strategy: str
+    memoryless: bool
     method: str
     seeds: int
     top1: float
@@ -70,6 +71,7 @@ def _rows(runs: list[RunFolder], include_first: bool) -> list[Row]:
             states=str(total) if finished == total else f"{finished}/{total}",
             order=about["config"]["order"],
             strategy=about["config"]["strategy"],
+            memoryless=about["memoryless"],
             method=method,
             seeds=len({run.about["seed"] for run in runs}),
             **_accuracies([[s["methods"][method] for s in states] for states in results],

@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from memoryless.cli.config_file import fill_from_file
 from memoryless.cli.demo import demo
 from memoryless.cli.list_names import list_names
+from memoryless.cli.paper import paper
 from memoryless.cli.run import run
 from memoryless.cli.table import table
 from memoryless.errors import MemorylessError
@@ -27,6 +28,7 @@ app = App(
 )
 app.command(demo)
 app.command(run)
+app.command(paper)
 app.command(table)
 app.command(list_names, name="list")
 

@@ -29,7 +29,7 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
 
     from memoryless.analysis.sketch import sketch
     from memoryless.analysis.summary import summarise
-    from memoryless.analysis.table import terminal_tables
+    from memoryless.analysis.table import grids
     from memoryless.cli.progress import ProgressPrinter
     from memoryless.config import Config
     from memoryless.experiment import run
@@ -39,8 +39,8 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
     with ProgressPrinter(console) as observer:
         folder = RunFolder(run(Config(**SETTINGS, output=output), observer=observer)[0])
     results = folder.results()
-    for table in terminal_tables(summarise([folder])):
-        console.print(table)
+    for table in grids(summarise([folder])):
+        console.print(table.for_terminal())
     shown = ["FT", "inFT", "inFT_siw"]
     lines = {m: [state["methods"][m]["top5"] for state in results] for m in shown}
     print(sketch(lines, "top-5 accuracy (%) over all classes seen so far"))

@@ -16,6 +16,7 @@ def list_names() -> None:
     from memoryless.data.augment import AUGMENTATIONS
     from memoryless.heads import HEADS
     from memoryless.methods import METHODS
+    from memoryless.presets import PRESETS
     from memoryless.schedules import LR_RULES, SCHEDULES
     from memoryless.strategies import STRATEGIES
     from memoryless.stream import ORDERS
@@ -30,6 +31,7 @@ def list_names() -> None:
         "lr rules": LR_RULES,
         "heads": HEADS,
         "calibrations": CALIBRATIONS,
+        "presets": PRESETS,
     }
     for kind, table in names.items():
         print(f"{kind:14} {' '.join(table)}")

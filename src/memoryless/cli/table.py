@@ -17,12 +17,13 @@ def table(*runs: Path, write: tuple[Path, ...] = (), include_first: bool = False
     runs
         Run folders, or folders that hold some.
     write
-        Files to write the table to as well; .csv, .json or .md says the format.
+        Files to write the table to as well; .csv, .json, .md or .tex says the format.
     include_first
         Count the first state in the averages, as newer papers do; the paper leaves it out.
     """
+    from memoryless.analysis.grid import check_format, write_grids
     from memoryless.analysis.summary import summarise
-    from memoryless.analysis.table import check_format, terminal_tables, write_table
+    from memoryless.analysis.table import grids
     from memoryless.errors import ConfigError
     from memoryless.runs import find_runs
 
@@ -33,8 +34,9 @@ def table(*runs: Path, write: tuple[Path, ...] = (), include_first: bool = False
     rows = summarise(find_runs(list(runs)), include_first)
     if not rows:
         raise ConfigError("no state is finished there yet: let memoryless run go on")
-    for one in terminal_tables(rows):
-        Console().print(one)
+    tables = grids(rows)
+    for one in tables:
+        Console().print(one.for_terminal())
     for path in write:
-        write_table(rows, path)
+        write_grids(tables, path)
         print(f"written: {path}")

@@ -1,0 +1,70 @@
+"""Table 1 of the paper: every method at every number of states, with G_IL.
+
+Each number is marked by its column: measured here, or published in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from memoryless.analysis.grid import Grid
+from memoryless.analysis.published import published, published_accuracy, published_g_il
+from memoryless.analysis.summary import Row
+from memoryless.analysis.table import cell
+from memoryless.methods import METHODS
+from memoryless.metrics import g_il
+
+
+def table_one(rows: Sequence[Row], title: str, data: str | None = None) -> Grid:
+    """Measured top-5 averages; beside them the paper's own if `data` is a set of the paper."""
+    full = next((row for row in rows if row.method == "Full"), None)
+    sizes = sorted({row.states for row in rows if row is not full}, key=lambda s: (len(s), s))
+    columns = ["method", *(f"T={t}" for t in sizes), "G_IL"]
+    if data:
+        columns += [*(f"T={t} published" for t in sizes), "G_IL published"]
+    lines, records = [], []
+    for method in [m for m in _in_order(rows) if m != "Full"]:
+        mine = {row.states: row for row in rows if row.method == method}
+        gap = _g_il(list(mine.values()), full)
+        cells = [cell(r.top5, r.top5_std, r.seeds) if (r := mine.get(t)) else "" for t in sizes]
+        theirs = [published_accuracy(method, data, int(t)) for t in sizes] if data else []
+        known = data is not None and method in published()["methods"]
+        lines.append([
+            method, *cells, _number(gap, 2), *(_number(a, 1) for a in theirs),
+            *([_number(published_g_il(method), 2) if known else ""] if data else []),
+        ])  # fmt: skip
+        records += [
+            {
+                "method": method,
+                "states": int(t),
+                "measured_top5": row.top5,
+                "measured_std": row.top5_std,
+                "seeds": row.seeds,
+                "measured_full": full.last_top5 if full else None,
+                "measured_g_il": gap,
+                "published_top5": published_accuracy(method, data, int(t)) if data else None,
+                "published_g_il": published_g_il(method) if known else None,
+            }
+            for t, row in mine.items()
+        ]
+    caption = "measured top-5 average incremental accuracy, first state left out"
+    if full:
+        caption += f"; Full, not memoryless: {cell(full.last_top5, full.last_top5_std, full.seeds)}"
+    if data:
+        caption += f"; published Full: {published()['full'][data]:.1f}"
+    return Grid(title, caption, columns, lines, records)
+
+
+def _in_order(rows: Sequence[Row]) -> list[str]:
+    """Methods as the paper lists them, others after."""
+    there = dict.fromkeys(row.method for row in rows)
+    return [m for m in METHODS if m in there] + [m for m in there if m not in METHODS]
+
+
+def _g_il(rows: list[Row], full: Row | None) -> float | None:
+    return g_il([row.top5 for row in rows], [full.last_top5] * len(rows)) if full else None
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None or math.isnan(value) else f"{value:.{digits}f}"

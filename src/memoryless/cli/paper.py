@@ -1,0 +1,96 @@
+"""memoryless paper: the paper's table from one command."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+
+def paper(
+    *,
+    preset: str = "quickdraw100",
+    states: tuple[int, ...] = (),
+    strategies: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (0,),
+    order: str | None = None,
+    root: Path | None = None,
+    train_list: Path | None = None,
+    test_list: Path | None = None,
+    output: Path = Path("runs/paper"),
+    shard: str = "1/1",
+    dry_run: bool = False,
+    write: tuple[Path, ...] = (),
+) -> None:
+    """Train what the paper's table needs, and show it with G_IL beside the published numbers.
+
+    Finished cells are skipped; killed at any point, the same command loses at most one epoch.
+
+    Parameters
+    ----------
+    preset
+        cifar100, ilsvrc, vggface2, landmarks (as published), cifar100-cpu or quickdraw100.
+    states
+        Numbers of states; by default the preset's.
+    strategies
+        What to train; by default finetune, lwf, lucir and joint (Full).
+    seeds
+        Training seeds.
+    order
+        Class order; by default the preset's.
+    root
+        Folder with the data, or that list paths are relative to.
+    train_list
+        List of training images, for the large sets.
+    test_list
+        List of test images, for the large sets.
+    output
+        Folder for all runs: OUTPUT/PRESET/10-states/lwf/seed-0.
+    shard
+        i/n: train only every n-th cell, starting with the i-th; the table needs all of them.
+    dry_run
+        Only tell what would be trained, with an estimate of the time on this machine.
+    write
+        Files to write the table to as well; .csv, .json, .md or .tex says the format.
+    """
+    from rich.console import Console
+
+    from memoryless.analysis.grid import check_format, write_grids
+    from memoryless.cli.progress import ProgressPrinter
+    from memoryless.errors import ConfigError, choose
+    from memoryless.paper import PaperTable
+    from memoryless.presets import PAPER_STRATEGIES, PRESETS
+
+    part = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if not part or not 1 <= int(part[1]) <= int(part[2]):
+        raise ConfigError(f"shard '{shard}' is not i/n with i from 1 to n, such as 1/4")
+    for path in write:
+        check_format(path)
+    chosen = choose("preset", preset, PRESETS)
+    paths = {"order": order, "root": root, "train_list": train_list, "test_list": test_list}
+    given: dict[str, Any] = {name: value for name, value in paths.items() if value is not None}
+    table = PaperTable(
+        preset,
+        chosen,
+        states or chosen.states,
+        strategies or PAPER_STRATEGIES,
+        seeds,
+        output,
+        given,
+    )
+    if dry_run:
+        times = table.estimate()
+        for cell, seconds in times:
+            print(f"{timedelta(seconds=round(seconds))}  {cell.output}/seed-{cell.seeds[0]}")
+        total = timedelta(seconds=round(sum(seconds for _, seconds in times)))
+        print(f"{total}  in all, on this machine as it is now")
+        return
+    with ProgressPrinter() as observer:
+        table.train(int(part[1]) - 1, int(part[2]), observer)
+    grid = table.grid()
+    Console().print(grid.for_terminal())
+    for path in write:
+        write_grids([grid], path)
+        print(f"written: {path}")
+    print(f"the runs are in {output / preset}")

@@ -1,0 +1,148 @@
+"""Settings of whole tables: the paper's four data sets as published, and two sized for a CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memoryless.config import Config
+from memoryless.data import Dataset
+from memoryless.errors import DataError
+
+PAPER_STRATEGIES = ("finetune", "lwf", "lucir", "joint")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What all cells of a table share, what each strategy adds, and what the data must be."""
+
+    settings: dict[str, Any]
+    strategies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    states: tuple[int, ...] = (10, 20, 50)
+    classes: int = 100
+    train_images: int | None = None
+    test_images: int | None = None
+    published: str | None = None
+    """The data set's name in the paper, where its settings are the paper's."""
+
+    def config(
+        self, strategy: str, states: int, seed: int, root: Path, given: dict[str, Any]
+    ) -> Config:
+        """The experiment of one cell; what the user gave wins."""
+        place = root / ("joint" if strategy == "joint" else f"{states}-states/{strategy}")
+        settings = self.settings | self.strategies.get(strategy, {}) | given
+        return Config(
+            **settings,
+            strategy=strategy,
+            states="1" if strategy == "joint" else str(states),
+            seeds=(seed,),
+            output=place,
+        )
+
+    def check(self, name: str, dataset: Dataset) -> None:
+        """Raise unless the data set has the classes and images that the preset is for."""
+        found = (len(dataset.classes), len(dataset.train), len(dataset.test))
+        wanted = (self.classes, self.train_images, self.test_images)
+        wrong = [
+            f"{there:,} {what} instead of {want:,}"
+            for what, there, want in zip(
+                ("classes", "training images", "test images"), found, wanted, strict=True
+            )
+            if want is not None and there != want
+        ]
+        if wrong:
+            raise DataError(
+                f"preset {name} is for another data set: there are {', '.join(wrong)}; check "
+                "--root and the lists"
+            )
+
+
+# Supplement, section 3. "patience" is the plateau rule's, in epochs.
+_SMALL = {
+    "epochs": 300,
+    "epochs_later": 70,
+    "schedule": "plateau",
+    "patience": 60,
+    "patience_later": 15,
+    "batch_size": 128,
+    "weight_decay": 5e-4,
+}
+_LARGE = {
+    "epochs": 120,
+    "epochs_later": 35,
+    "schedule": "plateau",
+    "patience": 10,
+    "patience_later": 5,
+    "batch_size": 256,
+    "weight_decay": 1e-4,
+}
+_AS_PUBLISHED = {
+    "backbone": "resnet18",
+    "width": 64,
+    "image_size": 224,
+    "augment": ("resized_crop", "flip"),
+}
+# LUCIR's own settings for ImageNet (CVPR 2019, section 4.1); LwF's are iCaRL's for all sets.
+_LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
+    "finetune": _LARGE,
+    "joint": _LARGE,
+    "lwf": {"outputs": "all"},
+    "lucir": {
+        "epochs": 90,
+        "milestones": (1 / 3, 2 / 3),
+        "weight_decay": 1e-4,
+        "lambda_base": 10.0,
+    },
+}
+
+
+def _large(published: str, train: int, test: int) -> Preset:
+    return Preset(
+        settings={"data": "list", **_AS_PUBLISHED},
+        strategies=_LARGE_STRATEGIES,
+        classes=1000,
+        train_images=train,
+        test_images=test,
+        published=published,
+    )
+
+
+PRESETS: dict[str, Preset] = {
+    "cifar100": Preset(
+        settings={"data": "cifar100", "order": "belouadah", **_AS_PUBLISHED},
+        strategies={"finetune": _SMALL, "joint": _SMALL, "lwf": {"outputs": "all"}, "lucir": {}},
+        train_images=50_000,
+        test_images=10_000,
+        published="CIFAR100",
+    ),
+    "ilsvrc": _large("ILSVRC", 1_231_167, 50_000),
+    "vggface2": _large("VGGFace2", 491_746, 50_000),
+    "landmarks": _large("Landmarks", 374_367, 20_000),
+    "cifar100-cpu": Preset(
+        settings={
+            "data": "cifar100",
+            "order": "belouadah",
+            "width": 16,
+            "epochs": 15,
+            "epochs_later": 6,
+            "batch_size": 128,
+        },
+        strategies={"lwf": {"outputs": "all"}},
+        states=(10,),
+        train_images=50_000,
+        test_images=10_000,
+    ),
+    "quickdraw100": Preset(
+        settings={"data": "quickdraw100", "width": 8, "batch_size": 64, "threads": 1},
+        strategies={
+            "finetune": {"epochs": 30, "epochs_later": 10, "lr": 0.2},
+            "lwf": {"epochs": 24, "epochs_later": 16, "outputs": "all"},
+            "lucir": {"epochs": 24, "epochs_later": 16},
+            "joint": {"epochs": 20, "lr": 0.2},
+        },
+        states=(10,),
+        train_images=8_000,
+        test_images=2_000,
+    ),
+}
