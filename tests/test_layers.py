@@ -21,6 +21,7 @@ LAYERS = [
     {"strategies"},
     {"training"},
     {"inference"},
+    {"scoring"},
     {"learner"},
     {"runs"},
     {"presets", "experiment"},

@@ -18,13 +18,12 @@ from memoryless.config import Config
 from memoryless.data import SOURCES, Dataset, load
 from memoryless.data.augment import AUGMENTATIONS
 from memoryless.errors import ConfigError, choose
-from memoryless.inference import Outcome, method_layer, score
 from memoryless.learner import Learner, prepare
 from memoryless.methods import methods_of
-from memoryless.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
+from memoryless.scoring import score_methods
 from memoryless.store import commit_folder, read_tensors, write_json, write_tensors
 from memoryless.strategies import STRATEGIES, Totals
 from memoryless.stream import State, Stream
@@ -145,7 +144,9 @@ class Run:
         started = time.perf_counter()
         features = _compact(learner.features(state.test))
         extracted = time.perf_counter()
-        methods = score_methods(learner, features, state)
+        labels = torch.from_numpy(state.test.labels)
+        methods = methods_of(learner.config.strategy)
+        scored = score_methods(features, labels, methods, learner.record, learner.layer)
         past = self.stream[: state.index + 1]
         results = {
             "state": state.index,
@@ -163,7 +164,7 @@ class Run:
                 "record": learner.record.ledger,
                 "images_not_kept": sum(s.train.stored_bytes for s in past),
             },
-            "methods": methods,
+            "methods": scored,
         }
         self._commit(state, features, results)
         return results
@@ -184,27 +185,6 @@ class Run:
         self.folder.tidy()
 
 
-def score_methods(learner: Learner, features: Tensor, state: State) -> dict[str, Any]:
-    """The figures of every method that the strategy serves."""
-    layers = {
-        name: method_layer(method, learner.record, learner.layer)
-        for name, method in methods_of(learner.config.strategy).items()
-    }
-    outcomes = score(features, torch.from_numpy(state.test.labels), layers)
-    return {name: figures(outcome, state, learner.record) for name, outcome in outcomes.items()}
-
-
 def _compact(features: Tensor) -> Tensor:
     """float16 where the values fit: what is scored is what is stored."""
     return features.half() if features.abs().max() < FLOAT16_MAX else features
-
-
-def figures(outcome: Outcome, state: State, record: Record) -> dict[str, Any]:
-    """One method's figures after one state, in percent."""
-    labels, seen = state.test.labels, len(record.b)
-    return {
-        "top1": accuracy_at(outcome.ranks, 1),
-        "top5": accuracy_at(outcome.ranks, min(5, seen)),
-        "typology": error_typology(outcome.predictions, labels, state.first_new),
-        "by_state": accuracy_by_state(outcome.predictions, labels, record.class_state),
-    }

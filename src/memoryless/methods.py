@@ -50,6 +50,19 @@ def methods_of(strategy: str) -> dict[str, Method]:
     return {_name(strategy, *c): Method(strategy, *c) for c in combinations}
 
 
+def parse_method(name: str) -> Method:
+    """A method by the paper's name, or as `strategy+head+calibration`.
+
+    >>> parse_method("frozen+l2+mc")
+    Method(strategy='frozen', head='l2', calibration='mc')
+    """
+    if name in METHODS:
+        return METHODS[name]
+    strategy, *rest = name.split("+")
+    head = rest.pop(0) if rest and rest[0] != "mc" else "current"
+    return Method(strategy, head, *rest)
+
+
 def _name(strategy: str, head: str, calibration: str) -> str:
     parts = [strategy] if (head, calibration) == ("current", "none") else [strategy, head]
     return "+".join(parts + [calibration] * (calibration != "none"))

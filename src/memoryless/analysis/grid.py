@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -27,8 +28,21 @@ class Grid:
     rows: Sequence[Sequence[str]]
     records: Sequence[dict[str, Any]]
 
-    def for_terminal(self) -> Table:
-        table = Table(title=escape(self.title), caption=escape(self.caption), box=box.SIMPLE_HEAD)
+    def show(self, console: Console | None = None) -> None:
+        """Print it; a table wider than the terminal is wrapped by it, not cut."""
+        console = console or Console()
+        table = self._table()
+        wide = console.options.update(max_width=1000)
+        console.width = max(console.width, console.measure(table, options=wide).maximum)
+        console.print(table)
+
+    def _table(self) -> Table:
+        table = Table(
+            title=escape(self.title),
+            caption=escape(self.caption),
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+        )
         for i, column in enumerate(self.columns):
             table.add_column(column, justify="right" if i else "left", no_wrap=True)
         for row in self.rows:

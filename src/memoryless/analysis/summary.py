@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from memoryless.analysis.rescore import results_with
 from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
 from memoryless.runs import NOT_COMPARED, RunFolder
 
@@ -43,13 +44,18 @@ class Row:
     chance_top5: float
 
 
-def summarise(runs: Sequence[RunFolder], include_first: bool = False) -> list[Row]:
-    """A row for each method of each group of runs; runs without a finished state give none."""
+def summarise(
+    runs: Sequence[RunFolder], include_first: bool = False, methods: Sequence[str] = ()
+) -> list[Row]:
+    """A row for each method of each group of runs; runs without a finished state give none.
+
+    `methods` are scored anew from what the runs stored, in place of the methods they scored.
+    """
     groups: dict[str, list[RunFolder]] = defaultdict(list)
     for run in runs:
         if run.finished:
             groups[_group(run)].append(run)
-    return [row for group in groups.values() for row in _rows(group, include_first)]
+    return [row for group in groups.values() for row in _rows(group, include_first, methods)]
 
 
 def _group(run: RunFolder) -> str:
@@ -59,10 +65,10 @@ def _group(run: RunFolder) -> str:
     return json.dumps([config, about["dataset"], about["classes"], about["sizes"], run.finished])
 
 
-def _rows(runs: list[RunFolder], include_first: bool) -> list[Row]:
+def _rows(runs: list[RunFolder], include_first: bool, methods: Sequence[str]) -> list[Row]:
     about, finished = runs[0].about, runs[0].finished
     sizes = about["sizes"][:finished]
-    results = [run.results() for run in runs]
+    results = [results_with(run, methods) if methods else run.results() for run in runs]
     total = len(about["sizes"])
     return [
         Row(

@@ -40,7 +40,7 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
         folder = RunFolder(run(Config(**SETTINGS, output=output), observer=observer)[0])
     results = folder.results()
     for table in grids(summarise([folder])):
-        console.print(table.for_terminal())
+        table.show(console)
     shown = ["FT", "inFT", "inFT_siw"]
     lines = {m: [state["methods"][m]["top5"] for state in results] for m in shown}
     print(sketch(lines, "top-5 accuracy (%) over all classes seen so far"))

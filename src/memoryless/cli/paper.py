@@ -54,8 +54,6 @@ def paper(
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     """
-    from rich.console import Console
-
     from memoryless.analysis.grid import check_format, write_grids
     from memoryless.cli.progress import ProgressPrinter
     from memoryless.errors import ConfigError, choose
@@ -89,7 +87,7 @@ def paper(
     with ProgressPrinter() as observer:
         table.train(int(part[1]) - 1, int(part[2]), observer)
     grid = table.grid()
-    Console().print(grid.for_terminal())
+    grid.show()
     for path in write:
         write_grids([grid], path)
         print(f"written: {path}")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
-from rich.console import Console
 
-
-def table(*runs: Path, write: tuple[Path, ...] = (), include_first: bool = False) -> None:
+def table(
+    *runs: Path,
+    show: Literal["accuracy", "typology", "statistics"] = "accuracy",
+    methods: tuple[str, ...] = (),
+    write: tuple[Path, ...] = (),
+    include_first: bool = False,
+) -> None:
     """Show the average incremental accuracy of every method in these runs.
 
     Runs that differ only by seed are averaged: mean ± standard deviation.
@@ -16,14 +21,21 @@ def table(*runs: Path, write: tuple[Path, ...] = (), include_first: bool = False
     ----------
     runs
         Run folders, or folders that hold some.
+    show
+        accuracy; typology, where past and new images go by state; or statistics of the data sets.
+    methods
+        Methods to score anew from the runs, without training: names of the paper, or any
+        strategy+head+calibration such as lwf_kd+siw+mc; by default those each run has scored.
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     include_first
         Count the first state in the averages, as newer papers do; the paper leaves it out.
     """
     from memoryless.analysis.grid import check_format, write_grids
+    from memoryless.analysis.rescore import check_method
     from memoryless.analysis.summary import summarise
     from memoryless.analysis.table import grids
+    from memoryless.analysis.typology import statistics_grid, typology_grids
     from memoryless.errors import ConfigError
     from memoryless.runs import find_runs
 
@@ -31,12 +43,18 @@ def table(*runs: Path, write: tuple[Path, ...] = (), include_first: bool = False
         raise ConfigError("name at least one run folder: memoryless table RUN")
     for path in write:
         check_format(path)
-    rows = summarise(find_runs(list(runs)), include_first)
-    if not rows:
-        raise ConfigError("no state is finished there yet: let memoryless run go on")
-    tables = grids(rows)
+    for name in methods:
+        check_method(name)
+    found = [run for run in find_runs(list(runs)) if run.finished]
+    tables = {
+        "accuracy": lambda: grids(summarise(found, include_first, methods)),
+        "typology": lambda: typology_grids(found, methods),
+        "statistics": lambda: [statistics_grid(found)] if found else [],
+    }[show]()
+    if not tables:
+        raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
     for one in tables:
-        Console().print(one.for_terminal())
+        one.show()
     for path in write:
         write_grids(tables, path)
         print(f"written: {path}")

@@ -1,0 +1,63 @@
+"""Where the test images of each state go: the supplement's error analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from memoryless.analysis.grid import Grid
+from memoryless.analysis.rescore import results_with
+from memoryless.runs import RunFolder
+
+KINDS = {
+    "c_p": "c(p)", "e_pp": "e(p,p)", "e_pn": "e(p,n)",
+    "c_n": "c(n)", "e_nn": "e(n,n)", "e_np": "e(n,p)",
+}  # fmt: skip
+
+
+def typology_grids(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Grid]:
+    """A table for each run: the kinds of answers of each method, in percent, by state."""
+    return [grid for run in runs if (grid := _grid(run, methods)).rows]
+
+
+def _grid(run: RunFolder, methods: Sequence[str]) -> Grid:
+    results = (results_with(run, methods) if methods else run.results())[1:]
+    names = list(results[0]["methods"]) if results else []
+    rows, records = [], []
+    for name in names:
+        for kind, shown in KINDS.items():
+            values = [state["methods"][name]["typology"][kind] for state in results]
+            rows.append([f"{name} {shown}", *(f"{v:.1f}" for v in values)])
+            records += [
+                {"run": str(run.path), "method": name, "kind": shown, "state": t, "percent": v}
+                for t, v in enumerate(values, 1)
+            ]
+    columns = ["percent", *(f"Z{t}" for t in range(1, len(results) + 1))]
+    caption = "past images: c(p) + e(p,p) + e(p,n) = 100; new ones: c(n) + e(n,n) + e(n,p) = 100"
+    return Grid(f"{run.path}: error typology", caption, columns, rows, records)
+
+
+def statistics_grid(runs: Sequence[RunFolder]) -> Grid:
+    """Images of each data set, as in the supplement's first table."""
+    facts = {run.about["dataset"]: run.about for run in runs}
+    records = []
+    for name, about in facts.items():
+        per_class = np.array(about["train_images"])
+        records.append(
+            {
+                "data": name,
+                "classes": len(per_class),
+                "train": int(per_class.sum()),
+                "test": sum(about["test_images"]),
+                "mean_per_class": float(per_class.mean()),
+                "std_per_class": float(per_class.std()),
+            }
+        )
+    rows = [
+        [r["data"], str(r["classes"]), f"{r['train']:,}", f"{r['test']:,}",
+         f"{r['mean_per_class']:.2f}", f"{r['std_per_class']:.2f}"]
+        for r in records
+    ]  # fmt: skip
+    columns = ["data", "classes", "train", "test", "mean(train)", "std(train)"]
+    return Grid("data sets", "images, and training images of a class", columns, rows, records)

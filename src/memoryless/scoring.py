@@ -1,0 +1,35 @@
+"""Figures of methods after a state, from stored or fresh features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from memoryless.heads import Layer
+from memoryless.inference import Outcome, method_layer, score
+from memoryless.methods import Method
+from memoryless.metrics import accuracy_at, accuracy_by_state, error_typology
+from memoryless.record import Record
+
+
+def score_methods(
+    features: Tensor, labels: Tensor, methods: Mapping[str, Method], record: Record, layer: Layer
+) -> dict[str, dict[str, Any]]:
+    """What every method reaches on these images, in percent."""
+    layers = {name: method_layer(method, record, layer) for name, method in methods.items()}
+    outcomes = score(features, labels, layers)
+    return {name: figures(outcome, labels, record) for name, outcome in outcomes.items()}
+
+
+def figures(outcome: Outcome, labels: Tensor, record: Record) -> dict[str, Any]:
+    """One method's figures after the last state of the record."""
+    truth, class_state = labels.numpy(), record.class_state.numpy()
+    first_new = int((class_state < len(record.mu) - 1).sum())
+    return {
+        "top1": accuracy_at(outcome.ranks, 1),
+        "top5": accuracy_at(outcome.ranks, min(5, len(class_state))),
+        "typology": error_typology(outcome.predictions, truth, first_new),
+        "by_state": accuracy_by_state(outcome.predictions, truth, class_state),
+    }

@@ -1,0 +1,99 @@
+"""Tables made of finished runs without training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from memoryless.analysis.rescore import check_method, results_with
+from memoryless.analysis.summary import summarise
+from memoryless.analysis.typology import statistics_grid, typology_grids
+from memoryless.errors import ConfigError
+from memoryless.experiment import run
+from memoryless.inference import Outcome
+from memoryless.methods import METHODS, Method, parse_method
+from memoryless.record import Record
+from memoryless.runs import RunFolder
+from memoryless.scoring import figures
+
+
+@pytest.fixture
+def finished(tiny, toy) -> RunFolder:
+    return RunFolder(run(tiny, toy)[0])
+
+
+def test_methods_by_name_and_by_parts():
+    assert parse_method("inFT_siw_mc") == METHODS["inFT_siw_mc"]
+    assert parse_method("lwf_kd") == Method("lwf_kd", "current", "none")
+    assert parse_method("lwf_kd+mc") == Method("lwf_kd", "current", "mc")
+    assert parse_method("frozen+siw") == Method("frozen", "siw", "none")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("lucir+siw", "head siw has no meaning for lucir: its heads are current"),
+        ("joint+initial", "head initial has no meaning for joint"),
+        ("finetune+siw+md", "unknown calibration 'md'"),
+        ("finetume+siw", "did you mean 'finetune'"),
+        ("finetune+siw+mc+mc", "is not strategy"),
+    ],
+)
+def test_methods_that_are_none(name, message):
+    with pytest.raises(ConfigError, match=message):
+        check_method(name)
+
+
+def test_rescoring_gives_what_the_run_scored(finished):
+    names = ["FT", "inFT_siw_mc", "finetune+l2+mc", "lwf+siw"]
+    stored = finished.results()
+    for state, again in zip(stored, results_with(finished, names), strict=True):
+        assert list(again["methods"]) == names[:3]  # lwf is another strategy
+        assert again["methods"]["FT"]["top1"] == state["methods"]["FT"]["top1"]
+        assert again["methods"]["finetune+l2+mc"]["top5"] == state["methods"]["inFT_L2_mc"]["top5"]
+
+
+def test_new_combinations_are_summarised(finished):
+    (row,) = summarise([finished], methods=["finetune+min_max+mc"])
+    assert row.method == "finetune+min_max+mc"
+    assert 0 <= row.top1 <= 100
+
+
+def test_typology_of_a_hand_made_outcome():
+    """Two past classes and two new ones."""
+    record = Record(torch.zeros(4, 2), torch.zeros(4), torch.tensor([0, 0, 1, 1]), torch.ones(2))
+    labels = torch.tensor([0, 0, 1, 1, 2, 3])
+    outcome = Outcome(np.array([0, 1, 2, 3, 2, 0]), np.array([0, 1, 2, 3, 0, 1]))
+    found = figures(outcome, labels, record)
+    assert found["typology"] == {
+        "c_p": 25, "e_pp": 25, "e_pn": 50, "c_n": 50, "e_nn": 0, "e_np": 50,
+    }  # fmt: skip
+    assert found["by_state"] == [25, 50]
+    assert found["top1"] == pytest.approx(100 / 3)
+    assert found["top5"] == 100  # of four classes
+
+
+def test_typology_grid_has_the_stored_percentages(finished):
+    (grid,) = typology_grids([finished], ["FT"])
+    assert grid.columns == ["percent", "Z1", "Z2"]
+    assert [line[0] for line in grid.rows] == [
+        f"FT {kind}" for kind in ("c(p)", "e(p,p)", "e(p,n)", "c(n)", "e(n,n)", "e(n,p)")
+    ]
+    stored = [s["methods"]["FT"]["typology"]["c_n"] for s in finished.results()[1:]]
+    assert [r["percent"] for r in grid.records if r["kind"] == "c(n)"] == stored
+    for state in (1, 2):
+        for kinds in (("c(p)", "e(p,p)", "e(p,n)"), ("c(n)", "e(n,n)", "e(n,p)")):
+            mine = [r for r in grid.records if r["state"] == state and r["kind"] in kinds]
+            assert sum(r["percent"] for r in mine) == pytest.approx(100)
+
+
+def test_statistics_of_a_data_set(tiny, toy):
+    """Classes of 12 images, but for one of 6."""
+    first = np.flatnonzero(toy.train.labels == 0)
+    keep = np.setdiff1d(np.arange(len(toy.train)), first[:6])
+    (path,) = run(tiny, replace(toy, train=toy.train.take(keep)))
+    grid = statistics_grid([RunFolder(path)])
+    assert grid.rows == [["toy", "6", "66", "24", "11.00", "2.24"]]  # sqrt((5 + 25) / 6)
