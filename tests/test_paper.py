@@ -10,7 +10,7 @@ import pytest
 
 from conftest import make_toy
 from memoryless.analysis.grid import FORMATS
-from memoryless.analysis.paper_table import table_one
+from memoryless.analysis.paper_table import NORMALISATIONS, accuracy_table
 from memoryless.analysis.published import published, published_accuracy, published_g_il
 from memoryless.analysis.summary import Row
 from memoryless.cli import main
@@ -102,9 +102,11 @@ def test_joint_training_is_one_cell_for_all_numbers_of_states(table):
 
 def test_the_whole_table(table):
     table.train(0, 1, Observer())
-    grid = table.grid()
-    assert grid.title == "toy: 14 of 14 trainings"
-    assert [line[0] for line in grid.rows] == [m for m in METHODS if m != "Full"]
+    grid, normalisations = table.grids()
+    assert grid.title == "toy: 14 of 14 trainings, Table 1"
+    left_out = ("Full", "inFT_mean", "inFT_min_max")
+    assert [line[0] for line in grid.rows] == [m for m in METHODS if m not in left_out]
+    assert {line[0] for line in normalisations.rows} == set(NORMALISATIONS)
     assert grid.columns[:4] == ["method", "T=2", "T=3", "G_IL"]
     full = [
         RunFolder(table.output / "toy" / "joint" / f"seed-{s}").results()[-1]["methods"]["Full"]
@@ -121,7 +123,7 @@ def test_the_whole_table(table):
 
 def test_shards_do_every_cell_once_and_finished_ones_are_skipped(table):
     table.train(0, 2, Observer())
-    assert table.grid().title == "toy: 7 of 14 trainings"
+    assert table.grids()[0].title == "toy: 7 of 14 trainings, Table 1"
     started: list[Progress] = []
 
     class Watch(Observer):
@@ -132,7 +134,7 @@ def test_shards_do_every_cell_once_and_finished_ones_are_skipped(table):
     assert not started
     assert [seconds == 0 for _, seconds in table.estimate()] == [True, False] * 7
     table.train(1, 2, Observer())
-    assert table.grid().title == "toy: 14 of 14 trainings"
+    assert table.grids()[0].title == "toy: 14 of 14 trainings, Table 1"
     assert all(seconds == 0 for _, seconds in table.estimate())
 
 
@@ -142,7 +144,7 @@ def test_measured_and_published_stand_apart():
         row("inFT_siw", "20", 50.0),
         row("Full", "1", 0.0, last=90),
     ]
-    grid = table_one(rows, "title", "CIFAR100")
+    grid = accuracy_table(rows, "title", "CIFAR100")
     assert grid.columns == [
         "method", "T=10", "T=20", "G_IL", "T=10 published", "T=20 published", "G_IL published",
     ]  # fmt: skip
@@ -154,7 +156,7 @@ def test_measured_and_published_stand_apart():
 
 
 def test_without_full_there_is_no_g_il():
-    grid = table_one([row("lwf_kd+siw", "10", 60.0, seeds=3)], "title")
+    grid = accuracy_table([row("lwf_kd+siw", "10", 60.0, seeds=3)], "title")
     assert grid.rows == [["lwf_kd+siw", "60.0±1.5", ""]]
 
 
@@ -165,7 +167,7 @@ def test_published_numbers_are_under_our_names(method):
 
 
 def test_latex_escapes_names():
-    grid = table_one([row("inFT_L2", "10", 60.0, seeds=2)], "title")
+    grid = accuracy_table([row("inFT_L2", "10", 60.0, seeds=2)], "title")
     assert r"inFT\_L2 & 60.0$\pm$1.5 &  \\" in FORMATS[".tex"]([grid])
 
 
@@ -180,8 +182,9 @@ def test_paper_command(tmp_path, monkeypatch, capsys):
     assert not Path("runs").exists()
     assert main(["paper", "--preset", "toy", "--write", "t.tex", "t.json"]) == 0
     out = capsys.readouterr().out
-    assert "toy: 4 of 4 trainings" in out
-    assert len(json.loads(Path("t.json").read_text())) == 15
+    assert "toy: 4 of 4 trainings, Table 1" in out
+    assert "toy: 4 of 4 trainings, normalisations" in out
+    assert len(json.loads(Path("t.json").read_text())) == 17  # two methods in both
 
 
 def test_not_memoryless_is_said(tmp_path, monkeypatch, capsys):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from memoryless.analysis.grid import Grid
-from memoryless.analysis.paper_table import table_one
+from memoryless.analysis.paper_table import paper_tables
 from memoryless.analysis.summary import summarise
 from memoryless.config import Config
 from memoryless.data import Dataset, load
@@ -65,12 +65,12 @@ class PaperTable:
         for cell in self.cells[first::step]:
             run(cell, self.dataset, observer=observer)
 
-    def grid(self) -> Grid:
-        """The table of all cells that have finished."""
+    def grids(self) -> list[Grid]:
+        """The paper's tables from all cells that have finished."""
         folders = [RunFolder(c.output / f"seed-{c.seeds[0]}") for c in self.cells]
         done = [f for f in folders if f.exists and f.finished == len(f.about["sizes"])]
         title = f"{self.name}: {len(done)} of {len(folders)} trainings"
-        return table_one(summarise(done), title, self.preset.published)
+        return paper_tables(summarise(done), title, self.preset.published)
 
     def estimate(self) -> list[tuple[Config, float]]:
         """Seconds that each cell has still to go, from a short measurement of each strategy."""

@@ -1,4 +1,4 @@
-"""Table 1 of the paper: every method at every number of states, with G_IL.
+"""The paper's tables: methods at every number of states, with G_IL.
 
 Each number is marked by its column: measured here, or published in the paper.
 """
@@ -15,8 +15,21 @@ from memoryless.analysis.table import cell
 from memoryless.methods import METHODS
 from memoryless.metrics import g_il
 
+# The supplement's table of normalisations; its first two rows are not in Table 1.
+NORMALISATIONS = ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")
 
-def table_one(rows: Sequence[Row], title: str, data: str | None = None) -> Grid:
+
+def paper_tables(rows: Sequence[Row], title: str, data: str | None = None) -> list[Grid]:
+    """Table 1 and the supplement's table of normalisations."""
+    main = [row for row in rows if row.method not in NORMALISATIONS[:2]]
+    grids = [accuracy_table(main, f"{title}, Table 1", data)]
+    other = [row for row in rows if row.method in (*NORMALISATIONS, "Full")]
+    if any(row.method in NORMALISATIONS for row in other):
+        grids.append(accuracy_table(other, f"{title}, normalisations", data))
+    return grids
+
+
+def accuracy_table(rows: Sequence[Row], title: str, data: str | None = None) -> Grid:
     """Measured top-5 averages; beside them the paper's own if `data` is a set of the paper."""
     full = next((row for row in rows if row.method == "Full"), None)
     sizes = sorted({row.states for row in rows if row is not full}, key=lambda s: (len(s), s))

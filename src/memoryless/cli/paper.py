@@ -86,9 +86,10 @@ def paper(
         return
     with ProgressPrinter() as observer:
         table.train(int(part[1]) - 1, int(part[2]), observer)
-    grid = table.grid()
-    grid.show()
+    grids = table.grids()
+    for grid in grids:
+        grid.show()
     for path in write:
-        write_grids([grid], path)
+        write_grids(grids, path)
         print(f"written: {path}")
     print(f"the runs are in {output / preset}")
