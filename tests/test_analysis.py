@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from memoryless.analysis import measures
+from memoryless.analysis.figures import FIGURES, METADATA, save_figures
 from memoryless.analysis.rescore import check_method, results_with
 from memoryless.analysis.summary import summarise
 from memoryless.analysis.typology import statistics_grid, typology_grids
+from memoryless.cli import main
 from memoryless.errors import ConfigError
 from memoryless.experiment import run
 from memoryless.inference import Outcome
@@ -18,6 +21,7 @@ from memoryless.methods import METHODS, Method, parse_method
 from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.scoring import figures
+from memoryless.store import write_tensors
 
 
 @pytest.fixture
@@ -97,3 +101,84 @@ def test_statistics_of_a_data_set(tiny, toy):
     (path,) = run(tiny, replace(toy, train=toy.train.take(keep)))
     grid = statistics_grid([RunFolder(path)])
     assert grid.rows == [["toy", "6", "66", "24", "11.00", "2.24"]]  # sqrt((5 + 25) / 6)
+
+
+def test_weight_magnitudes_by_hand(finished):
+    """Rows of 1 and 3 for past classes, of 5 for new ones; standardised rows of 1 and -1."""
+    folder = finished.state(1)
+    record = Record.load(folder / "record.safetensors")
+    rows = torch.tensor([[1.0, -1.0], [3.0, -3.0], [5.0, 5.0], [-5.0, 5.0]])
+    write_tensors(folder / "layer.safetensors", {"W": rows, "b": torch.zeros(4)})
+    initial = torch.tensor([[9.0, 7.0], [0.2, 0.1], [4.0, 2.0], [1.0, 8.0]])
+    replace(record, W=initial).save(folder / "record.safetensors")
+    found = measures.weight_magnitudes(finished)
+    assert [found["past"][0], found["new"][0]] == [2.0, 5.0]
+    assert [found["siw_past"][0], found["siw_new"][0]] == pytest.approx([1.0, 1.0])
+    assert all(len(values) == 2 for values in found.values())
+
+
+def test_feature_similarity_by_hand(finished):
+    last = torch.tensor([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
+    first = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
+    labels = torch.tensor([0, 1, 4])  # two images of the first state's classes, one of the last's
+    for t, features in ((0, first), (1, first), (2, last)):
+        test = {"features": features, "labels": labels[: len(features)]}
+        write_tensors(finished.state(t) / "test.safetensors", test)
+    expected = (1 + 0.5**0.5) / 2
+    assert measures.feature_similarity(finished) == pytest.approx([expected, expected, 1.0])
+
+
+def test_row_distributions_tell_normal_from_not(finished):
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.normal(2, 3, 500), rng.exponential(1, 500)])
+    layer = {"W": torch.tensor(rows), "b": torch.zeros(2)}
+    write_tensors(finished.state(2) / "layer.safetensors", layer)
+    normal, exponential = measures.row_distributions(finished)
+    assert (normal.mean, normal.std) == pytest.approx((rows[0].mean(), rows[0].std()))
+    assert normal.p_value > 0.05 > exponential.p_value
+    assert [d.label for d in (normal, exponential)] == ["0", "1"]
+    assert len(measures.row_distributions(finished, number=1)) == 1
+
+
+def test_state_confusion_equals_the_stored_accuracy_by_blocks(finished):
+    confusion = measures.state_confusion(finished, "inFT")
+    assert confusion.sum(1) == pytest.approx([100, 100, 100])
+    typology = finished.results()[-1]["methods"]["inFT"]["typology"]
+    assert confusion[2, :2].sum() == pytest.approx(typology["e_np"])
+    assert confusion[:2, 2].mean() == pytest.approx(typology["e_pn"])
+
+
+def test_accuracy_lines(finished):
+    lines = measures.accuracy_lines(finished, "top1")
+    assert lines["FT"] == [state["methods"]["FT"]["top1"] for state in finished.results()]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_files_of_their_kind_and_always_the_same(name, finished, tmp_path):
+    starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    one = save_figures([finished], tmp_path / "one", [name], list(METADATA))
+    two = save_figures([finished], tmp_path / "two", [name], list(METADATA))
+    for first, second in zip(one, two, strict=True):
+        content = first.read_bytes()
+        assert content.startswith(starts[first.suffix[1:]])
+        assert content == second.read_bytes()
+
+
+def test_figures_show_the_numbers(finished):
+    drawn = FIGURES["similarity"]([finished]).axes[0].lines[0].get_ydata()
+    assert list(drawn) == measures.feature_similarity(finished)
+    bars = FIGURES["magnitudes"]([finished]).axes[0].containers
+    assert [b.get_height() for b in bars[0]] == measures.weight_magnitudes(finished)["new"]
+    picture = FIGURES["confusion"]([finished]).axes[0].images[0].get_array()
+    assert np.allclose(picture, measures.state_confusion(finished, "FT"))
+
+
+def test_joint_runs_have_no_figures_by_state(tiny, toy, capsys):
+    run(replace(tiny, strategy="joint"), toy)
+    assert main(["figures", str(tiny.output)]) == 2
+    assert "have no second state yet" in capsys.readouterr().err
+    run(replace(tiny, output=tiny.output / "two"), toy)
+    target = tiny.output / "drawn"
+    arguments = ["--output", str(target), "--only", "rows", "--formats", "svg"]
+    assert main(["figures", str(tiny.output / "two"), *arguments]) == 0
+    assert [p.name for p in target.iterdir()] == ["rows.svg"]

@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 
 from memoryless.cli.config_file import fill_from_file
 from memoryless.cli.demo import demo
+from memoryless.cli.figures import figures
 from memoryless.cli.list_names import list_names
 from memoryless.cli.paper import paper
 from memoryless.cli.run import run
@@ -30,6 +31,7 @@ app.command(demo)
 app.command(run)
 app.command(paper)
 app.command(table)
+app.command(figures)
 app.command(list_names, name="list")
 
 

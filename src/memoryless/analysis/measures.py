@@ -1,0 +1,92 @@
+"""The numbers behind the paper's figures, from run folders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from memoryless.analysis.rescore import check_method
+from memoryless.heads import siw
+from memoryless.inference import method_layer, score
+from memoryless.randomness import numpy_generator
+from memoryless.record import Record
+from memoryless.runs import RunFolder
+from memoryless.store import read_tensors
+
+
+def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
+    """Mean |w| of new and past classes in every later state (Fig. 2).
+
+    `new` and `past` are of the layer as trained, `siw_new` and `siw_past` of the standardised
+    initial rows.
+    """
+    magnitudes: dict[str, list[float]] = {"new": [], "past": [], "siw_new": [], "siw_past": []}
+    for t in range(1, run.finished):
+        record = Record.load(run.state(t) / "record.safetensors")
+        layer, _ = read_tensors(run.state(t) / "layer.safetensors")
+        is_new = record.class_state == t
+        for prefix, W in (("", layer["W"]), ("siw_", siw(record.W, record.b)[0])):
+            magnitudes[f"{prefix}new"].append(W[is_new].abs().mean().item())
+            magnitudes[f"{prefix}past"].append(W[~is_new].abs().mean().item())
+    return magnitudes
+
+
+def feature_similarity(run: RunFolder) -> list[float]:
+    """Mean cosine of the first state's test features under each model and the last one (Fig. 3)."""
+    first = run.about["sizes"][0]
+    features = []
+    for t in range(run.finished):
+        test, _ = read_tensors(run.state(t) / "test.safetensors")
+        features.append(test["features"][test["labels"] < first].float())
+    return [F.cosine_similarity(f, features[-1]).mean().item() for f in features]
+
+
+@dataclass(frozen=True)
+class RowDistribution:
+    """The values of one classifier's row, and whether they look normal."""
+
+    label: str
+    values: np.ndarray
+    mean: float
+    std: float
+    p_value: float
+    """Of D'Agostino and Pearson's test; small means not normal."""
+
+
+def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[RowDistribution]:
+    """Rows of the last state's layer, chosen by a seed (Fig. 4)."""
+    from scipy.stats import normaltest
+
+    layer, _ = read_tensors(run.state(run.finished - 1) / "layer.safetensors")
+    W = layer["W"].double().numpy()
+    chosen = numpy_generator(seed, "rows").permutation(len(W))[:number]
+    names = run.about["classes"]
+    return [
+        RowDistribution(
+            names[c], W[c], float(W[c].mean()), float(W[c].std()), float(normaltest(W[c]).pvalue)
+        )
+        for c in sorted(chosen)
+    ]
+
+
+def accuracy_lines(run: RunFolder, k: str = "top5") -> dict[str, list[float]]:
+    """Every method's accuracy by state."""
+    results = run.results()
+    return {m: [state["methods"][m][k] for state in results] for m in results[0]["methods"]}
+
+
+def state_confusion(run: RunFolder, method: str) -> np.ndarray:
+    """Percent of each state's test images (row) given to classes of each state, at the end."""
+    folder = run.state(run.finished - 1)
+    record = Record.load(folder / "record.safetensors")
+    layer, _ = read_tensors(folder / "layer.safetensors")
+    test, _ = read_tensors(folder / "test.safetensors")
+    scored = {method: method_layer(check_method(method), record, (layer["W"], layer["b"]))}
+    predictions = score(test["features"], test["labels"], scored)[method].predictions
+    truth, given = record.class_state[test["labels"]], record.class_state[torch.tensor(predictions)]
+    counts = np.zeros((run.finished, run.finished))
+    np.add.at(counts, (truth.numpy(), given.numpy()), 1)
+    return 100 * counts / counts.sum(1, keepdims=True)
