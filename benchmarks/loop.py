@@ -18,6 +18,7 @@ from benchmarks.timing import side_by_side
 from memoryless.config import Config
 from memoryless.data import from_arrays
 from memoryless.learner import Learner, prepare
+from memoryless.strategies import Arrival
 from memoryless.training import Progress, StateTraining
 
 IMAGES, BATCH, CLASSES = 2560, 128, 10
@@ -32,8 +33,9 @@ def measure() -> dict[str, float]:
     preparation = prepare(config, dataset, dataset.train)
     learner = Learner(config, 0, 3, preparation)
 
+    generator = torch.Generator().manual_seed(0)
     learner.strategy.begin_state(
-        learner.network, dataset.train, CLASSES, learner.features, torch.Generator().manual_seed(0)
+        Arrival(learner.network, dataset.train, CLASSES, learner.features, generator)
     )
     told: list[Progress] = []
 

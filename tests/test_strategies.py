@@ -19,7 +19,7 @@ from memoryless.methods import methods_of
 from memoryless.network import CosineLayer
 from memoryless.recipes import RECIPES
 from memoryless.runs import RunFolder
-from memoryless.strategies import STRATEGIES, Totals
+from memoryless.strategies import STRATEGIES, Arrival, Totals
 from memoryless.strategies.replay import herding
 from memoryless.stream import Stream
 from test_experiment import Interrupt, assert_same_run
@@ -94,7 +94,7 @@ def test_lwf_kd_loss_is_new_cross_entropy_and_weighted_distillation(tiny):
     strategy, network = learner.strategy, learner.network
     strategy.known = 2
     generator = torch.Generator().manual_seed(0)
-    strategy.begin_state(network, STREAM[1].train, 2, learner.features, generator)
+    strategy.begin_state(Arrival(network, STREAM[1].train, 2, learner.features, generator))
     images = torch.randn(5, 1, 8, 8)
     labels = torch.tensor([2, 3, 3, 2, 2])
     network.eval()

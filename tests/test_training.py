@@ -22,7 +22,7 @@ from memoryless.errors import ConfigError, DataError, StoreError, TrainingError
 from memoryless.learner import Learner, prepare
 from memoryless.network import LinearLayer, Network
 from memoryless.record import Record
-from memoryless.strategies import STRATEGIES, Finetune, Totals
+from memoryless.strategies import STRATEGIES, Arrival, Finetune, Totals
 from memoryless.stream import Stream
 from memoryless.training import advice, pick_device
 
@@ -92,9 +92,9 @@ def test_classifier_init(init, kept, tiny):
     strategy = STRATEGIES["finetune"](replace(tiny, classifier_init=init))
     generator = torch.Generator().manual_seed(0)
     images = make_toy().train
-    strategy.begin_state(network, images, 2, no_features, generator)
+    strategy.begin_state(Arrival(network, images, 2, no_features, generator))
     old = network.layer.weight.detach().clone()
-    strategy.begin_state(network, images, 3, no_features, generator)
+    strategy.begin_state(Arrival(network, images, 3, no_features, generator))
     assert network.layer.weight.shape == (5, 4)
     assert torch.equal(network.layer.weight[:2], old) == kept
     assert network.layer.weight.abs().max() <= 0.5  # 1 / sqrt(4)

@@ -19,7 +19,7 @@ from memoryless.heads import Layer
 from memoryless.network import Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record
-from memoryless.strategies import STRATEGIES, Totals
+from memoryless.strategies import STRATEGIES, Arrival, Totals
 from memoryless.training import LOWER_RATE, History, Report, StateTraining, part, pick_device
 
 
@@ -65,7 +65,8 @@ class Learner:
         state, strategy = len(self.record.mu), self.strategy
         strategy.known = len(self.record.b)
         generator = torch_generator(self.seed, state, "layer")
-        strategy.begin_state(self.network, images, new_classes, self.features, generator)
+        arrival = Arrival(self.network, images, new_classes, self.features, generator)
+        strategy.begin_state(arrival)
         training = StateTraining(
             self.network,
             strategy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memoryless.strategies.finetune import Finetune, Totals
+from memoryless.strategies.finetune import Arrival, Finetune, Totals
 from memoryless.strategies.frozen import Frozen
 from memoryless.strategies.independent import Independent
 from memoryless.strategies.joint import Joint
@@ -11,7 +11,7 @@ from memoryless.strategies.lwf import Lwf
 from memoryless.strategies.lwf_kd import LwfKd
 from memoryless.strategies.replay import Replay
 
-__all__ = ["STRATEGIES", "Finetune", "Totals"]
+__all__ = ["STRATEGIES", "Arrival", "Finetune", "Totals"]
 
 STRATEGIES: dict[str, type[Finetune]] = {
     "finetune": Finetune,

@@ -28,6 +28,19 @@ class Totals:
     train_images: int
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """What a state begins with."""
+
+    network: Network
+    images: Split
+    new: int
+    """How many new classes the images are of."""
+    extract: Extract
+    """Features of images under the network."""
+    generator: torch.Generator
+
+
 class Finetune:
     memoryless = True
     """Whether it works without past images; if not, every report says so."""
@@ -46,16 +59,10 @@ class Finetune:
     def make_layer(self, features: int) -> GrowingLayer:
         return LinearLayer(features)
 
-    def begin_state(
-        self,
-        network: Network,
-        images: Split,
-        new: int,
-        extract: Extract,
-        generator: torch.Generator,
-    ) -> None:
-        """Prepare the network for a state with `new` classes."""
-        network.layer.grow(new, self.config.classifier_init == "grow", generator)
+    def begin_state(self, arrival: Arrival) -> None:
+        """Prepare the network for new classes."""
+        keep_rows = self.config.classifier_init == "grow"
+        arrival.network.layer.grow(arrival.new, keep_rows, arrival.generator)
 
     def training_images(self, images: Split) -> Split:
         """What the state trains on."""

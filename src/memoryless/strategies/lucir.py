@@ -15,9 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from memoryless import losses
-from memoryless.data import Split
 from memoryless.network import CosineLayer, Network
-from memoryless.strategies.finetune import Extract
+from memoryless.strategies.finetune import Arrival
 from memoryless.strategies.lwf import Teacher
 
 
@@ -30,19 +29,13 @@ class Lucir(Teacher):
     def make_layer(self, features: int) -> CosineLayer:
         return CosineLayer(features)
 
-    def begin_state(
-        self,
-        network: Network,
-        images: Split,
-        new: int,
-        extract: Extract,
-        generator: torch.Generator,
-    ) -> None:
-        super().begin_state(network, images, new, extract, generator)
-        self.weight = self.config.lambda_base * math.sqrt(self.known / new)
+    def begin_state(self, arrival: Arrival) -> None:
+        super().begin_state(arrival)
+        self.weight = self.config.lambda_base * math.sqrt(self.known / arrival.new)
         if self.known:
-            layer = cast(CosineLayer, network.layer)
-            layer.imprint(extract(images), torch.from_numpy(images.labels))
+            layer = cast(CosineLayer, arrival.network.layer)
+            labels = torch.from_numpy(arrival.images.labels)
+            layer.imprint(arrival.extract(arrival.images), labels)
 
     def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
         features = network.backbone(images)

@@ -8,6 +8,7 @@ and future classes are negatives, as in the paper; with "seen" it grows.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ from memoryless import losses
 from memoryless.data import Split
 from memoryless.errors import ConfigError
 from memoryless.network import Network
-from memoryless.strategies.finetune import Extract, Finetune
+from memoryless.strategies.finetune import Arrival, Extract, Finetune
 
 
 def freeze(network: Network) -> Network:
@@ -29,16 +30,9 @@ class Teacher(Finetune):
 
     teacher: Network | None = None
 
-    def begin_state(
-        self,
-        network: Network,
-        images: Split,
-        new: int,
-        extract: Extract,
-        generator: torch.Generator,
-    ) -> None:
-        self.teacher = freeze(network) if self.known else None
-        super().begin_state(network, images, new, extract, generator)
+    def begin_state(self, arrival: Arrival) -> None:
+        self.teacher = freeze(arrival.network) if self.known else None
+        super().begin_state(arrival)
 
     def old_logits(self, images: Tensor) -> Tensor | None:
         """What the old model says of its classes, or nothing in the first state."""
@@ -52,19 +46,12 @@ class Teacher(Finetune):
 
 
 class Lwf(Teacher):
-    def begin_state(
-        self,
-        network: Network,
-        images: Split,
-        new: int,
-        extract: Extract,
-        generator: torch.Generator,
-    ) -> None:
+    def begin_state(self, arrival: Arrival) -> None:
         if self.config.outputs == "all":
             if self.totals is None:
                 raise ConfigError("outputs all needs a stream whose classes are known: use seen")
-            new = 0 if self.known else self.totals.classes
-        super().begin_state(network, images, new, extract, generator)
+            arrival = replace(arrival, new=0 if self.known else self.totals.classes)
+        super().begin_state(arrival)
 
     def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
         return losses.one_vs_all(network(images), labels, self.old_logits(images))
