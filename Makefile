@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow test-browser check bench clean
 
 demo: $(READY)
 	$(BIN)/memoryless demo
@@ -14,6 +14,11 @@ test: $(READY)
 
 test-slow: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
+
+# Needs chromium as /usr/bin/chromium (Debian: apt-get install chromium).
+test-browser: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,browser]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -40,7 +40,7 @@ def commands() -> list[str]:
 
 
 def test_all_commands_are_known():
-    assert commands() == ["demo", "run", "paper", "table", "figures", "list"]
+    assert commands() == ["demo", "run", "paper", "table", "figures", "report", "list"]
 
 
 @pytest.mark.parametrize("command", commands())
@@ -159,6 +159,7 @@ BAD = {
         "unknown table format '.xls': choose from .csv, .json, .md, .tex (the ending of "
         "t.xls says which)"
     ),
+    "report": "name at least one run folder: memoryless report RUN",
     "figures": "name at least one run folder: memoryless figures RUN",
     "figures . --only row": (
         "unknown figure 'row': choose from magnitudes, similarity, rows, accuracy, confusion; did "
@@ -168,7 +169,7 @@ BAD = {
     "demo --outptu x": "unknown option: --outptu. Did you mean --output?",
     "rnu": (
         'unknown command "rnu". Did you mean "run"? Available commands: demo, run, paper, table, '
-        "figures, list."
+        "figures, report, list."
     ),
     "paper --preset quickdraw": (
         "unknown preset 'quickdraw': choose from cifar100, ilsvrc, vggface2, landmarks, "

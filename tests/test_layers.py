@@ -26,7 +26,7 @@ LAYERS = [
     {"runs"},
     {"presets", "experiment"},
     {"analysis"},
-    {"paper"},
+    {"paper", "report"},
     {"cli"},
     {"__main__"},
 ]

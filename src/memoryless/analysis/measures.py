@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 
 from memoryless.analysis.rescore import check_method
@@ -78,15 +77,27 @@ def accuracy_lines(run: RunFolder, k: str = "top5") -> dict[str, list[float]]:
     return {m: [state["methods"][m][k] for state in results] for m in results[0]["methods"]}
 
 
-def state_confusion(run: RunFolder, method: str) -> np.ndarray:
-    """Percent of each state's test images (row) given to classes of each state, at the end."""
+def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """True and given class of every test image in the last state, and the state of each class."""
     folder = run.state(run.finished - 1)
     record = Record.load(folder / "record.safetensors")
     layer, _ = read_tensors(folder / "layer.safetensors")
     test, _ = read_tensors(folder / "test.safetensors")
     scored = {method: method_layer(check_method(method), record, (layer["W"], layer["b"]))}
-    predictions = score(test["features"], test["labels"], scored)[method].predictions
-    truth, given = record.class_state[test["labels"]], record.class_state[torch.tensor(predictions)]
+    given = score(test["features"], test["labels"], scored)[method].predictions
+    return test["labels"].numpy(), given, record.class_state.numpy()
+
+
+def state_confusion(run: RunFolder, method: str) -> np.ndarray:
+    """Percent of each state's test images (row) given to classes of each state, at the end."""
+    truth, given, class_state = final_answers(run, method)
     counts = np.zeros((run.finished, run.finished))
-    np.add.at(counts, (truth.numpy(), given.numpy()), 1)
+    np.add.at(counts, (class_state[truth], class_state[given]), 1)
     return 100 * counts / counts.sum(1, keepdims=True)
+
+
+def class_accuracies(run: RunFolder, method: str) -> np.ndarray:
+    """Top-1 accuracy of each class at the end, in percent."""
+    truth, given, class_state = final_answers(run, method)
+    right = np.bincount(truth[truth == given], minlength=len(class_state))
+    return 100 * right / np.bincount(truth, minlength=len(class_state))

@@ -15,6 +15,7 @@ from memoryless.cli.demo import demo
 from memoryless.cli.figures import figures
 from memoryless.cli.list_names import list_names
 from memoryless.cli.paper import paper
+from memoryless.cli.report import report
 from memoryless.cli.run import run
 from memoryless.cli.table import table
 from memoryless.errors import MemorylessError
@@ -32,6 +33,7 @@ app.command(run)
 app.command(paper)
 app.command(table)
 app.command(figures)
+app.command(report)
 app.command(list_names, name="list")
 
 

@@ -1,0 +1,97 @@
+"""One self-contained HTML page about finished runs: no network, no scripts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from datetime import timedelta
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment
+from markupsafe import Markup
+
+from memoryless.analysis.figures import FIGURES, METADATA
+from memoryless.analysis.grid import Grid
+from memoryless.analysis.measures import class_accuracies
+from memoryless.analysis.summary import summarise
+from memoryless.analysis.table import grids
+from memoryless.analysis.typology import statistics_grid, typology_grids
+from memoryless.errors import StoreError
+from memoryless.runs import RunFolder
+
+CAPTIONS = {
+    "magnitudes": "Mean |w| of new and past classes, as trained and standardised (Fig. 2).",
+    "similarity": "First state's test images: cosine of features with the last model's (Fig. 3).",
+    "rows": "Values of single rows, the fitted normal, and a test of normality (Fig. 4).",
+    "accuracy": "Top-5 accuracy of every method over all classes seen so far.",
+    "confusion": "True state by predicted state at the end, of the first and the last method.",
+}
+
+
+def write_report(runs: Sequence[RunFolder], path: Path) -> None:
+    """Write the page; every number on it comes from the run folders."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(runs), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path} ({error.strerror}): choose another --output"
+        ) from error
+
+
+def render(runs: Sequence[RunFolder]) -> str:
+    template = (files("memoryless.report") / "page.html.j2").read_text()
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    by_state = [run for run in runs if run.finished > 1]
+    text = page.from_string(template).render(
+        accuracy=grids(summarise(runs)),
+        runs=[_facts(run) for run in runs],
+        figures=[(name, CAPTIONS[name], _svg(name, by_state)) for name in FIGURES]
+        if by_state
+        else [],
+        typology=typology_grids(by_state),
+        statistics=statistics_grid(runs),
+        classes=[_classes(run) for run in runs],
+    )
+    return text.lstrip()
+
+
+def _facts(run: RunFolder) -> dict[str, Any]:
+    """What was run, what it kept, and how to run it again."""
+    about, results = run.about, run.results()
+    return {
+        "path": str(run.path),
+        "about": about,
+        "command": " ".join(about["command"]),
+        "kept": sum(results[-1]["bytes"]["record"].values()),
+        "images": results[-1]["bytes"]["images_not_kept"],
+        "trained": str(timedelta(seconds=round(sum(r["seconds"]["training"] for r in results)))),
+        "finished": f"{run.finished} of {len(about['sizes'])}",
+    }
+
+
+def _svg(name: str, runs: Sequence[RunFolder]) -> Markup:
+    """A figure as markup that stands in the page; its ids must not meet another figure's."""
+    text = io.StringIO()
+    figure = FIGURES[name](runs)
+    figure.savefig(text, format="svg", metadata=METADATA["svg"], transparent=False)
+    drawing = text.getvalue()[text.getvalue().index("<svg") :]
+    for sign in ('id="', 'href="#', "url(#"):
+        drawing = drawing.replace(sign, f"{sign}{name}-")
+    return Markup(drawing)
+
+
+def _classes(run: RunFolder) -> Grid:
+    """Top-1 accuracy of each class at the end, by the run's last method, worst first."""
+    method = list(run.results()[-1]["methods"])[-1]
+    accuracy = class_accuracies(run, method)
+    names, sizes = run.about["classes"], run.about["sizes"]
+    states = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.argsort(accuracy, kind="stable")
+    rows = [[names[c], str(states[c]), f"{accuracy[c]:.1f}"] for c in order]
+    records = [{"class": names[c], "state": int(states[c]), "top1": accuracy[c]} for c in order]
+    columns = ["class", "state", "top-1"]
+    return Grid(f"{run.path}: classes", f"by {method}, worst first", columns, rows, records)
