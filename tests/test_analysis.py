@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 
 from memoryless.analysis import measures
 from memoryless.analysis.figures import FIGURES, METADATA, save_figures
+from memoryless.analysis.paired import paired_grids
 from memoryless.analysis.rescore import check_method, results_with
 from memoryless.analysis.summary import summarise
 from memoryless.analysis.typology import statistics_grid, typology_grids
@@ -92,6 +94,29 @@ def test_typology_grid_has_the_stored_percentages(finished):
         for kinds in (("c(p)", "e(p,p)", "e(p,n)"), ("c(n)", "e(n,n)", "e(n,p)")):
             mine = [r for r in grid.records if r["state"] == state and r["kind"] in kinds]
             assert sum(r["percent"] for r in mine) == pytest.approx(100)
+
+
+def test_paired_differences_by_hand(finished):
+    """Two later states: +10 and -4 points against FT, and no difference at all."""
+    for t, (ft, siw_accuracy) in enumerate(((90.0, 90.0), (50.0, 60.0), (40.0, 36.0))):
+        file = finished.state(t) / "results.json"
+        results = json.loads(file.read_text())
+        results["methods"] = {
+            "FT": {"top5": ft}, "inFT_siw": {"top5": siw_accuracy}, "inFT": {"top5": ft},
+        }  # fmt: skip
+        file.write_text(json.dumps(results))
+    (grid,) = paired_grids([finished])
+    assert grid.title == "finetune: top5 against FT, on 2 checkpoints of 1 runs"
+    assert grid.rows[0][:4] == ["inFT_siw", "+3.0", "9.9", "1/2"]  # 14 / sqrt(2)
+    assert grid.rows[1] == ["inFT", "+0.0", "0.0", "0/2", ""]
+
+
+def test_paired_methods_are_scored_anew(finished):
+    (grid,) = paired_grids([finished], ["inFT", "finetune+siw", "lwf+siw"])
+    assert [line[0] for line in grid.rows] == ["finetune+siw"]
+    stored = [s["methods"] for s in finished.results()[1:]]
+    expected = np.mean([m["inFT_siw"]["top5"] - m["inFT"]["top5"] for m in stored])
+    assert grid.records[0]["difference"] == pytest.approx(expected)
 
 
 def test_statistics_of_a_data_set(tiny, toy):

@@ -8,7 +8,7 @@ from typing import Literal
 
 def table(
     *runs: Path,
-    show: Literal["accuracy", "typology", "statistics"] = "accuracy",
+    show: Literal["accuracy", "paired", "typology", "statistics"] = "accuracy",
     methods: tuple[str, ...] = (),
     write: tuple[Path, ...] = (),
     include_first: bool = False,
@@ -22,7 +22,8 @@ def table(
     runs
         Run folders, or folders that hold some.
     show
-        accuracy; typology, where past and new images go by state; or statistics of the data sets.
+        accuracy; paired, each method against the first on the same checkpoints; typology, where
+        past and new images go by state; or statistics of the data sets.
     methods
         Methods to score anew from the runs, without training: names of the paper, or any
         strategy+head+calibration such as lwf_kd+siw+mc; by default those each run has scored.
@@ -32,6 +33,7 @@ def table(
         Count the first state in the averages, as newer papers do; the paper leaves it out.
     """
     from memoryless.analysis.grid import check_format, write_grids
+    from memoryless.analysis.paired import paired_grids
     from memoryless.analysis.rescore import check_method
     from memoryless.analysis.summary import summarise
     from memoryless.analysis.table import grids
@@ -48,6 +50,7 @@ def table(
     found = [run for run in find_runs(list(runs)) if run.finished]
     tables = {
         "accuracy": lambda: grids(summarise(found, include_first, methods)),
+        "paired": lambda: paired_grids(found, methods),
         "typology": lambda: typology_grids(found, methods),
         "statistics": lambda: [statistics_grid(found)] if found else [],
     }[show]()

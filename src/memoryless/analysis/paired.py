@@ -1,0 +1,59 @@
+"""Methods compared on the same checkpoints: every later state of every run is one pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from memoryless.analysis.grid import Grid
+from memoryless.analysis.rescore import results_with
+from memoryless.runs import RunFolder
+
+
+def paired_grids(
+    runs: Sequence[RunFolder], methods: Sequence[str] = (), k: str = "top5"
+) -> list[Grid]:
+    """For each strategy, every method against the first one: difference of accuracies in points."""
+    by_strategy: dict[str, list[RunFolder]] = {}
+    for run in runs:
+        by_strategy.setdefault(run.about["config"]["strategy"], []).append(run)
+    grids = [_grid(strategy, group, methods, k) for strategy, group in by_strategy.items()]
+    return [grid for grid in grids if grid.rows]
+
+
+def _grid(strategy: str, runs: Sequence[RunFolder], methods: Sequence[str], k: str) -> Grid:
+    states = [
+        state["methods"]
+        for run in runs
+        for state in (results_with(run, methods) if methods else run.results())[1:]
+    ]
+    first, *others = list(states[0]) if states and states[0] else [""]
+    records = [
+        _compare(first, other, np.array([s[other][k] - s[first][k] for s in states]))
+        for other in others
+    ]
+    rows = [
+        [r["method"], f"{r['difference']:+.1f}", f"{r['std']:.1f}", f"{r['better']}/{r['pairs']}",
+         "" if r["p_value"] is None else f"{r['p_value']:.2g}"]
+        for r in records
+    ]  # fmt: skip
+    title = f"{strategy}: {k} against {first}, on {len(states)} checkpoints of {len(runs)} runs"
+    caption = "p of Wilcoxon's signed-rank test; states of one run are not independent"
+    return Grid(title, caption, ["method", "difference", "std", "better", "p"], rows, records)
+
+
+def _compare(reference: str, method: str, differences: np.ndarray) -> dict[str, Any]:
+    from scipy.stats import wilcoxon
+
+    p = float(wilcoxon(differences).pvalue) if np.any(differences) else None
+    return {
+        "method": method,
+        "against": reference,
+        "difference": float(differences.mean()),
+        "std": float(differences.std(ddof=1)) if len(differences) > 1 else 0.0,
+        "better": int((differences > 0).sum()),
+        "pairs": len(differences),
+        "p_value": p,
+    }
