@@ -34,15 +34,13 @@ class Grid:
         table = self._table()
         wide = console.options.update(max_width=1000)
         console.width = max(console.width, console.measure(table, options=wide).maximum)
+        console.print(self.title, style="bold", markup=False, highlight=False)
         console.print(table)
+        console.print(self.caption, style="dim", markup=False, highlight=False)
+        console.print()
 
     def _table(self) -> Table:
-        table = Table(
-            title=escape(self.title),
-            caption=escape(self.caption),
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-        )
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for i, column in enumerate(self.columns):
             table.add_column(column, justify="right" if i else "left", no_wrap=True)
         for row in self.rows:
