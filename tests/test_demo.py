@@ -19,7 +19,8 @@ FLOOR = {"inFT": 42.9, "inFT_L2": 41.2, "inFT_mean": 47.3, "inFT_siw": 47.6}
 
 def test_demo_shows_table_sketch_bytes_and_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for name, value in {"width": 1, "epochs": 1, "epochs_later": 1, "states": "2"}.items():
+    small = {"width": 1, "image_size": 8, "epochs": 1, "epochs_later": 1, "states": "2"}
+    for name, value in small.items():
         monkeypatch.setitem(SETTINGS, name, value)
     assert main(["demo"]) == 0
     out = capsys.readouterr().out

@@ -87,22 +87,29 @@ def test_names_are_escaped(tiny, toy):
 
 def test_report_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main("run --width 1 --epochs 1 --states 1 --output one".split()) == 0
+    assert main("run --width 1 --image-size 8 --epochs 1 --states 1 --output one".split()) == 0
     assert main(["report", "one", "--output", "pages/one.html"]) == 0
     assert capsys.readouterr().out.endswith("the report is pages/one.html\n")
     assert Path("pages/one.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory) -> Path:
+    """A report of ten states and a hundred classes."""
+    folder = tmp_path_factory.mktemp("report")
+    config = Config(width=1, image_size=8, epochs=1, output=folder / "runs", threads=1)
+    file = folder / "report.html"
+    file.write_text(render([RunFolder(run(config)[0])]))
+    return file
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_a_browser_shows_it_whole(width, scheme, tiny, tmp_path):
+def test_a_browser_shows_it_whole(width, scheme, page_file):
     """No errors, no request but for the page itself, nothing wider than the screen."""
     from playwright.sync_api import sync_playwright
 
-    config = Config(states="10", width=1, epochs=1, output=tmp_path / "runs", threads=1)
-    page_file = tmp_path / "report.html"
-    page_file.write_text(render([RunFolder(run(config)[0])]))
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
