@@ -110,8 +110,8 @@ class TrainingConfig:
     device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps."""
     threads: int | None = None
-    """CPU threads; by default all cores. One is as fast for small networks, and far faster where
-    other work takes a core away."""
+    """CPU threads; by default all cores. One is nearly as fast for small networks, and far faster
+    where other work takes a core away."""
     outputs: Literal["seen", "all"] = "seen"
     """lwf: the layer has an output for each class seen, or from the start for all of the stream
     (as in the paper, where future classes are negatives)."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def one_vs_all(logits: Tensor, labels: Tensor, old_logits: Tensor | None = None) -> Tensor:
-    """Sigmoid cross-entropy of every output, averaged over outputs and images (iCaRL, Eq. 1).
+    """Sigmoid cross-entropy of every output, averaged over outputs and images (iCaRL).
 
     The target of a class is 1 for its own images, else 0; for the classes of `old_logits`, which
     come first, it is the sigmoid of the old model's output instead.
@@ -27,5 +27,5 @@ def distillation(logits: Tensor, old_logits: Tensor, temperature: float) -> Tens
 
 
 def less_forget(features: Tensor, old_features: Tensor) -> Tensor:
-    """One less the cosine of new and old features (LUCIR, Eq. 6)."""
+    """One less the cosine of new and old features (LUCIR)."""
     return (1 - F.cosine_similarity(features, old_features)).mean()

@@ -61,7 +61,7 @@ class LinearLayer(GrowingLayer):
 
 
 class CosineLayer(GrowingLayer):
-    """Scaled cosines of features and rows; rows of past states are fixed (LUCIR, section 3.2)."""
+    """Scaled cosines of features and rows; rows of past states are fixed (LUCIR)."""
 
     def __init__(self, features: int):
         super().__init__()

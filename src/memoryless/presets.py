@@ -83,7 +83,7 @@ _AS_PUBLISHED = {
     "image_size": 224,
     "augment": ("resized_crop", "flip"),
 }
-# LUCIR's own settings for ImageNet (CVPR 2019, section 4.1); LwF's are iCaRL's for all sets.
+# LUCIR's own settings for ImageNet (CVPR 2019); LwF's are iCaRL's for all sets.
 _LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
     "finetune": _LARGE,
     "joint": _LARGE,

@@ -32,9 +32,9 @@ RECIPES: dict[str, dict[str, Any]] = {
         "weight_decay": 1e-5,
         "classifier_init": "grow",
     },
-    # LwF as a baseline of later work (LDC, ECCV 2024, section 5): later states at a rate of 0.05.
+    # LwF as a baseline of later work (such as LDC, ECCV 2024): later states at a rate of 0.05.
     "lwf_kd": {"lr_later": 0.05, "classifier_init": "grow"},
-    # LUCIR, CVPR 2019, section 4.1 (CIFAR-100): 160 epochs, rate 0.1 divided by 10 at 80 and 120.
+    # LUCIR, CVPR 2019 (CIFAR-100): 160 epochs, rate 0.1 divided by 10 at 80 and 120.
     "lucir": {
         "epochs": 160,
         "lr_rule": "constant",

@@ -68,7 +68,7 @@ class ResNet18(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
     def drop_last_relu(self) -> None:
-        """Let features be negative too, as a cosine layer wants them (LUCIR, section 3.2)."""
+        """Let features be negative too, as a cosine layer wants them (LUCIR)."""
         block = self.layer4[-1]
         assert isinstance(block, BasicBlock)
         block.last_relu = False

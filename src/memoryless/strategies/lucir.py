@@ -24,7 +24,7 @@ class Lucir(Teacher):
     last_relu = False
     heads = ("current",)
     weight = 0.0
-    """Of the less-forget loss: grows with the share of old classes (Eq. 7)."""
+    """Of the less-forget loss: grows with the share of old classes."""
 
     def make_layer(self, features: int) -> CosineLayer:
         return CosineLayer(features)

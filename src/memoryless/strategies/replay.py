@@ -18,7 +18,7 @@ from memoryless.strategies.finetune import Extract, Finetune
 
 
 def herding(features: Tensor, number: int) -> Tensor:
-    """Indices of images whose mean feature stays nearest to the class's (iCaRL, Alg. 4)."""
+    """Indices of images whose mean feature stays nearest to the class's (iCaRL)."""
     directions = F.normalize(features)
     mean = F.normalize(directions.mean(0), dim=0)
     total = torch.zeros_like(mean)
