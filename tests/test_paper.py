@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import make_toy
+from memoryless.analysis.figures import draw_similarity
 from memoryless.analysis.grid import FORMATS
 from memoryless.analysis.paper_table import NORMALISATIONS, accuracy_table
 from memoryless.analysis.published import published, published_accuracy, published_g_il
@@ -16,7 +17,7 @@ from memoryless.analysis.summary import Row
 from memoryless.cli import main
 from memoryless.config import Config
 from memoryless.data import SOURCES
-from memoryless.errors import DataError
+from memoryless.errors import ConfigError, DataError
 from memoryless.experiment import Observer, run
 from memoryless.methods import METHODS
 from memoryless.paper import PaperTable
@@ -98,6 +99,29 @@ def test_joint_training_is_one_cell_for_all_numbers_of_states(table):
     places = {str(c.output.relative_to(table.output)) for c in table.cells}
     assert "toy/joint" in places
     assert "toy/3-states/lwf" in places
+
+
+def test_the_trainings_of_figure_3(table):
+    strategies = ("finetune", "replay:0.25", "replay:0.5", "independent")
+    few = replace(table, strategies=strategies, states=(3,), seeds=(0,))
+    assert [(c.strategy, c.memory) for c in few.cells[1:3]] == [("replay", 0.25), ("replay", 0.5)]
+    assert few.cells[2].output == table.output / "toy/3-states/replay-0.5"
+    few.train(0, 1, Observer())
+    methods = [line[0] for line in few.grids()[0].rows]
+    assert "independent" in methods
+    assert "replay" not in methods  # it is not memoryless
+    assert (
+        len(draw_similarity([RunFolder(c.output / "seed-0") for c in few.cells]).axes[0].lines) == 4
+    )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [("lwf:2", "only replay has a memory"), ("replay:much", "needs a share, as in replay:0.02")],
+)
+def test_a_memory_that_means_nothing(strategy, message, tmp_path):
+    with pytest.raises(ConfigError, match=message):
+        TOY.config(strategy, 2, 0, tmp_path, {})
 
 
 def test_the_whole_table(table):

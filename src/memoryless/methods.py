@@ -63,6 +63,16 @@ def parse_method(name: str) -> Method:
     return Method(strategy, head, *rest)
 
 
+def parts_used(method: Method) -> tuple[str, ...]:
+    """What a method reads of a record.
+
+    >>> parts_used(METHODS["FT"]), parts_used(METHODS["LUCIR_mc"])
+    ((), ('class_state', 'mu'))
+    """
+    rows = () if method.head == "current" else ("W", "b")
+    return rows + (() if method.calibration == "none" else ("class_state", "mu"))
+
+
 def _name(strategy: str, head: str, calibration: str) -> str:
     parts = [strategy] if (head, calibration) == ("current", "none") else [strategy, head]
     return "+".join(parts + [calibration] * (calibration != "none"))

@@ -70,7 +70,8 @@ class PaperTable:
         folders = [RunFolder(c.output / f"seed-{c.seeds[0]}") for c in self.cells]
         done = [f for f in folders if f.exists and f.finished == len(f.about["sizes"])]
         title = f"{self.name}: {len(done)} of {len(folders)} trainings"
-        return paper_tables(summarise(done), title, self.preset.published)
+        rows = [row for row in summarise(done) if row.memoryless or row.method == "Full"]
+        return paper_tables(rows, title, self.preset.published)
 
     def estimate(self) -> list[tuple[Config, float]]:
         """Seconds that each cell has still to go, from a short measurement of each strategy."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from memoryless.config import Config
 from memoryless.data import Dataset
-from memoryless.errors import DataError
+from memoryless.errors import ConfigError, DataError
 
 PAPER_STRATEGIES = ("finetune", "lwf", "lucir", "joint")
 
@@ -29,13 +29,20 @@ class Preset:
     def config(
         self, strategy: str, states: int, seed: int, root: Path, given: dict[str, Any]
     ) -> Config:
-        """The experiment of one cell; what the user gave wins."""
-        place = root / ("joint" if strategy == "joint" else f"{states}-states/{strategy}")
-        settings = self.settings | self.strategies.get(strategy, {}) | given
+        """The experiment of one cell; what the user gave wins.
+
+        `replay:0.02` is replay with a memory of 2 %.
+        """
+        name, _, share = strategy.partition(":")
+        folder = strategy.replace(":", "-")
+        place = root / (folder if name == "joint" else f"{states}-states/{folder}")
+        settings = self.settings | self.strategies.get(name, {}) | given
+        if share:
+            settings["memory"] = _share(strategy, share)
         return Config(
             **settings,
-            strategy=strategy,
-            states="1" if strategy == "joint" else str(states),
+            strategy=name,
+            states="1" if name == "joint" else str(states),
             seeds=(seed,),
             output=place,
         )
@@ -56,6 +63,15 @@ class Preset:
                 f"preset {name} is for another data set: there are {', '.join(wrong)}; check "
                 "--root and the lists"
             )
+
+
+def _share(strategy: str, share: str) -> float:
+    if not strategy.startswith("replay:"):
+        raise ConfigError(f"strategy '{strategy}': only replay has a memory, as in replay:0.02")
+    try:
+        return float(share)
+    except ValueError as error:
+        raise ConfigError(f"strategy '{strategy}' needs a share, as in replay:0.02") from error
 
 
 # Supplement, section 3. "patience" is the plateau rule's, in epochs.
@@ -87,6 +103,8 @@ _AS_PUBLISHED = {
 _LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
     "finetune": _LARGE,
     "joint": _LARGE,
+    "replay": _LARGE,
+    "independent": {**_LARGE, "epochs_later": 120, "patience_later": 10},
     "lwf": {"outputs": "all"},
     "lucir": {
         "epochs": 90,
@@ -111,7 +129,13 @@ def _large(published: str, train: int, test: int) -> Preset:
 PRESETS: dict[str, Preset] = {
     "cifar100": Preset(
         settings={"data": "cifar100", "order": "belouadah", **_AS_PUBLISHED},
-        strategies={"finetune": _SMALL, "joint": _SMALL, "lwf": {"outputs": "all"}, "lucir": {}},
+        strategies={
+            "finetune": _SMALL,
+            "joint": _SMALL,
+            "replay": _SMALL,
+            "independent": {**_SMALL, "epochs_later": 300, "patience_later": 60},
+            "lwf": {"outputs": "all"},
+        },
         train_images=50_000,
         test_images=10_000,
         published="CIFAR100",
@@ -140,6 +164,8 @@ PRESETS: dict[str, Preset] = {
             "lwf": {"epochs": 24, "epochs_later": 16, "outputs": "all"},
             "lucir": {"epochs": 24, "epochs_later": 16},
             "joint": {"epochs": 20, "lr": 0.2},
+            "replay": {"epochs": 30, "epochs_later": 10, "lr": 0.2},
+            "independent": {"epochs": 30, "lr": 0.2},
         },
         states=(10,),
         train_images=8_000,

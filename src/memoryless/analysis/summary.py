@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from memoryless.analysis.rescore import results_with
+from memoryless.methods import parse_method, parts_used
 from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
 from memoryless.runs import NOT_COMPARED, RunFolder
 
@@ -42,6 +43,8 @@ class Row:
     forgetting: float
     chance_top1: float
     chance_top5: float
+    bytes_kept: int
+    """Of the parts of the last state's record that the method reads."""
 
 
 def summarise(
@@ -84,9 +87,14 @@ def _rows(runs: list[RunFolder], include_first: bool, methods: Sequence[str]) ->
                           include_first),
             chance_top1=chance_level(sizes, 1, include_first),
             chance_top5=chance_level(sizes, 5, include_first),
+            bytes_kept=_bytes_kept(method, results[0][-1]["bytes"]["record"]),
         )
         for method in results[0][0]["methods"]
     ]  # fmt: skip
+
+
+def _bytes_kept(method: str, ledger: dict[str, int]) -> int:
+    return sum(ledger[part] for part in parts_used(parse_method(method)))
 
 
 def _place(runs: list[RunFolder]) -> str:

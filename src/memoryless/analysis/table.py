@@ -15,6 +15,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "last top-1": lambda row: cell(row.last_top1, row.last_top1_std, row.seeds),
     "last top-5": lambda row: cell(row.last_top5, row.last_top5_std, row.seeds),
     "forgetting": lambda row: f"{row.forgetting:.1f}",
+    "bytes kept": lambda row: f"{row.bytes_kept:,}" if row.memoryless else "images",
 }
 
 

@@ -16,7 +16,8 @@ from markupsafe import Markup
 from memoryless.analysis.figures import FIGURES, METADATA
 from memoryless.analysis.grid import Grid
 from memoryless.analysis.measures import class_accuracies
-from memoryless.analysis.summary import summarise
+from memoryless.analysis.paper_table import paper_tables
+from memoryless.analysis.summary import Row, summarise
 from memoryless.analysis.table import grids
 from memoryless.analysis.typology import statistics_grid, typology_grids
 from memoryless.errors import StoreError
@@ -46,8 +47,10 @@ def render(runs: Sequence[RunFolder]) -> str:
     template = (files("memoryless.report") / "page.html.j2").read_text()
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     by_state = [run for run in runs if run.finished > 1]
+    rows = summarise(runs)
     text = page.from_string(template).render(
-        accuracy=grids(summarise(runs)),
+        accuracy=grids(rows),
+        paper=_against_full(rows),
         runs=[_facts(run) for run in runs],
         figures=[(name, CAPTIONS[name], _svg(name, by_state)) for name in FIGURES]
         if by_state
@@ -57,6 +60,18 @@ def render(runs: Sequence[RunFolder]) -> str:
         classes=[_classes(run) for run in runs],
     )
     return text.lstrip()
+
+
+def _against_full(rows: Sequence[Row]) -> list[Grid]:
+    """The paper's tables with G_IL, of each data set that was also learned at once."""
+    sets = dict.fromkeys(row.data for row in rows if row.method == "Full")
+    return [
+        grid
+        for data in sets
+        for grid in paper_tables(
+            [r for r in rows if r.data == data and (r.memoryless or r.method == "Full")], data
+        )
+    ]
 
 
 def _facts(run: RunFolder) -> dict[str, Any]:
