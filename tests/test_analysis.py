@@ -12,7 +12,7 @@ import torch
 from memoryless.analysis import measures
 from memoryless.analysis.figures import FIGURES, METADATA, save_figures
 from memoryless.analysis.paired import paired_grids
-from memoryless.analysis.rescore import check_method, results_with
+from memoryless.analysis.rescore import results_with
 from memoryless.analysis.summary import summarise
 from memoryless.analysis.typology import statistics_grid, typology_grids
 from memoryless.cli import main
@@ -41,16 +41,22 @@ def test_methods_by_name_and_by_parts():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("lucir+siw", "head siw has no meaning for lucir: its heads are current"),
+        ("lucir+siw", "head siw has no meaning for lucir: its row heads are current"),
         ("joint+initial", "head initial has no meaning for joint"),
-        ("finetune+siw+md", "unknown calibration 'md'"),
+        ("finetune+siw+md", "unknown head, calibration or transport 'md'"),
         ("finetume+siw", "did you mean 'finetune'"),
-        ("finetune+siw+mc+mc", "is not strategy"),
+        ("finetune+siw+mc+mc", "names more than one calibration"),
+        ("finetune+lda+mc", "compares logits, and head lda has none"),
+        ("finetune+lda+backward", "moves initial rows, which head lda does not read"),
+        ("finetune+siw+linear", "moves statistics, which head siw does not read"),
+        ("finetune+projection", "the strategy frozen"),
+        ("finetune+ncm:3", "only lda, mahalanobis, ridge take a shrinkage"),
+        ("finetune+lda:much", "a number from 0 up, or auto"),
     ],
 )
 def test_methods_that_are_none(name, message):
     with pytest.raises(ConfigError, match=message):
-        check_method(name)
+        parse_method(name)
 
 
 def test_rescoring_gives_what_the_run_scored(finished):

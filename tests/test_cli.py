@@ -149,9 +149,11 @@ BAD = {
     ),
     "run --width 99999999999999999999": "width must be at most 1,000,000",
     "table": "name at least one run folder: memoryless table RUN",
-    "table . --methods lucir+siw": ("head siw has no meaning for lucir: its heads are current"),
+    "table . --methods lucir+siw": ("head siw has no meaning for lucir: its row heads are current"),
     "table . --methods frozen+siv": (
-        "unknown head 'siv': choose from current, initial, l2, mean, min_max, siw; did you mean "
+        "unknown head, calibration or transport 'siv': choose from current, initial, l2, mean, "
+        "min_max, siw, ncm, lda, mahalanobis, ridge, fetril, gaussian_replay, projection, none, "
+        "mc, bg_z, block_z, energy, linear, sdc, backward; did you mean "
         "'siw'?"
     ),
     "table nowhere": "there is no run in nowhere: name a folder that memoryless run wrote",

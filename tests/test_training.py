@@ -59,7 +59,7 @@ def test_strategy_contract(name, tiny):
     learner.learn(stream[0].train, 2)
     torch.testing.assert_close(learner.record.W, learner.layer[0])
     before = learner.record
-    history = learner.learn(stream[1].train, 2)
+    history = learner.learn(stream[1].train, 2).history
     assert len(history.loss) == 2
     assert learner.layer[0].shape == (4, 16)
     assert learner.record.class_state.tolist() == [0, 0, 1, 1]
@@ -72,7 +72,7 @@ def test_training_lowers_the_loss_and_learns(tiny):
     config = replace(tiny, epochs=12, width=4, states="1", augment=("none",))
     stream = Stream(make_toy(), "1")
     learner = Learner(config, 0, 1, prepare(config, stream.dataset, stream[0].train))
-    history = learner.learn(stream[0].train, 6)
+    history = learner.learn(stream[0].train, 6).history
     assert history.loss[-1] < 0.3 * history.loss[0]
     W, b = learner.layer
     predictions = (learner.features(stream[0].test) @ W.T + b).argmax(1).numpy()
@@ -204,7 +204,7 @@ def test_weights_that_overflow_in_the_last_step_are_noticed(tiny):
 def test_held_out_images_are_watched_and_not_trained_on(tiny):
     config = replace(tiny, holdout=0.25, schedule="plateau")
     learner = Learner(config, 0, 1, prepare(config, make_toy(), make_toy().train))
-    history = learner.learn(Stream(make_toy(), "3")[0].train, 2)
+    history = learner.learn(Stream(make_toy(), "3")[0].train, 2).history
     assert history.images == [18, 18]  # of 24
     assert history.watched != history.loss
 

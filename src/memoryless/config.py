@@ -104,7 +104,8 @@ class TrainingConfig:
     std: tuple[float, ...] | None = None
     """Standard deviation of each channel, likewise."""
     holdout: float = 0.0
-    """Share of the state's own training images kept aside for the plateau rule to watch."""
+    """Share of the state's own training images kept aside: the plateau rule watches them, and bg_z,
+    energy and a shrinkage of auto read their features."""
     mu: Literal["largest", "true"] = "largest"
     """What mc averages over the state's training images: the largest logit or the true class's."""
     device: str = "auto"
@@ -132,7 +133,19 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
+class RecordConfig:
+    statistics: str = "none"
+    """What the record keeps of each class's features, beside its row: none, mean, diagonal,
+    low-rank:K, tied or full (each with count and mean)."""
+    transports: tuple[str, ...] = ("none", "linear", "sdc", "backward")
+    """Under which transports the record holds statistics (none, linear, sdc) and rows
+    (backward)."""
+    projection: int = 0
+    """frozen: random features over which the record gathers sums, for the head projection."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(RecordConfig, TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
     """One experiment; each of its seeds is a run."""
 
     seeds: tuple[int, ...] = (0,)
@@ -168,6 +181,7 @@ class Config(TrainingConfig, BackboneConfig, StreamConfig, DataConfig):
             ("mean", all(map(math.isfinite, self.mean or ())), "must be numbers"),
             ("std", all(0 < s < math.inf for s in self.std or ()), "must be above 0"),
             ("test_share", self.test_share != 0, "must be above 0"),
+            ("projection", 0 <= self.projection <= MOST, f"must be from 0 to {MOST:,}"),
             ("seeds", len(self.seeds) > 0, "must name at least one seed"),
             ("seeds", len(set(self.seeds)) == len(self.seeds), "must differ from each other"),
         ]

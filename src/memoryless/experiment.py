@@ -18,18 +18,20 @@ from memoryless.config import Config
 from memoryless.data import SOURCES, Dataset, load
 from memoryless.data.augment import AUGMENTATIONS
 from memoryless.errors import ConfigError, choose
-from memoryless.learner import Learner, prepare
-from memoryless.methods import methods_of
-from memoryless.record import Record
+from memoryless.heads import ROW_HEADS
+from memoryless.inference import Kept
+from memoryless.learner import Learned, Learner, prepare
+from memoryless.methods import Method, grid_of, methods_of
 from memoryless.runs import RunFolder
 from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
 from memoryless.scoring import score_methods
-from memoryless.store import commit_folder, read_tensors, write_json, write_tensors
+from memoryless.states import compact, last_record, write_state
+from memoryless.statistics import check_form
+from memoryless.store import commit_folder, read_tensors, write_json
 from memoryless.strategies import STRATEGIES, Totals
 from memoryless.stream import State, Stream
 from memoryless.training import Progress, advice, pick_device
-
-FLOAT16_MAX = torch.finfo(torch.float16).max
+from memoryless.transports import TRANSPORTS
 
 
 class Observer:
@@ -54,6 +56,7 @@ def check(config: Config) -> None:
         ("schedule", config.schedule, SCHEDULES),
         ("lr_rule", config.lr_rule, LR_RULES),
         *(("augmentation", name, AUGMENTATIONS) for name in config.augment or ()),
+        *(("transport", name, TRANSPORTS) for name in config.transports),
     ]
     if not config.backbone.startswith("timm:"):
         names.append(("backbone", config.backbone, BACKBONES))
@@ -62,6 +65,12 @@ def check(config: Config) -> None:
             choose(kind, name, table)
         except ConfigError as error:
             problems.append(str(error))
+    try:
+        check_form(config.statistics)
+    except ConfigError as error:
+        problems.append(str(error))
+    if config.projection and config.strategy != "frozen":
+        problems.append("projection needs a backbone that stays as it is: --strategy frozen")
     if config.data == "folder" and config.root:
         root = config.root.resolve()
         if config.output.resolve().is_relative_to(root):
@@ -114,6 +123,15 @@ def run(
     return [folder.path for folder in folders]
 
 
+def scored_in_run(config: Config) -> dict[str, Method]:
+    """The paper's methods, and what statistics add to them, uncalibrated; others can be had later
+    without training.
+    """
+    beyond = grid_of(config.strategy, config.to_dict())
+    plain = {n: m for n, m in beyond.items() if m.calibration == "none" and m.head not in ROW_HEADS}
+    return methods_of(config.strategy) | plain
+
+
 @dataclass(frozen=True)
 class Run:
     """One seed's way through a stream, from wherever its folder stands."""
@@ -130,23 +148,24 @@ class Run:
         self.folder.tidy()
         self.observer.run_started(self.folder.path, work, done)
         if 0 < done < len(self.stream):
-            last = self.folder.state(done - 1)
-            tensors, _ = read_tensors(last / "network.safetensors")
-            record = Record.load(last / "record.safetensors")
-            self.learner.restore(tensors, record, self.stream.dataset.train.images)
+            tensors, _ = read_tensors(self.folder.state(done - 1) / "network.safetensors")
+            images = self.stream.dataset.train.images
+            self.learner.restore(tensors, last_record(self.folder), images)
         for state in self.stream[done:]:
             self.observer.state_finished(self._learn(state))
 
     def _learn(self, state: State) -> dict[str, Any]:
         learner = self.learner
         new = self.stream.sizes[state.index]
-        history = learner.learn(state.train, new, self.folder.checkpoint, self.observer.training)
+        learned = learner.learn(state.train, new, self.folder.checkpoint, self.observer.training)
+        history = learned.history
         started = time.perf_counter()
-        features = _compact(learner.features(state.test))
+        features = compact(learner.features(state.test))
         extracted = time.perf_counter()
         labels = torch.from_numpy(state.test.labels)
-        methods = methods_of(learner.config.strategy)
-        scored = score_methods(features, labels, methods, learner.record, learner.layer)
+        held_out = (compact(learned.held_out[0]), learned.held_out[1]) if learned.held_out else None
+        kept = Kept(learner.record, learner.layer, learned.fitted, held_out)
+        scored = score_methods(features, labels, scored_in_run(learner.config), kept)
         past = self.stream[: state.index + 1]
         results = {
             "state": state.index,
@@ -166,25 +185,18 @@ class Run:
             },
             "methods": scored,
         }
-        self._commit(state, features, results)
+        self._commit(state, learned, features, results)
         return results
 
-    def _commit(self, state: State, features: Tensor, results: dict[str, Any]) -> None:
-        learner, labels = self.learner, torch.from_numpy(state.test.labels)
+    def _commit(
+        self, state: State, learned: Learned, features: Tensor, results: dict[str, Any]
+    ) -> None:
+        labels = torch.from_numpy(state.test.labels)
 
         def fill(draft: Path) -> None:
-            W, b = learner.layer
-            learner.record.save(draft / "record.safetensors")
-            write_tensors(draft / "layer.safetensors", {"W": W, "b": b})
-            write_tensors(draft / "test.safetensors", {"features": features, "labels": labels})
-            write_tensors(draft / "network.safetensors", learner.tensors())
+            write_state(draft, self.learner, learned, features, labels)
             write_json(draft / "results.json", results)
 
         commit_folder(self.folder.state(state.index), fill)
         self.folder.checkpoint.unlink(missing_ok=True)
         self.folder.tidy()
-
-
-def _compact(features: Tensor) -> Tensor:
-    """float16 where the values fit: what is scored is what is stored."""
-    return features.half() if features.abs().max() < FLOAT16_MAX else features

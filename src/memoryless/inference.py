@@ -1,34 +1,86 @@
-"""Head and calibration folded into one layer, and scores in bounded memory."""
+"""Methods as scorers, and the scores of many in bounded memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from memoryless.calibration import CALIBRATIONS
+from memoryless.calibration import CALIBRATIONS, StateNumbers
 from memoryless.errors import choose
-from memoryless.heads import HEADS, Layer
+from memoryless.heads import CLASS_HEADS, ROW_HEADS, SHRINKAGES, Layer
+from memoryless.heads.fitted import gaussian_replay
 from memoryless.methods import Method
+from memoryless.randomness import torch_generator
 from memoryless.record import Record
+from memoryless.scorers import Linear, Scorer
+from memoryless.statistics import Statistics
 
 CHUNK = 1024  # images scored at once: 4 MB of scores for 1,000 classes, which caches hold
 
 
-def fold(W: Tensor, b: Tensor, factors: Tensor) -> Layer:
-    """One layer that scores and calibrates at once."""
-    return W * factors[:, None], b * factors
+@dataclass(frozen=True)
+class Kept:
+    """What methods are made of at the end of a state."""
+
+    record: Record
+    layer: Layer
+    """The classification layer as trained."""
+    fitted: Mapping[str, Scorer] = field(default_factory=dict)
+    """Heads that were fitted while the state's images were there, as head+transport."""
+    held_out: tuple[Tensor, Tensor] | None = None
+    """Features and labels of the state's images that were held out (laboratory only)."""
+
+    @property
+    def numbers(self) -> StateNumbers:
+        return StateNumbers(self.record.mu, self.record.class_state, self.held_out)
 
 
-def method_layer(method: Method, record: Record, layer: Layer) -> Layer:
-    """The one layer that a method amounts to, given the record and the current layer."""
-    head = choose("head", method.head, HEADS)
-    W, b = head(*layer) if method.head == "current" else head(record.W, record.b)
-    factors = choose("calibration", method.calibration, CALIBRATIONS)
-    return fold(W, b, factors(record.mu, record.class_state, len(record.mu) - 1))
+def method_scorer(method: Method, kept: Kept) -> Scorer:
+    """What a method amounts to: one layer, where its head is linear."""
+    calibrate = choose("calibration", method.calibration, CALIBRATIONS)
+    return calibrate(_head_scorer(method, kept), kept.numbers)
+
+
+def _head_scorer(method: Method, kept: Kept) -> Scorer:
+    head, record = method.head, kept.record
+    if head == "current":
+        return Linear(*kept.layer)
+    if head in ROW_HEADS:
+        W = record.moved if method.transport == "backward" else record.W
+        assert W is not None
+        return Linear(*ROW_HEADS[head](W, record.b))
+    if head in CLASS_HEADS:
+        statistics = record.statistics[method.transport]
+        if method.shrinkage == "auto":
+            return CLASS_HEADS[head](statistics, choose_shrinkage(head, statistics, kept.held_out))
+        shrinkage = [float(method.shrinkage)] if method.shrinkage else []
+        return CLASS_HEADS[head](statistics, *shrinkage)
+    return kept.fitted[fitted_name(head, method.transport)]
+
+
+def fitted_name(head: str, transport: str) -> str:
+    return f"{head}+{transport}"
+
+
+def choose_shrinkage(
+    head: str, statistics: Statistics, held_out: tuple[Tensor, Tensor] | None
+) -> float:
+    """The shrinkage that is right most often: of new classes on images that were held out, of past
+    classes on draws from their statistics. No past image and no test image has a part in it.
+    """
+    assert held_out is not None
+    features, labels = held_out[0].float(), held_out[1]
+    draws, past = gaussian_replay(statistics, features, labels, torch_generator(0, "shrinkage"))
+    X, y = torch.cat([draws, features]), torch.cat([past, labels])
+
+    def right(shrinkage: float) -> int:
+        return int((CLASS_HEADS[head](statistics, shrinkage)(X).argmax(1) == y).sum())
+
+    return max(SHRINKAGES[head], key=right)
 
 
 @dataclass(frozen=True)
@@ -50,7 +102,7 @@ class Readout:
     offset: Tensor  # (N,)
 
 
-def share_products(layers: Mapping[str, Layer]) -> tuple[list[Tensor], dict[str, Readout]]:
+def share_products(layers: Mapping[str, Linear]) -> tuple[list[Tensor], dict[str, Readout]]:
     """The few matrices that must be multiplied, and how to read every layer off their products.
 
     A layer needs no product of its own if its rows, centred, are multiples of centred rows already
@@ -58,7 +110,8 @@ def share_products(layers: Mapping[str, Layer]) -> tuple[list[Tensor], dict[str,
     """
     products: list[Tensor] = []
     readouts = {}
-    for name, (W, b) in layers.items():
+    for name, layer in layers.items():
+        W, b = layer.W, layer.b
         tilt = W.mean(1)
         centred = W - tilt[:, None]
         rounding = 1e-6 * W.abs().amax(1)
@@ -79,19 +132,29 @@ def _multiple(W: Tensor, rows: Tensor, rounding: Tensor) -> Tensor | None:
 
 
 @torch.no_grad()
-def score(features: Tensor, labels: Tensor, layers: Mapping[str, Layer]) -> dict[str, Outcome]:
+def score(features: Tensor, labels: Tensor, scorers: Mapping[str, Scorer]) -> dict[str, Outcome]:
     """Every method's outcome for every image, a chunk of images at a time."""
-    products, readouts = share_products(layers)
-    predictions, ranks = ({name: np.empty(len(labels), int) for name in layers} for _ in range(2))
+    linear = {name: scorer for name, scorer in scorers.items() if isinstance(scorer, Linear)}
+    products, readouts = share_products(linear)
+    predictions, ranks = ({name: np.empty(len(labels), int) for name in scorers} for _ in range(2))
     for start in range(0, len(labels), CHUNK):
         chunk = slice(start, start + CHUNK)
         rows, truth = features[chunk].float(), labels[chunk, None]
-        sums = rows.sum(1)
+        sums, length = rows.sum(1), rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
         raw = [rows @ W.T for W in products]  # (chunk, N) each
-        for name, r in readouts.items():
-            scores = torch.addcmul(r.offset, raw[r.product], r.gain).addr_(sums, r.tilt)
+        for name, scorer in scorers.items():
+            if name in readouts:
+                r = readouts[name]
+                if linear[name].unit:
+                    scores = (
+                        (raw[r.product] * r.gain).addr_(sums, r.tilt).div_(length).add_(r.offset)
+                    )
+                else:
+                    scores = torch.addcmul(r.offset, raw[r.product], r.gain).addr_(sums, r.tilt)
+            else:
+                scores = scorer(rows)
             predictions[name][chunk] = scores.argmax(1)
             # metrics.ranks in place, several times faster than through a new table of bools
             below = scores.lt_(scores.gather(1, truth)).sum(1)
             ranks[name][chunk] = scores.shape[1] - 1 - below
-    return {name: Outcome(predictions[name], ranks[name]) for name in layers}
+    return {name: Outcome(predictions[name], ranks[name]) for name in scorers}

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from memoryless.backbones import ResNet18, build_backbone, feature_size
 from memoryless.config import Config
-from memoryless.data import Dataset, Images, Split
+from memoryless.data import Dataset, Images, Split, hold_out
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError, choose
 from memoryless.features import extract_features
-from memoryless.heads import Layer
+from memoryless.heads import FITTED_HEADS, Layer, ProjectionSums, fit_head
+from memoryless.inference import fitted_name
 from memoryless.network import Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record
+from memoryless.scorers import Scorer
+from memoryless.statistics import Moments, Statistics
 from memoryless.strategies import STRATEGIES, Arrival, Totals
 from memoryless.training import LOWER_RATE, History, Report, StateTraining, part, pick_device
+from memoryless.transports import Drift
+
+CHUNK = 1024  # features taken into the moments at once
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a state leaves beside the model: for the laboratory, which composes methods later."""
+
+    history: History
+    birth: Statistics | None
+    """Of the new classes, as they were at the end of their state."""
+    drift: Drift | None
+    """How features moved, from the second state on."""
+    fitted: dict[str, Scorer]
+    held_out: tuple[Tensor, Tensor] | None = None
+    """Features and labels of images that were held out from training and statistics."""
 
 
 class Learner:
@@ -60,13 +82,15 @@ class Learner:
         new_classes: int,
         checkpoint: Path | None = None,
         report: Report = lambda progress: None,
-    ) -> History:
+    ) -> Learned:
         """Learn a state: train, then write what is kept of it into the record."""
         state, strategy = len(self.record.mu), self.strategy
         strategy.known = len(self.record.b)
+        held_out = self._held_out(images, state)
+        train = images.take(~held_out)
+        old = self.features(train) if strategy.known and self._gathers else None
         generator = torch_generator(self.seed, state, "layer")
-        arrival = Arrival(self.network, images, new_classes, self.features, generator)
-        strategy.begin_state(arrival)
+        strategy.begin_state(Arrival(self.network, train, new_classes, self.features, generator))
         training = StateTraining(
             self.network,
             strategy,
@@ -77,13 +101,68 @@ class Learner:
             checkpoint,
             report,
         )
-        history = training.run(strategy.training_images(images))
-        strategy.end_state(self.network, images, self.features)
-        mu = self._mu(images, strategy.known + new_classes)
+        watched = images.take(held_out) if held_out.any() else None
+        history = training.run(strategy.training_images(train), watched)
+        strategy.end_state(self.network, train, self.features)
+        features, labels = self.features(images), torch.from_numpy(images.labels)
+        mu = self._mu(features, labels, strategy.known + new_classes)
         if not math.isfinite(mu):  # the last step can spoil weights after a sound loss
             raise TrainingError(f"the model of state {state} gives {mu}, no scores: {LOWER_RATE}")
         self.record = strategy.remember(self.record, self.network, new_classes, mu)
-        return history
+        apart = torch.from_numpy(held_out)
+        learned = self._gather(features[~apart], labels[~apart], old, history)
+        if not held_out.any():
+            return learned
+        return replace(learned, held_out=(features[apart], labels[apart]))
+
+    def _held_out(self, images: Split, state: int) -> np.ndarray:
+        """Mask of the images that take no part in training or statistics."""
+        if not self.config.holdout:
+            return np.zeros(len(images), dtype=bool)
+        labels = images.labels - images.labels.min()
+        return hold_out(labels, self.config.holdout, self.seed, state, "holdout")
+
+    @property
+    def _gathers(self) -> bool:
+        return self.config.statistics != "none"
+
+    def _gather(
+        self, features: Tensor, labels: Tensor, old: Tensor | None, history: History
+    ) -> Learned:
+        """Statistics of the new classes into the record, the past ones moved to where they are."""
+        record, config, known = self.record, self.config, self.strategy.known
+        new, d = len(record.b) - known, features.shape[1]
+        fitted: dict[str, Scorer] = {}
+        if config.projection:
+            past = record.projection or ProjectionSums.empty(config.projection)
+            sums = past.add(features, labels, new)
+            record = replace(record, projection=sums)
+            fitted[fitted_name("projection", "none")] = sums.scorer(d)
+        birth = drift = None
+        if self._gathers:
+            moments = Moments(new, d, config.statistics)
+            for f, y in zip(features.split(CHUNK), labels.split(CHUNK), strict=True):
+                moments.add(f, y - known)
+            birth = moments.statistics()
+            if old is not None:
+                by_sdc = record.statistics.get("sdc")
+                drift = Drift.measure(old, features, by_sdc.mean if by_sdc else None)
+            record = record.carry(birth, drift, config.transports)
+            fitted |= self._fit(record, features, labels)
+        self.record = record
+        return Learned(history, birth, drift, fitted)
+
+    def _fit(self, record: Record, features: Tensor, labels: Tensor) -> dict[str, Scorer]:
+        """The heads that need the state's features, under every transport that is kept."""
+        state, form = len(record.mu) - 1, self.config.statistics
+        return {
+            fitted_name(head, transport): fit_head(
+                head, statistics, features, labels, torch_generator(self.seed, state, head)
+            )
+            for head in FITTED_HEADS
+            for transport, statistics in record.statistics.items()
+            if head == "fetril" or form != "mean"
+        }
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What a later state needs, beside the record."""
@@ -102,14 +181,14 @@ class Learner:
         )
 
     @torch.no_grad()
-    def _mu(self, images: Split, seen: int) -> float:
+    def _mu(self, features: Tensor, labels: Tensor, seen: int) -> float:
         """mu(M_t): the mean largest (or true-class) logit over the state's training images."""
         layer = self.network.layer
         device = next(layer.parameters()).device
-        logits = layer(self.features(images).to(device))[:, :seen].cpu()
+        logits = layer(features.to(device))[:, :seen].cpu()
         if self.config.mu == "largest":
             return logits.amax(1).mean().item()
-        return logits.gather(1, torch.from_numpy(images.labels)[:, None]).mean().item()
+        return logits.gather(1, labels[:, None]).mean().item()
 
 
 def prepare(config: Config, dataset: Dataset, first_images: Split) -> Preparation:

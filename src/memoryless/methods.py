@@ -1,17 +1,30 @@
-"""The paper's names for (strategy, head, calibration)."""
+"""Methods by name: the paper's, and any strategy+head+calibration+transport with a meaning."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from memoryless.calibration import CALIBRATIONS
+from memoryless.errors import ConfigError, choose
+from memoryless.heads import CLASS_HEADS, FITTED_HEADS, HEADS, ROW_HEADS, SHRINKAGES
+from memoryless.strategies import STRATEGIES
+from memoryless.transports import TRANSPORTS
 
 
 @dataclass(frozen=True)
 class Method:
     strategy: str
-    head: str
+    head: str = "current"
     calibration: str = "none"
+    transport: str = "none"
+    shrinkage: str = ""
+    """Of covariances: a number, auto, or nothing for the head's own."""
 
 
+MEANS_ONLY = ("ncm", "fetril")  # heads that read no covariance
 METHODS: dict[str, Method] = {
     "FT": Method("finetune", "current"),
     "inFT": Method("finetune", "initial"),
@@ -33,7 +46,7 @@ METHODS: dict[str, Method] = {
 
 
 def methods_of(strategy: str) -> dict[str, Method]:
-    """All methods that one training with this strategy serves.
+    """All methods of the paper's kind that one training with this strategy serves.
 
     A strategy that the paper does not name serves the combinations that the paper has of
     fine-tuning, called `strategy+head+calibration`.
@@ -47,32 +60,133 @@ def methods_of(strategy: str) -> dict[str, Method]:
     if named:
         return named
     combinations = [(m.head, m.calibration) for m in METHODS.values() if m.strategy == "finetune"]
-    return {_name(strategy, *c): Method(strategy, *c) for c in combinations}
+    methods = [Method(strategy, *combination) for combination in combinations]
+    return {method_name(method): method for method in methods}
+
+
+def grid_of(strategy: str, settings: Mapping[str, Any]) -> dict[str, Method]:
+    """Every head, calibration and transport that means something for a run with these settings.
+
+    >>> settings = {"statistics": "mean", "transports": ["none"], "holdout": 0, "projection": 0}
+    >>> [name for name in grid_of("finetune", settings) if "ncm" in name]
+    ['finetune+ncm', 'finetune+ncm+block_z']
+    """
+    combinations = [
+        Method(strategy, head, calibration, transport)
+        for head in HEADS
+        for calibration in CALIBRATIONS
+        for transport in TRANSPORTS
+    ]
+    meant = [m for m in combinations if not _nonsense(m) and not lacking(m, settings)]
+    return {method_name(method): method for method in meant}
 
 
 def parse_method(name: str) -> Method:
-    """A method by the paper's name, or as `strategy+head+calibration`.
+    """A method by the paper's name, or by its parts after the strategy, in any order.
 
     >>> parse_method("frozen+l2+mc")
-    Method(strategy='frozen', head='l2', calibration='mc')
+    Method(strategy='frozen', head='l2', calibration='mc', transport='none', shrinkage='')
+    >>> parse_method("lwf_kd+linear+lda:0.3").shrinkage
+    '0.3'
     """
     if name in METHODS:
         return METHODS[name]
-    strategy, *rest = name.split("+")
-    head = rest.pop(0) if rest and rest[0] != "mc" else "current"
-    return Method(strategy, head, *rest)
+    strategy, *parts = name.split("+")
+    choose("strategy", strategy, STRATEGIES)
+    found: dict[str, str] = {}
+    kinds = dict.fromkeys(HEADS, "head") | dict.fromkeys(CALIBRATIONS, "calibration")
+    kinds |= dict.fromkeys(TRANSPORTS, "transport")
+    for part in parts:
+        plain, _, shrinkage = part.partition(":")
+        kind = choose("head, calibration or transport", plain, kinds)
+        if kind in found:
+            raise ConfigError(f"method '{name}' names more than one {kind}")
+        found[kind] = plain
+        if shrinkage:
+            found["shrinkage"] = _shrinkage(name, plain, shrinkage)
+    method = Method(strategy, **found)
+    problem = _nonsense(method)
+    if problem:
+        raise ConfigError(problem)
+    return method
 
 
-def parts_used(method: Method) -> tuple[str, ...]:
-    """What a method reads of a record.
+def method_name(method: Method) -> str:
+    """Its name by parts; what is the default is left out.
 
-    >>> parts_used(METHODS["FT"]), parts_used(METHODS["LUCIR_mc"])
-    ((), ('class_state', 'mu'))
+    >>> method_name(Method("lwf_kd", "lda", "none", "linear", "auto"))
+    'lwf_kd+lda:auto+linear'
     """
-    rows = () if method.head == "current" else ("W", "b")
-    return rows + (() if method.calibration == "none" else ("class_state", "mu"))
+    head = f"{method.head}:{method.shrinkage}" if method.shrinkage else method.head
+    if (head, method.calibration) == ("current", "none"):
+        return method.strategy
+    rest = [part for part in (method.calibration, method.transport) if part != "none"]
+    return "+".join([method.strategy, head, *rest])
 
 
-def _name(strategy: str, head: str, calibration: str) -> str:
-    parts = [strategy] if (head, calibration) == ("current", "none") else [strategy, head]
-    return "+".join(parts + [calibration] * (calibration != "none"))
+def _shrinkage(name: str, head: str, text: str) -> str:
+    if head not in SHRINKAGES:
+        raise ConfigError(f"method '{name}': only {', '.join(SHRINKAGES)} take a shrinkage")
+    try:
+        sound = text == "auto" or 0 <= float(text) < math.inf
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ConfigError(f"method '{name}': a shrinkage is a number from 0 up, or auto")
+    return text
+
+
+def _nonsense(method: Method) -> str | None:
+    """Why the parts mean nothing together, if so."""
+    strategy, head, transport = method.strategy, method.head, method.transport
+    allowed = STRATEGIES[strategy].heads
+    if head in ROW_HEADS and allowed and head not in allowed:
+        return f"head {head} has no meaning for {strategy}: its row heads are {', '.join(allowed)}"
+    if head == "projection" and strategy != "frozen":
+        return "head projection needs a backbone that stays as it is: the strategy frozen"
+    if method.calibration == "mc" and head not in ROW_HEADS:
+        return f"calibration mc compares logits, and head {head} has none: choose another"
+    if transport == "backward" and (head not in ROW_HEADS or head == "current"):
+        return f"transport backward moves initial rows, which head {head} does not read"
+    if transport in ("linear", "sdc") and head not in (*CLASS_HEADS, *FITTED_HEADS):
+        return f"transport {transport} moves statistics, which head {head} does not read"
+    return None
+
+
+def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
+    """Which setting a training lacked for this method, if any."""
+    head, transport, form = method.head, method.transport, settings.get("statistics", "none")
+    reads = head in (*CLASS_HEADS, *FITTED_HEADS)
+    moved = reads or transport != "none"
+    watches = method.calibration in ("bg_z", "energy") or method.shrinkage == "auto"
+    needs = [
+        (head == "projection" and not settings.get("projection"), "--projection 2000"),
+        (moved and form == "none", "--statistics full"),
+        (reads and form == "mean" and head not in MEANS_ONLY, "--statistics full"),
+        (moved and transport not in settings.get("transports", ()), f"--transports {transport}"),
+        (watches and not settings["holdout"], "--holdout 0.1"),
+    ]
+    return next((f"train with {setting}" for missing, setting in needs if missing), None)
+
+
+def parts_used(method: Method, ledger: dict[str, int]) -> list[str]:
+    """What a method reads of a record with these parts.
+
+    >>> record = {"W": 40, "b": 4, "class_state": 8, "mu": 4, "linear.count": 4, "linear.mean": 40}
+    >>> parts_used(METHODS["FT"], record), parts_used(METHODS["LUCIR_mc"], record)
+    ([], ['class_state', 'mu'])
+    >>> parts_used(Method("finetune", "ncm", transport="linear"), record)
+    ['linear.mean']
+    """
+    head, transport = method.head, method.transport
+    used = {"class_state"} if method.calibration != "none" else set()
+    used |= {"mu"} if method.calibration == "mc" else set()
+    if head == "projection":
+        used |= {part for part in ledger if part.startswith("projection.")}
+    elif head in MEANS_ONLY:
+        used |= {f"{transport}.mean"}
+    elif head not in ROW_HEADS:
+        used |= {part for part in ledger if part.startswith(f"{transport}.")}
+    elif head != "current":
+        used |= {"backward.W" if transport == "backward" else "W", "b"}
+    return [part for part in ledger if part in used]

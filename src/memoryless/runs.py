@@ -2,11 +2,8 @@
 
 run.json                    config, seed, class order, sizes, versions, commit, command
 training.safetensors        the state in progress, after its last finished epoch
-states/00/record.safetensors    all that is kept of the past
-states/00/layer.safetensors     the classification layer as trained
-states/00/test.safetensors      features and labels of the test images seen so far
-states/00/network.safetensors   the whole network, of the last finished state only
-states/00/results.json          every method's figures, losses, seconds, bytes
+states/00/*.safetensors     what a state left (see states.py)
+states/00/results.json      every method's figures, losses, seconds, bytes
 """
 
 from __future__ import annotations
@@ -69,10 +66,11 @@ class RunFolder:
             write_json(self.path / "run.json", about)
 
     def tidy(self) -> None:
-        """Remove what a run killed between two files left: all but the last state's network."""
+        """Remove what only the last state needs to go on, even if a run was killed before."""
         done = self.finished
         for t in range(done - 1):
-            (self.state(t) / "network.safetensors").unlink(missing_ok=True)
+            for name in ("network", "statistics"):
+                (self.state(t) / f"{name}.safetensors").unlink(missing_ok=True)
         if done == len(self.about["sizes"]):
             self.checkpoint.unlink(missing_ok=True)
 

@@ -7,20 +7,22 @@ from typing import Any
 
 from torch import Tensor
 
-from memoryless.heads import Layer
-from memoryless.inference import Outcome, method_layer, score
+from memoryless.inference import Kept, Outcome, method_scorer, score
 from memoryless.methods import Method
 from memoryless.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.record import Record
 
 
 def score_methods(
-    features: Tensor, labels: Tensor, methods: Mapping[str, Method], record: Record, layer: Layer
+    features: Tensor, labels: Tensor, methods: Mapping[str, Method], kept: Kept
 ) -> dict[str, dict[str, Any]]:
     """What every method reaches on these images, in percent."""
-    layers = {name: method_layer(method, record, layer) for name, method in methods.items()}
-    outcomes = score(features, labels, layers)
-    return {name: figures(outcome, labels, record) for name, outcome in outcomes.items()}
+    scorers = {name: method_scorer(method, kept) for name, method in methods.items()}
+    outcomes = score(features, labels, scorers)
+    return {
+        name: figures(outcome, labels, kept.record) | {"cost": scorers[name].cost}
+        for name, outcome in outcomes.items()
+    }
 
 
 def figures(outcome: Outcome, labels: Tensor, record: Record) -> dict[str, Any]:

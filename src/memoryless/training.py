@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from memoryless.config import TrainingConfig
-from memoryless.data import Split, hold_out
+from memoryless.data import Split
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
 from memoryless.errors import ConfigError, DataError, StoreError, TrainingError
@@ -111,8 +111,7 @@ class StateTraining:
     checkpoint: Path | None = None
     report: Report = lambda progress: None
 
-    def run(self, split: Split) -> History:
-        train, held_out = self._divide(split)
+    def run(self, train: Split, held_out: Split | None = None) -> History:
         if len(train) < 2:
             raise DataError(
                 f"state {self.state} has {len(train)} images to train on, and needs at least 2"
@@ -137,13 +136,6 @@ class StateTraining:
                 seconds = time.perf_counter() - started
                 self._finish_epoch(loss, watched, seconds, len(train))
         return self.history
-
-    def _divide(self, split: Split) -> tuple[Split, Split | None]:
-        if not self.config.holdout:
-            return split, None
-        labels = split.labels - split.labels.min()
-        mask = hold_out(labels, self.config.holdout, self.seed, self.state, "holdout")
-        return split.take(~mask), split.take(mask) if mask.any() else None
 
     def _train_epoch(self, epoch: int, split: Split) -> float:
         self.strategy.train_mode(self.model)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch.nn.functional as F
 
-from memoryless.analysis.rescore import check_method
-from memoryless.heads import siw
-from memoryless.inference import method_layer, score
+from memoryless.heads.rows import siw
+from memoryless.inference import method_scorer, score
+from memoryless.methods import parse_method
 from memoryless.randomness import numpy_generator
 from memoryless.record import Record
 from memoryless.runs import RunFolder
+from memoryless.states import last_kept, read_test
 from memoryless.store import read_tensors
 
 
@@ -38,8 +39,8 @@ def feature_similarity(run: RunFolder) -> list[float]:
     first = run.about["sizes"][0]
     features = []
     for t in range(run.finished):
-        test, _ = read_tensors(run.state(t) / "test.safetensors")
-        features.append(test["features"][test["labels"] < first].float())
+        f, labels = read_test(run, t)
+        features.append(f[labels < first].float())
     return [F.cosine_similarity(f, features[-1]).mean().item() for f in features]
 
 
@@ -79,13 +80,11 @@ def accuracy_lines(run: RunFolder, k: str = "top5") -> dict[str, list[float]]:
 
 def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """True and given class of every test image in the last state, and the state of each class."""
-    folder = run.state(run.finished - 1)
-    record = Record.load(folder / "record.safetensors")
-    layer, _ = read_tensors(folder / "layer.safetensors")
-    test, _ = read_tensors(folder / "test.safetensors")
-    scored = {method: method_layer(check_method(method), record, (layer["W"], layer["b"]))}
-    given = score(test["features"], test["labels"], scored)[method].predictions
-    return test["labels"].numpy(), given, record.class_state.numpy()
+    kept = last_kept(run)
+    features, labels = read_test(run, run.finished - 1)
+    scorers = {method: method_scorer(parse_method(method), kept)}
+    given = score(features, labels, scorers)[method].predictions
+    return labels.numpy(), given, kept.record.class_state.numpy()
 
 
 def state_confusion(run: RunFolder, method: str) -> np.ndarray:

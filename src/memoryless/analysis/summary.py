@@ -94,7 +94,7 @@ def _rows(runs: list[RunFolder], include_first: bool, methods: Sequence[str]) ->
 
 
 def _bytes_kept(method: str, ledger: dict[str, int]) -> int:
-    return sum(ledger[part] for part in parts_used(parse_method(method)))
+    return sum(ledger[part] for part in parts_used(parse_method(method), ledger))
 
 
 def _place(runs: list[RunFolder]) -> str:

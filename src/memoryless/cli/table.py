@@ -26,7 +26,8 @@ def table(
         past and new images go by state; or statistics of the data sets.
     methods
         Methods to score anew from the runs, without training: names of the paper, or any
-        strategy+head+calibration such as lwf_kd+siw+mc; by default those each run has scored.
+        strategy+head+calibration+transport such as lwf_kd+lda+linear; by default those each run
+        has scored.
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     include_first
@@ -34,11 +35,11 @@ def table(
     """
     from memoryless.analysis.grid import check_format, write_grids
     from memoryless.analysis.paired import paired_grids
-    from memoryless.analysis.rescore import check_method
     from memoryless.analysis.summary import summarise
     from memoryless.analysis.table import grids
     from memoryless.analysis.typology import statistics_grid, typology_grids
     from memoryless.errors import ConfigError
+    from memoryless.methods import parse_method
     from memoryless.runs import find_runs
 
     if not runs:
@@ -46,7 +47,7 @@ def table(
     for path in write:
         check_format(path)
     for name in methods:
-        check_method(name)
+        parse_method(name)
     found = [run for run in find_runs(list(runs)) if run.finished]
     tables = {
         "accuracy": lambda: grids(summarise(found, include_first, methods)),

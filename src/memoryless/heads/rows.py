@@ -1,4 +1,4 @@
-"""Heads: from stored rows to the linear layer (W, b) that scores features.
+"""Row heads: from stored rows to the linear layer (W, b) that scores features.
 
 `current` takes the layer as trained; all others take each class's initial row and bias, from
 the end of the state that brought the class. W is (N, d), b is (N,). Rows without spread become
@@ -62,7 +62,7 @@ def _divide(values: Tensor, by: Tensor) -> Tensor:
     return values / by.where(by > 0, by.new_ones(()))
 
 
-HEADS: dict[str, Callable[[Tensor, Tensor], Layer]] = {
+ROW_HEADS: dict[str, Callable[[Tensor, Tensor], Layer]] = {
     "current": current,
     "initial": initial,
     "l2": l2,

@@ -1,0 +1,92 @@
+"""Heads that read class statistics: nearest mean, shared and own covariances, ridge regression.
+
+Sphere: features are brought to length one, and statistics with them: a mean to its direction, a
+covariance by the square of its mean's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from memoryless.scorers import Linear, Quadratic, Scorer
+from memoryless.statistics import Statistics
+
+
+def ncm(statistics: Statistics, shrinkage: float = 0.0) -> Linear:
+    """Nearest class mean by cosine: rows are the means' directions, which ranks as cos(f, m)."""
+    return Linear(F.normalize(statistics.mean), torch.zeros(len(statistics.mean)))
+
+
+def lda(statistics: Statistics, shrinkage: float = 0.1) -> Linear:
+    """m L f' - m L m' / 2 on the sphere, L the inverse of the shared covariance (Deep SLDA)."""
+    m, pooled = on_sphere(statistics)
+    W = torch.linalg.solve(_shrunk(pooled, shrinkage).double(), m.T.double()).T.float()
+    return Linear(W, -(W * m).sum(1) / 2, unit=True)
+
+
+def mahalanobis(statistics: Statistics, shrinkage: float = 3.0) -> Quadratic:
+    """-(f - m) C^-1 (f - m)' on the sphere, C the shrunk covariance as a correlation (FeCAM).
+
+    FeCAM is of NeurIPS 2023; AdaGauss (NeurIPS 2024) has it with transported covariances.
+    """
+    # A covariance as a correlation does not depend on its scale, so the sphere leaves it alone.
+    shrunk = _shrunk(statistics.covariances, shrinkage)
+    width = shrunk.diagonal(dim1=1, dim2=2).sqrt()
+    correlation = shrunk / (width[:, :, None] * width[:, None])
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(correlation))
+    return Quadratic(F.normalize(statistics.mean), torch.linalg.cholesky(inverse))
+
+
+def ridge(statistics: Statistics, shrinkage: float = 0.01) -> Linear:
+    """Ridge regression to one-hot classes, W = (Phi + g tr(Phi)/d I)^-1 [n m] (DPCR, ICML 2025).
+
+    Phi = sum n (S + m'm) is the Gram matrix of all features. Rows are brought to length one.
+    """
+    n, m = statistics.count, statistics.mean
+    gram = n.sum() * statistics.pooled + (m * n[:, None]).T @ m
+    return Linear(F.normalize(ridge_rows(gram, m * n[:, None], shrinkage)), torch.zeros(len(m)))
+
+
+def ridge_rows(gram: Tensor, sums: Tensor, shrinkage: float) -> Tensor:
+    """Rows (N, d) of the ridge regression with this Gram matrix and these sums of each class."""
+    return torch.linalg.solve(_shrunk(gram, shrinkage).double(), sums.T.double()).T.float()
+
+
+def on_sphere(statistics: Statistics) -> tuple[Tensor, Tensor]:
+    """Directions of the means, and the shared covariance of features at length one."""
+    length = statistics.mean.norm(dim=1).clamp(min=1e-12)
+    if statistics.tied is not None:
+        weights = statistics.count / statistics.count.sum()
+        return F.normalize(statistics.mean), statistics.tied * (weights / length.square()).sum()
+    scaled = replace(statistics, count=statistics.count / length.square())
+    factor = scaled.count.sum() / statistics.count.sum()
+    return F.normalize(statistics.mean), scaled.pooled * factor
+
+
+def _shrunk(covariance: Tensor, shrinkage: float) -> Tensor:
+    """S + g tr(S)/d I, or the identity where S is zero."""
+    d = covariance.shape[-1]
+    scale = covariance.diagonal(dim1=-2, dim2=-1).mean(-1)
+    added = torch.where(scale > 0, shrinkage * scale, torch.ones_like(scale))
+    # never less than rounding can bear
+    added = added.clamp(min=1e-6 * scale.clamp(min=1e-30))
+    return covariance + added[..., None, None] * torch.eye(d)
+
+
+CLASS_HEADS: dict[str, Callable[..., Scorer]] = {
+    "ncm": ncm,
+    "lda": lda,
+    "mahalanobis": mahalanobis,
+    "ridge": ridge,
+}
+SHRINKAGES = {
+    "lda": (0.01, 0.03, 0.1, 0.3, 1.0),
+    "mahalanobis": (1.0, 3.0, 10.0, 24.0),
+    "ridge": (1e-4, 1e-3, 0.01, 0.1),
+}
+"""What `auto` chooses from."""

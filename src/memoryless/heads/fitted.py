@@ -1,0 +1,84 @@
+"""Heads fitted at the end of a state, on real features of new classes and made-up ones of past.
+
+What a past class would look like comes from its statistics alone, so nothing of an image is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from memoryless.data.dataset import place_within_class
+from memoryless.scorers import Linear
+from memoryless.statistics import Statistics
+
+MOST = 200  # features of one class that are fitted: more change little and cost much
+SCALE = 10.0  # features are fitted at this length, at which logits can tell classes apart
+DECAY = 1e-4
+ITERATIONS = 100
+Labelled = tuple[Tensor, Tensor]
+
+
+def fetril(
+    statistics: Statistics, features: Tensor, labels: Tensor, generator: torch.Generator
+) -> Labelled:
+    """Features of the nearest new class, moved to the past class's mean (FeTrIL, WACV 2023)."""
+    past, m = int(labels.min()), statistics.mean
+    nearest = past + (F.normalize(m[:past]) @ F.normalize(m[past:]).T).argmax(1)  # (past,)
+    owner, donor = (nearest[:, None] == labels).nonzero(as_tuple=True)
+    return features[donor] + (m[:past] - m[nearest])[owner], owner
+
+
+def gaussian_replay(
+    statistics: Statistics, features: Tensor, labels: Tensor, generator: torch.Generator
+) -> Labelled:
+    """Draws from each past class's normal distribution, as many as new classes have (EFC++)."""
+    past, d = int(labels.min()), features.shape[1]
+    number = max(1, round(len(labels) / (len(statistics.mean) - past)))
+    values, vectors = torch.linalg.eigh(statistics.covariances[:past])
+    root = vectors * values.clamp(min=0).sqrt()[:, None]  # (past, d, d)
+    draws = torch.randn(past, number, d, generator=generator) @ root.mT
+    drawn = statistics.mean[:past, None] + draws
+    return drawn.flatten(0, 1), torch.arange(past).repeat_interleave(number)
+
+
+FITTED_HEADS: dict[str, Callable[[Statistics, Tensor, Tensor, torch.Generator], Labelled]] = {
+    "fetril": fetril,
+    "gaussian_replay": gaussian_replay,
+}
+
+
+def fit_head(
+    name: str, statistics: Statistics, features: Tensor, labels: Tensor, generator: torch.Generator
+) -> Linear:
+    """The layer of a fitted head, from the current classes' features and what is kept of past."""
+    few = torch.from_numpy(place_within_class(labels.numpy()) < MOST)
+    features, labels = features[few], labels[few]
+    past, past_labels = FITTED_HEADS[name](statistics, features, labels, generator)
+    return fit_logistic(
+        torch.cat([past, features]), torch.cat([past_labels, labels]), len(statistics.mean)
+    )
+
+
+@torch.no_grad()
+def fit_logistic(features: Tensor, labels: Tensor, classes: int) -> Linear:
+    """Multinomial logistic regression on features at length one, every class weighing the same."""
+    X = F.normalize(features) * SCALE
+    X = torch.cat([X, torch.ones(len(X), 1)], dim=1)
+    weight = (1 / labels.bincount(minlength=classes).clamp(min=1)[labels])[:, None] / classes
+    W = torch.zeros(classes, X.shape[1], requires_grad=True)
+    rows = torch.arange(len(labels))
+
+    @torch.no_grad()
+    def loss() -> Tensor:
+        log_p = (X @ W.T).log_softmax(1)
+        error = log_p.exp()
+        error[rows, labels] -= 1
+        W.grad = (error * weight).T @ X + DECAY * W
+        return -(log_p[rows, labels] * weight[:, 0]).sum() + DECAY / 2 * W.square().sum()
+
+    torch.optim.LBFGS([W], max_iter=ITERATIONS, line_search_fn="strong_wolfe").step(loss)
+    return Linear(W.detach()[:, :-1] * SCALE, W.detach()[:, -1], unit=True)

@@ -1,0 +1,59 @@
+"""Ridge regression over random ReLU features: exact learning in states for a frozen backbone.
+
+ACIL (NeurIPS 2022) and RanPAC (NeurIPS 2023): since sums over images only ever grow by new ones,
+learning state by state gives the very layer of learning at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from memoryless.heads.classes import ridge_rows
+from memoryless.randomness import torch_generator
+from memoryless.scorers import Linear, Projected
+
+SHRINKAGE = 0.01
+CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class ProjectionSums:
+    """What is kept of all images so far: their Gram matrix and each class's sum."""
+
+    gram: Tensor  # (P, P)
+    sums: Tensor  # (N, P)
+
+    @classmethod
+    def empty(cls, size: int) -> ProjectionSums:
+        return cls(torch.zeros(size, size), torch.zeros(0, size))
+
+    def add(self, features: Tensor, labels: Tensor, classes: int) -> ProjectionSums:
+        """With features of new classes, which get the labels after those there are."""
+        gram = self.gram.double()
+        sums = F.pad(self.sums.double(), (0, 0, 0, classes))
+        directions = random_directions(features.shape[1], len(gram))
+        for f, y in zip(features.split(CHUNK), labels.split(CHUNK), strict=True):
+            projected = (f @ directions).relu_().double()
+            gram += projected.T @ projected
+            sums.index_add_(0, y, projected)
+        return ProjectionSums(gram.float(), sums.float())
+
+    def scorer(self, features: int, shrinkage: float = SHRINKAGE) -> Projected:
+        rows = ridge_rows(self.gram, self.sums, shrinkage)
+        return projected(rows, features)
+
+
+def projected(rows: Tensor, features: int) -> Projected:
+    """The scorer with these rows (N, P) over the random features of d = `features`."""
+    linear = Linear(rows, torch.zeros(len(rows)))
+    return Projected(random_directions(features, rows.shape[1]), linear)
+
+
+def random_directions(features: int, size: int) -> Tensor:
+    """Always the same (d, P): it is drawn again, not stored."""
+    generator = torch_generator(0, "projection")
+    return torch.randn(features, size, generator=generator)

@@ -1,0 +1,133 @@
+"""What a finished state leaves in its folder, and what methods are made of again from it.
+
+record.safetensors      rows, biases, states and mu: what every strategy keeps
+statistics.safetensors  the record's class statistics under every transport, of the last state only
+birth.safetensors       statistics of the state's own classes, and how features moved in the state
+fitted.safetensors      heads that were fitted while the state's images were there
+held_out.safetensors    features of current images that were held out from training
+layer.safetensors       the classification layer as trained
+test.safetensors        features and labels of the test images of all classes so far
+network.safetensors     the whole network, of the last state only
+
+All but the first two are for the laboratory. Statistics of earlier states are composed of births
+and drifts, so a run's folder holds each class's covariance once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from memoryless.heads import projected
+from memoryless.inference import Kept
+from memoryless.learner import Learned, Learner
+from memoryless.record import Record
+from memoryless.runs import RunFolder
+from memoryless.scorers import Linear, Projected, Scorer
+from memoryless.statistics import Statistics
+from memoryless.store import read_tensors, write_tensors
+from memoryless.transports import Drift
+
+FLOAT16_MAX = torch.finfo(torch.float16).max
+DRIFTS = ("linear", "backward", "sdc")
+
+
+def write_state(
+    folder: Path, learner: Learner, learned: Learned, features: Tensor, labels: Tensor
+) -> None:
+    """Everything that a state leaves but its results."""
+    W, b = learner.layer
+    learner.record.basics.save(folder / "record.safetensors")
+    write_tensors(folder / "layer.safetensors", {"W": W, "b": b})
+    write_tensors(folder / "test.safetensors", {"features": features, "labels": labels})
+    write_tensors(folder / "network.safetensors", learner.tensors())
+    if learned.birth:
+        moved = {name: getattr(learned.drift, name, None) for name in DRIFTS}
+        born = {f"birth.{name}": part for name, part in learned.birth.tensors().items()}
+        drifts = {name: part for name, part in moved.items() if part is not None}
+        write_tensors(folder / "birth.safetensors", born | drifts)
+    if learned.birth or learner.record.projection:
+        learner.record.save(folder / "statistics.safetensors")
+    if learned.fitted:
+        parts = {n: part for name, s in learned.fitted.items() for n, part in _parts(name, s)}
+        write_tensors(folder / "fitted.safetensors", parts)
+    if learned.held_out:
+        held, truth = learned.held_out
+        write_tensors(folder / "held_out.safetensors", {"features": compact(held), "labels": truth})
+
+
+def _parts(name: str, scorer: Scorer) -> list[tuple[str, Tensor]]:
+    if isinstance(scorer, Projected):  # its directions are drawn again
+        return [(f"{name}.W", scorer.over.W)]
+    assert isinstance(scorer, Linear)
+    return [(f"{name}.W", scorer.W), (f"{name}.b", scorer.b)]
+
+
+def compact(features: Tensor) -> Tensor:
+    """float16 where the values fit: what is scored is what is stored."""
+    return features.half() if features.abs().max() < FLOAT16_MAX else features
+
+
+def last_record(run: RunFolder) -> Record:
+    """The record of the last finished state, with all its parts."""
+    folder = run.state(run.finished - 1)
+    whole = folder / "statistics.safetensors"
+    return Record.load(whole if whole.exists() else folder / "record.safetensors")
+
+
+def kept_states(run: RunFolder) -> Iterator[Kept]:
+    """What each finished state kept, statistics composed of births and drifts."""
+    transports = tuple(run.about["config"].get("transports", ()))
+    before: Record | None = None
+    for t in range(run.finished):
+        folder = run.state(t)
+        record = Record.load(folder / "record.safetensors")
+        if (folder / "birth.safetensors").exists():
+            parts, _ = read_tensors(folder / "birth.safetensors")
+            drift = Drift(**{n: parts[n] for n in DRIFTS if n in parts}) if before else None
+            birth = {n.removeprefix("birth."): p for n, p in parts.items() if n not in DRIFTS}
+            past = (
+                replace(record, statistics=before.statistics, moved=before.moved)
+                if before
+                else record
+            )
+            record = past.carry(Statistics(**birth), drift, transports)
+        before = record
+        layer, _ = read_tensors(folder / "layer.safetensors")
+        yield Kept(record, (layer["W"], layer["b"]), _fitted(folder, record), _held_out(folder))
+
+
+def last_kept(run: RunFolder) -> Kept:
+    """What the last finished state kept."""
+    *_, last = kept_states(run)
+    return last
+
+
+def read_test(run: RunFolder, t: int) -> tuple[Tensor, Tensor]:
+    """Features and labels of the test images after state t."""
+    test, _ = read_tensors(run.state(t) / "test.safetensors")
+    return test["features"], test["labels"]
+
+
+def _held_out(folder: Path) -> tuple[Tensor, Tensor] | None:
+    if not (folder / "held_out.safetensors").exists():
+        return None
+    held, _ = read_tensors(folder / "held_out.safetensors")
+    return held["features"], held["labels"]
+
+
+def _fitted(folder: Path, record: Record) -> dict[str, Scorer]:
+    if not (folder / "fitted.safetensors").exists():
+        return {}
+    parts, _ = read_tensors(folder / "fitted.safetensors")
+    names = dict.fromkeys(name.rpartition(".")[0] for name in parts)
+    return {
+        name: projected(parts[f"{name}.W"], record.W.shape[1])
+        if name.startswith("projection")
+        else Linear(parts[f"{name}.W"], parts[f"{name}.b"], unit=True)
+        for name in names
+    }

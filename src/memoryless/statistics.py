@@ -1,0 +1,177 @@
+"""Class statistics: count, mean and covariance of each class's features, in a form of choice.
+
+Rows are features: a mean is (d,), a covariance (d, d), and a linear map A (d, d) moves features as
+f A, so that means move as m A and covariances as A' S A.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from memoryless.errors import ConfigError
+
+FORMS = {
+    "none": "no statistics",
+    "mean": "count and mean",
+    "diagonal": "and the variance of each feature",
+    "low-rank:K": "and the K widest directions of each class, the rest as one variance",
+    "tied": "and one covariance for all classes",
+    "full": "and a covariance of each class",
+}
+
+
+def check_form(form: str) -> str:
+    """The form, if it is one: full, tied, diagonal, mean, none, or low-rank:K."""
+    if form in FORMS or re.fullmatch(r"low-rank:[1-9]\d{0,5}", form):
+        return form
+    raise ConfigError(f"unknown statistics '{form}': choose from {', '.join(FORMS)}, K a number")
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is kept of N classes; covariances are of the population (divided by the count)."""
+
+    count: Tensor  # (N,)
+    mean: Tensor  # (N, d)
+    full: Tensor | None = None  # (N, d, d)
+    tied: Tensor | None = None  # (d, d), weighted by the counts
+    diagonal: Tensor | None = None  # (N, d)
+    factors: Tensor | None = None  # (N, K, d), whose outer products sum to the widest part
+    rest: Tensor | None = None  # (N,), variance in each direction that the factors leave out
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Its parts by name."""
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    @property
+    def covariances(self) -> Tensor:
+        """A covariance for each class (N, d, d), as far as the form knows it."""
+        classes, d = self.mean.shape
+        if self.full is not None:
+            return self.full
+        if self.tied is not None:
+            return self.tied.expand(classes, d, d)
+        if self.diagonal is not None:
+            return self.diagonal.diag_embed()
+        if self.factors is not None and self.rest is not None:
+            identity = torch.eye(d).expand(classes, d, d)
+            return self.factors.mT @ self.factors + self.rest[:, None, None] * identity
+        raise ConfigError(
+            "the record holds no covariances: learn with --statistics full, tied, low-rank:K or "
+            "diagonal"
+        )
+
+    @property
+    def pooled(self) -> Tensor:
+        """One covariance for all classes (d, d), weighted by their counts."""
+        if self.tied is not None:
+            return self.tied
+        weights = (self.count / self.count.sum()).to(self.mean)
+        if self.diagonal is not None:
+            return (weights @ self.diagonal).diag()
+        return torch.einsum("n,nij->ij", weights, self.covariances)
+
+    def move(self, A: Tensor) -> Self:
+        """The statistics of features f A.
+
+        Exact for full and tied; diagonal and low-rank forms are moved as they stand and put back
+        into their form: other directions are dropped, and the rest grows by A's mean square.
+        """
+        moved = {"mean": self.mean @ A}
+        if self.full is not None:
+            moved["full"] = A.T @ self.full @ A
+        if self.tied is not None:
+            moved["tied"] = A.T @ self.tied @ A
+        if self.diagonal is not None:
+            moved["diagonal"] = self.diagonal @ A.square()
+        if self.factors is not None and self.rest is not None:
+            moved["factors"] = self.factors @ A
+            moved["rest"] = self.rest * A.square().sum() / len(A)
+        return replace(self, **moved)
+
+    def join(self, other: Self) -> Self:
+        """These classes and then the other's, which must be in the same form."""
+        joined = {
+            name: torch.cat([part, other.tensors()[name]])
+            for name, part in self.tensors().items()
+            if name != "tied"
+        }
+        if self.tied is not None and other.tied is not None:
+            mine, theirs = self.count.sum(), other.count.sum()
+            joined["tied"] = (self.tied * mine + other.tied * theirs) / (mine + theirs)
+        return type(self)(**joined)
+
+
+class Moments:
+    """Gathers statistics batch by batch, in one pass and any order (Chan et al. 1979)."""
+
+    def __init__(self, classes: int, features: int, form: str):
+        self.form = check_form(form)
+        self.count = torch.zeros(classes, dtype=torch.float64)
+        self.mean = torch.zeros(classes, features, dtype=torch.float64)
+        self.scatter: Tensor | float = 0.0
+
+    def add(self, features: Tensor, labels: Tensor) -> None:
+        """Take in features (n, d) of classes 0..classes - 1."""
+        features = features.double()
+        own = F.one_hot(labels, len(self.count)).double()  # (n, classes)
+        count = own.sum(0)
+        mean = own.T @ features / count.clamp(min=1)[:, None]
+        between = (mean - self.mean) * (self.count * count / (self.count + count).clamp(min=1))[
+            :, None
+        ].sqrt()
+        self.scatter += self._scatter(features - mean[labels], labels)
+        self.scatter += self._scatter(between, torch.arange(len(count)))
+        self.count += count
+        self.mean += (mean - self.mean) * (count / self.count.clamp(min=1))[:, None]
+
+    def _scatter(self, rows: Tensor, labels: Tensor) -> Tensor | float:
+        """Sums of outer products, in as little room as the form allows."""
+        classes, d = self.mean.shape
+        if self.form == "mean":
+            return 0.0
+        if self.form == "tied":
+            return rows.T @ rows
+        if self.form == "diagonal":
+            return rows.new_zeros(classes, d).index_add_(0, labels, rows.square())
+        order = labels.argsort(stable=True)
+        count = labels.bincount(minlength=classes)
+        place = torch.arange(len(labels)) - (count.cumsum(0) - count)[labels[order]]
+        padded = rows.new_zeros(classes, int(count.max()), d)
+        padded[labels[order], place] = rows[order]
+        return padded.mT @ padded
+
+    def statistics(self) -> Statistics:
+        """What was gathered, in single precision."""
+        each = self.count.clamp(min=1)
+        parts: dict[str, Tensor] = {}
+        scatter = torch.as_tensor(self.scatter)
+        if self.form == "tied":
+            parts["tied"] = scatter / each.sum()
+        elif self.form == "diagonal":
+            parts["diagonal"] = scatter / each[:, None]
+        elif self.form == "full":
+            parts["full"] = scatter / each[:, None, None]
+        elif self.form != "mean":
+            rank = int(self.form.removeprefix("low-rank:"))
+            parts["factors"], parts["rest"] = low_rank(scatter / each[:, None, None], rank)
+        single = {name: part.float() for name, part in parts.items()}
+        return Statistics(self.count.float(), self.mean.float(), **single)
+
+
+def low_rank(covariances: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+    """The widest directions of each, scaled (N, rank, d), and the mean variance left (N,)."""
+    d = covariances.shape[-1]
+    rank = min(rank, d)
+    values, vectors = torch.linalg.eigh(covariances)  # ascending
+    values = values.clamp(min=0)
+    rest = values[:, : d - rank].sum(1) / max(d - rank, 1)
+    widths = (values[:, d - rank :] - rest[:, None]).clamp(min=0).sqrt()
+    return (vectors[:, :, d - rank :] * widths[:, None]).mT, rest
