@@ -25,7 +25,8 @@ MEND = "delete the run's folder (seed-N) and run the same command again"
 
 def write_tensors(path: Path, tensors: Tensors, facts: Mapping[str, Any] | None = None) -> None:
     """One safetensors file with `facts` as JSON in its header and a checksum over both."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # safetensors refuses tensors that share memory, such as one part under two names
+    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     text = json.dumps(facts or {})
     # One entry: safetensors writes several in no certain order, and equal files should be equal.
     header = {"memoryless": json.dumps({"facts": text, "sha256": _digest(plain, text)})}

@@ -15,10 +15,10 @@ from memoryless.data.dataset import place_within_class
 from memoryless.scorers import Linear
 from memoryless.statistics import Statistics
 
-MOST = 200  # features of one class that are fitted: more change little and cost much
+MOST = 40  # features of one class that are fitted
 SCALE = 10.0  # features are fitted at this length, at which logits can tell classes apart
 DECAY = 1e-4
-ITERATIONS = 100
+ITERATIONS = 40
 Labelled = tuple[Tensor, Tensor]
 
 
