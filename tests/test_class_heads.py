@@ -53,7 +53,7 @@ def test_ncm_ranks_by_cosine(statistics):
 
 
 def test_lda_is_scikit_learns(data):
-    """Class means of length one, equal counts, features of length one: nothing is left to differ."""
+    """Means and new features of length one, equal counts: nothing is left to differ."""
     features, labels = data
     means = gather(features, labels, "full").mean
     features = features + (F.normalize(means) - means)[labels]
@@ -95,6 +95,7 @@ def test_quadratic_scores_in_parts_change_nothing(statistics, monkeypatch):
     features = torch.randn(50, 6)
     whole = mahalanobis(statistics)(features)
     monkeypatch.setattr("memoryless.scorers.MOST_VALUES", 100)
+    monkeypatch.setattr("memoryless.scorers.COLUMNS", 4)
     torch.testing.assert_close(mahalanobis(statistics)(features), whole)
 
 
@@ -109,7 +110,7 @@ def test_contract_of_class_heads(head, form):
     scores = scorer(torch.randn(10, 6))
     assert scores.shape == (10, 3)
     assert scores.isfinite().all()
-    assert scorer.cost == (3 * 6 * 6 if head == "mahalanobis" else 3 * 6)
+    assert scorer.cost == (3 * 6 * 7 // 2 if head == "mahalanobis" else 3 * 6)
     assert isinstance(scorer, Quadratic if head == "mahalanobis" else Linear)
     nothing = gather(torch.zeros(6, 6), torch.arange(6) % 3, form)
     assert CLASS_HEADS[head](nothing)(torch.randn(4, 6)).isfinite().all()

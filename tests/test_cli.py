@@ -40,7 +40,7 @@ def commands() -> list[str]:
 
 
 def test_all_commands_are_known():
-    assert commands() == ["demo", "run", "paper", "table", "figures", "report", "list"]
+    assert commands() == ["demo", "run", "paper", "table", "compare", "figures", "report", "list"]
 
 
 @pytest.mark.parametrize("command", commands())
@@ -164,14 +164,14 @@ BAD = {
     "report": "name at least one run folder: memoryless report RUN",
     "figures": "name at least one run folder: memoryless figures RUN",
     "figures . --only row": (
-        "unknown figure 'row': choose from magnitudes, similarity, rows, accuracy, confusion; did "
-        "you mean 'rows'?"
+        "unknown figure 'row': choose from magnitudes, similarity, rows, accuracy, confusion, "
+        "pareto; did you mean 'rows'?"
     ),
     "list all": "unexpected 'all': settings are given as --name value; see --help",
     "demo --outptu x": "unknown option: --outptu. Did you mean --output?",
     "rnu": (
         'unknown command "rnu". Did you mean "run"? Available commands: demo, run, paper, table, '
-        "figures, report, list."
+        "compare, figures, report, list."
     ),
     "paper --preset quickdraw": (
         "unknown preset 'quickdraw': choose from cifar100, ilsvrc, vggface2, landmarks, "

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryless.analysis.figures import FIGURES
 from memoryless.analysis.measures import class_accuracies
 from memoryless.analysis.summary import summarise
 from memoryless.cli import main
@@ -55,7 +56,7 @@ def test_the_page_has_everything(runs):
         "memoryless table RUN --show typology", "seed", *about["config"],
     ):  # fmt: skip
         assert part in page.text, part
-    assert [tag for tag, _ in page.tags].count("svg") == 5
+    assert [tag for tag, _ in page.tags].count("svg") == len(FIGURES)
 
 
 def test_the_page_needs_nothing_else(runs):

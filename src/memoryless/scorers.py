@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-MOST_VALUES = 2**24  # held at once by a scorer that needs more than its scores
+MOST_VALUES = 2**23  # held at once by a scorer that needs more than its scores
+COLUMNS = 64  # of a triangular root multiplied at once
 
 
 class Scorer(Protocol):
@@ -41,20 +42,29 @@ class Quadratic:
     """-|(f - m) R|^2 of features at length one, with a mean and a root for each class."""
 
     mean: Tensor  # (N, d)
-    root: Tensor  # (N, d, d), root root' is the inverse of a covariance
+    root: Tensor  # (N, d, d) upper triangular, root root' is the inverse of a covariance
 
     def __call__(self, features: Tensor) -> Tensor:
+        parts = F.normalize(features).split(max(1, MOST_VALUES // (len(self.mean) * COLUMNS)))
+        return torch.cat([self._score(part) for part in parts])
+
+    def _score(self, features: Tensor) -> Tensor:
+        """A block of columns at a time, of which the rows below are zero."""
         classes, d = self.mean.shape
-        wide = self.root.permute(1, 0, 2).reshape(d, classes * d)
-        centre = torch.einsum("nd,nde->ne", self.mean, self.root).flatten()
-        parts = F.normalize(features).split(max(1, MOST_VALUES // (classes * d)))
-        return torch.cat(
-            [(p @ wide).sub_(centre).view(-1, classes, d).square_().sum(2).neg_() for p in parts]
-        )
+        scores = features.new_zeros(len(features), classes)
+        for start in range(0, d, COLUMNS):
+            end = min(start + COLUMNS, d)
+            block = self.root[:, :end, start:end]  # (N, end, columns)
+            centre = torch.einsum("nd,ndc->nc", self.mean[:, :end], block)
+            wide = block.permute(1, 0, 2).reshape(end, -1)
+            away = (features[:, :end] @ wide).view(-1, classes, end - start).sub_(centre)
+            scores -= away.square_().sum(2)
+        return scores
 
     @property
     def cost(self) -> int:
-        return self.root.numel()
+        classes, d = self.mean.shape
+        return classes * d * (d + 1) // 2
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ def linear_map(X: Tensor, Y: Tensor, shrink: float = SHRINK) -> Tensor:
     X, Y = X.double(), Y.double()
     gram, identity = X.T @ X, torch.eye(X.shape[1], dtype=torch.float64)
     e = (shrink * gram.trace() / len(gram)).clamp(min=1e-12)
-    return torch.linalg.solve(gram + e * identity, X.T @ Y + e * identity).float()
+    root = torch.linalg.cholesky(gram + e * identity)
+    return torch.cholesky_solve(X.T @ Y + e * identity, root).float()
 
 
 def semantic_drift(means: Tensor, old: Tensor, new: Tensor, width: float = SDC_WIDTH) -> Tensor:

@@ -11,7 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from memoryless.analysis import measures
-from memoryless.errors import StoreError
+from memoryless.analysis.compare import pareto_front
+from memoryless.analysis.summary import Row, summarise
+from memoryless.analysis.table import stream_title
+from memoryless.errors import StoreError, choose
 from memoryless.runs import RunFolder
 
 mpl.rcParams["svg.hashsalt"] = "memoryless"  # equal figures give equal files
@@ -95,12 +98,54 @@ def draw_confusion(runs: Sequence[RunFolder]) -> Figure:
     return figure
 
 
+def draw_pareto(runs: Sequence[RunFolder]) -> Figure:
+    """Accuracy against bytes kept, of the methods that the runs have scored."""
+    return pareto_figure(summarise(runs))
+
+
+def pareto_figure(rows: Sequence[Row], k: str = "top1") -> Figure:
+    """Accuracy against bytes kept, with the front of each stream and strategy named."""
+    figure = Figure(figsize=(9, 5), layout="constrained")
+    panel = figure.subplots()
+    kept = [row for row in rows if row.memoryless]
+    for title in dict.fromkeys(stream_title(row) for row in kept):
+        group = [row for row in kept if stream_title(row) == title]
+        front = pareto_front(group, k)
+        dots = panel.scatter([_at_least_one(r) for r in group], [getattr(r, k) for r in group], 14)
+        colour = dots.get_facecolor()
+        panel.step(
+            [_at_least_one(row) for row in front],
+            [getattr(row, k) for row in front],
+            where="post",
+            color=colour,
+            label=title.rpartition(": ")[2],
+        )
+        for row in front:
+            place = (_at_least_one(row), getattr(row, k))
+            panel.annotate(
+                row.method, place, (3, 3), textcoords="offset points", fontsize="x-small"
+            )
+    panel.set_xscale("log")
+    _label(
+        panel, "methods that no other beats with as few bytes", "bytes kept", f"{k} accuracy (%)"
+    )
+    if kept:
+        panel.legend(loc="lower right", fontsize="small")
+    return figure
+
+
+def _at_least_one(row: Row) -> int:
+    """Bytes on a logarithmic axis, which has no 0."""
+    return max(row.bytes_kept, 1)
+
+
 FIGURES: dict[str, Callable[[Sequence[RunFolder]], Figure]] = {
     "magnitudes": draw_magnitudes,
     "similarity": draw_similarity,
     "rows": draw_rows,
     "accuracy": draw_accuracy,
     "confusion": draw_confusion,
+    "pareto": draw_pareto,
 }
 
 
@@ -124,12 +169,15 @@ def save_figures(
     paths = []
     for name in names:
         figure = FIGURES[name](runs)
-        for form in formats:
-            path = folder / f"{name}.{form}"
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                figure.savefig(path, metadata=METADATA[form])
-            except OSError as error:
-                raise StoreError(f"cannot write {path} ({error.strerror})") from error
-            paths.append(path)
+        paths += [save_figure(figure, folder / f"{name}.{form}") for form in formats]
     return paths
+
+
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write a figure in the format that the file's ending names."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata=choose("format", path.suffix[1:], METADATA))
+    except OSError as error:
+        raise StoreError(f"cannot write {path} ({error.strerror})") from error
+    return path

@@ -45,6 +45,8 @@ class Row:
     chance_top5: float
     bytes_kept: int
     """Of the parts of the last state's record that the method reads."""
+    cost: int
+    """Multiplications to score one image's features in the last state."""
 
 
 def summarise(
@@ -88,6 +90,7 @@ def _rows(runs: list[RunFolder], include_first: bool, methods: Sequence[str]) ->
             chance_top1=chance_level(sizes, 1, include_first),
             chance_top5=chance_level(sizes, 5, include_first),
             bytes_kept=_bytes_kept(method, results[0][-1]["bytes"]["record"]),
+            cost=results[0][-1]["methods"][method].get("cost", 0),
         )
         for method in results[0][0]["methods"]
     ]  # fmt: skip

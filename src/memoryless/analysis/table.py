@@ -23,14 +23,19 @@ def cell(mean: float, std: float, seeds: int) -> str:
     return f"{mean:.1f}±{std:.1f}" if seeds > 1 else f"{mean:.1f}"
 
 
+def stream_title(row: Row) -> str:
+    """Which runs a row is of."""
+    seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
+    free = "" if row.memoryless else " (not memoryless)"
+    stream = f"{row.data}, {row.states} states, order {row.order}"
+    return f"{row.run}: {stream}, {row.strategy}{free}, {seeds}"
+
+
 def grids(rows: Sequence[Row]) -> list[Grid]:
     """A table for each stream, strategy and folder."""
     streams: dict[str, list[Row]] = {}
     for row in rows:
-        seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
-        stream = f"{row.data}, {row.states} states, order {row.order}"
-        free = "" if row.memoryless else " (not memoryless)"
-        streams.setdefault(f"{row.run}: {stream}, {row.strategy}{free}, {seeds}", []).append(row)
+        streams.setdefault(stream_title(row), []).append(row)
     return [
         Grid(
             title=title,

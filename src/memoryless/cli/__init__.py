@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import cyclopts
 from cyclopts import App, Parameter
 
+from memoryless.cli.compare import compare
 from memoryless.cli.config_file import fill_from_file
 from memoryless.cli.demo import demo
 from memoryless.cli.figures import figures
@@ -32,6 +33,7 @@ app.command(demo)
 app.command(run)
 app.command(paper)
 app.command(table)
+app.command(compare)
 app.command(figures)
 app.command(report)
 app.command(list_names, name="list")

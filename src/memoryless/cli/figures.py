@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 
 def figures(
@@ -11,9 +12,9 @@ def figures(
     only: tuple[str, ...] = (),
     formats: tuple[str, ...] = ("png", "svg", "pdf"),
 ) -> None:
-    """Draw weight magnitudes, feature similarity, row histograms, accuracy and confusion.
+    """Draw rows, feature similarity, accuracy, confusion between states and bytes kept.
 
-    Similarity and accuracy show all runs; the other figures the first.
+    Similarity, accuracy and pareto show all runs; the other figures the first.
 
     Parameters
     ----------
@@ -22,27 +23,36 @@ def figures(
     output
         Folder for the figures.
     only
-        Some of magnitudes, similarity, rows, accuracy, confusion; by default all.
+        Some of magnitudes, similarity, rows, accuracy, confusion, pareto; by default
+        all.
     formats
         Some of png, svg, pdf.
     """
     from memoryless.errors import ConfigError, choose
     from memoryless.runs import find_runs
 
-    try:
-        from memoryless.analysis.figures import FIGURES, METADATA, save_figures
-    except ImportError as error:
-        raise ConfigError(
-            f"figures need {error.name}: pip install 'memoryless[figures]'"
-        ) from error
+    drawing = figures_module()
     for name in only:
-        choose("figure", name, FIGURES)
+        choose("figure", name, drawing.FIGURES)
     for form in formats:
-        choose("format", form, METADATA)
+        choose("format", form, drawing.METADATA)
     if not runs:
         raise ConfigError("name at least one run folder: memoryless figures RUN")
     found = [run for run in find_runs(list(runs)) if run.finished > 1]
     if not found:
         raise ConfigError("the runs there have no second state yet: let memoryless run go on")
-    for path in save_figures(found, output, only or tuple(FIGURES), formats):
+    for path in drawing.save_figures(found, output, only or tuple(drawing.FIGURES), formats):
         print(path)
+
+
+def figures_module() -> ModuleType:
+    """What draws, if its libraries are installed."""
+    from memoryless.errors import ConfigError
+
+    try:
+        from memoryless.analysis import figures
+    except ImportError as error:
+        raise ConfigError(
+            f"figures need {error.name}: pip install 'memoryless[figures]'"
+        ) from error
+    return figures

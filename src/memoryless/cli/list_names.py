@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 def list_names() -> None:
-    """Name the data sets, orders, backbones, strategies, heads, calibrations and methods."""
+    """Name data sets, orders, backbones, strategies, heads, calibrations, transports, methods."""
     from memoryless.backbones import BACKBONES
     from memoryless.calibration import CALIBRATIONS
     from memoryless.data import SOURCES
@@ -18,8 +18,10 @@ def list_names() -> None:
     from memoryless.methods import METHODS
     from memoryless.presets import PRESETS
     from memoryless.schedules import LR_RULES, SCHEDULES
+    from memoryless.statistics import FORMS
     from memoryless.strategies import STRATEGIES
     from memoryless.stream import ORDERS
+    from memoryless.transports import TRANSPORTS
 
     names: dict[str, Iterable[str]] = {
         "data sets": SOURCES,
@@ -31,6 +33,8 @@ def list_names() -> None:
         "lr rules": LR_RULES,
         "heads": HEADS,
         "calibrations": CALIBRATIONS,
+        "transports": TRANSPORTS,
+        "statistics": FORMS,
         "presets": PRESETS,
     }
     for kind, table in names.items():

@@ -25,7 +25,7 @@ def ncm(statistics: Statistics, shrinkage: float = 0.0) -> Linear:
 def lda(statistics: Statistics, shrinkage: float = 0.1) -> Linear:
     """m L f' - m L m' / 2 on the sphere, L the inverse of the shared covariance (Deep SLDA)."""
     m, pooled = on_sphere(statistics)
-    W = torch.linalg.solve(_shrunk(pooled, shrinkage).double(), m.T.double()).T.float()
+    W = ridge_rows(pooled, m, shrinkage)
     return Linear(W, -(W * m).sum(1) / 2, unit=True)
 
 
@@ -35,11 +35,12 @@ def mahalanobis(statistics: Statistics, shrinkage: float = 3.0) -> Quadratic:
     FeCAM is of NeurIPS 2023; AdaGauss (NeurIPS 2024) has it with transported covariances.
     """
     # A covariance as a correlation does not depend on its scale, so the sphere leaves it alone.
-    shrunk = _shrunk(statistics.covariances, shrinkage)
-    width = shrunk.diagonal(dim1=1, dim2=2).sqrt()
-    correlation = shrunk / (width[:, :, None] * width[:, None])
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(correlation))
-    return Quadratic(F.normalize(statistics.mean), torch.linalg.cholesky(inverse))
+    S = shrunk(statistics.covariances, shrinkage)
+    width = S.diagonal(dim1=1, dim2=2).sqrt()
+    lower = torch.linalg.cholesky(S / (width[:, :, None] * width[:, None]))
+    identity = torch.eye(lower.shape[-1]).expand_as(lower)
+    root = torch.linalg.solve_triangular(lower, identity, upper=False).mT
+    return Quadratic(F.normalize(statistics.mean), root)
 
 
 def ridge(statistics: Statistics, shrinkage: float = 0.01) -> Linear:
@@ -54,7 +55,8 @@ def ridge(statistics: Statistics, shrinkage: float = 0.01) -> Linear:
 
 def ridge_rows(gram: Tensor, sums: Tensor, shrinkage: float) -> Tensor:
     """Rows (N, d) of the ridge regression with this Gram matrix and these sums of each class."""
-    return torch.linalg.solve(_shrunk(gram, shrinkage).double(), sums.T.double()).T.float()
+    root = torch.linalg.cholesky(shrunk(gram.double(), shrinkage))
+    return torch.cholesky_solve(sums.T.double(), root).T.float()
 
 
 def on_sphere(statistics: Statistics) -> tuple[Tensor, Tensor]:
@@ -68,14 +70,14 @@ def on_sphere(statistics: Statistics) -> tuple[Tensor, Tensor]:
     return F.normalize(statistics.mean), scaled.pooled * factor
 
 
-def _shrunk(covariance: Tensor, shrinkage: float) -> Tensor:
+def shrunk(covariance: Tensor, shrinkage: float) -> Tensor:
     """S + g tr(S)/d I, or the identity where S is zero."""
     d = covariance.shape[-1]
     scale = covariance.diagonal(dim1=-2, dim2=-1).mean(-1)
     added = torch.where(scale > 0, shrinkage * scale, torch.ones_like(scale))
     # never less than rounding can bear
     added = added.clamp(min=1e-6 * scale.clamp(min=1e-30))
-    return covariance + added[..., None, None] * torch.eye(d)
+    return covariance + added[..., None, None] * torch.eye(d, dtype=covariance.dtype)
 
 
 CLASS_HEADS: dict[str, Callable[..., Scorer]] = {

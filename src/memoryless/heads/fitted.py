@@ -12,12 +12,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from memoryless.data.dataset import place_within_class
+from memoryless.heads.classes import shrunk
 from memoryless.scorers import Linear
 from memoryless.statistics import Statistics
 
 MOST = 40  # features of one class that are fitted
 SCALE = 10.0  # features are fitted at this length, at which logits can tell classes apart
 DECAY = 1e-4
+ROUNDING = 1e-4  # of a covariance's mean variance, added so that it has a root
 ITERATIONS = 40
 Labelled = tuple[Tensor, Tensor]
 
@@ -38,8 +40,7 @@ def gaussian_replay(
     """Draws from each past class's normal distribution, as many as new classes have (EFC++)."""
     past, d = int(labels.min()), features.shape[1]
     number = max(1, round(len(labels) / (len(statistics.mean) - past)))
-    values, vectors = torch.linalg.eigh(statistics.covariances[:past])
-    root = vectors * values.clamp(min=0).sqrt()[:, None]  # (past, d, d)
+    root = torch.linalg.cholesky(shrunk(statistics.covariances[:past], ROUNDING))
     draws = torch.randn(past, number, d, generator=generator) @ root.mT
     drawn = statistics.mean[:past, None] + draws
     return drawn.flatten(0, 1), torch.arange(past).repeat_interleave(number)

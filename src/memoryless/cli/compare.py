@@ -1,0 +1,81 @@
+"""memoryless compare: heads, calibrations and transports on finished runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+
+def compare(
+    *runs: Path,
+    heads: tuple[str, ...] = (),
+    calibrations: tuple[str, ...] = ("none",),
+    transports: tuple[str, ...] = (),
+    methods: tuple[str, ...] = (),
+    by: Literal["top1", "top5"] = "top1",
+    write: tuple[Path, ...] = (),
+    figure: Path | None = None,
+) -> None:
+    """Score any combinations of head, calibration and transport on finished runs, best first.
+
+    Nothing is trained. Runs that differ only by seed are averaged.
+
+    Parameters
+    ----------
+    runs
+        Run folders, or folders that hold some; most heads need runs made with --statistics.
+    heads
+        Heads to combine; by default all that the runs can give.
+    calibrations
+        Calibrations to combine; "all" for all that the runs can give.
+    transports
+        Transports to combine; by default all that the runs have.
+    methods
+        Methods by name in place of combinations, such as lwf_kd+lda:0.3+linear.
+    by
+        What the order and the front go by.
+    write
+        Files to write the table to as well; .csv, .json, .md or .tex says the format.
+    figure
+        File for accuracy against bytes kept; .png, .svg or .pdf says the format.
+    """
+    from memoryless.analysis import compare as comparison
+    from memoryless.analysis.grid import check_format, write_grids
+    from memoryless.calibration import CALIBRATIONS
+    from memoryless.cli.figures import figures_module
+    from memoryless.errors import ConfigError, choose
+    from memoryless.heads import HEADS
+    from memoryless.methods import parse_method
+    from memoryless.runs import find_runs
+    from memoryless.transports import TRANSPORTS
+
+    if not runs:
+        raise ConfigError("name at least one run folder: memoryless compare RUN")
+    calibrations = () if calibrations == ("all",) else calibrations
+    for kind, names, table in (
+        ("head", heads, HEADS),
+        ("calibration", calibrations, CALIBRATIONS),
+        ("transport", transports, TRANSPORTS),
+    ):
+        for name in names:
+            choose(kind, name, table)
+    for name in methods:
+        parse_method(name)
+    for path in write:
+        check_format(path)
+    drawing = figures_module() if figure else None
+    if figure and drawing:
+        choose("format", figure.suffix[1:], drawing.METADATA)
+    found = [run for run in find_runs(list(runs)) if run.finished > 1]
+    combined = comparison.methods_to_compare(found, heads, calibrations, transports)
+    rows = comparison.compare(found, methods or combined, by)
+    if not rows:
+        raise ConfigError("the runs there can give none of that: train with --statistics full")
+    grids = comparison.compare_grids(rows, by)
+    for grid in grids:
+        grid.show()
+    for path in write:
+        write_grids(grids, path)
+        print(f"written: {path}")
+    if figure and drawing:
+        print(f"written: {drawing.save_figure(drawing.pareto_figure(rows, by), figure)}")

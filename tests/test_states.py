@@ -1,0 +1,234 @@
+"""Runs that keep class statistics: what is in their folders, and what is made of it later."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from conftest import make_toy
+from memoryless.analysis.compare import compare, methods_to_compare, pareto_front
+from memoryless.analysis.rescore import results_with
+from memoryless.cli import main
+from memoryless.config import Config
+from memoryless.data import SOURCES
+from memoryless.errors import ConfigError
+from memoryless.experiment import Observer, check, run, scored_in_run
+from memoryless.heads import HEADS
+from memoryless.inference import Kept, method_scorer
+from memoryless.methods import grid_of, method_name, parse_method
+from memoryless.record import Record
+from memoryless.runs import RunFolder
+from memoryless.states import kept_states, last_kept, last_record
+from memoryless.store import read_tensors
+from memoryless.strategies import STRATEGIES
+from test_statistics import EVERY_FORM
+
+
+@pytest.fixture
+def gathering(tiny) -> Config:
+    return replace(tiny, statistics="full", holdout=0.25)
+
+
+@pytest.fixture
+def finished(gathering, toy) -> RunFolder:
+    return RunFolder(run(gathering, toy)[0])
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_statistics_composed_of_births_are_those_of_the_record(tiny, toy, form):
+    folder = RunFolder(run(replace(tiny, statistics=form), toy)[0])
+    kept, composed = last_record(folder).tensors(), last_kept(folder).record.tensors()
+    assert kept.keys() == composed.keys()
+    for name, part in kept.items():
+        torch.testing.assert_close(composed[name], part)
+
+
+def test_bytes_of_every_part(finished):
+    """Six classes of sixteen features in three states, at four bytes a number."""
+    ledger = finished.results()[-1]["bytes"]["record"]
+    basics = {"W": 6 * 16 * 4, "b": 6 * 4, "class_state": 6 * 8, "mu": 3 * 4}
+    each = {"count": 6 * 4, "mean": 6 * 16 * 4, "full": 6 * 16 * 16 * 4}
+    parts = {f"{t}.{name}": n for t in ("none", "linear", "sdc") for name, n in each.items()}
+    assert ledger == basics | parts | {"backward.W": 6 * 16 * 4}
+
+
+@pytest.mark.parametrize(
+    ("form", "parts"),
+    [
+        ("mean", {}),
+        ("diagonal", {"diagonal": 6 * 16}),
+        ("low-rank:3", {"factors": 6 * 3 * 16, "rest": 6}),
+        ("tied", {"tied": 16 * 16}),
+        ("full", {"full": 6 * 16 * 16}),
+    ],
+)
+def test_bytes_of_every_form(tiny, toy, form, parts):
+    config = replace(tiny, statistics=form, transports=("linear",))
+    ledger = RunFolder(run(config, toy)[0]).results()[-1]["bytes"]["record"]
+    mine = {n: size for n, size in ledger.items() if n.startswith("linear.")}
+    expected = {"count": 6, "mean": 6 * 16} | parts
+    assert mine == {f"linear.{name}": 4 * size for name, size in expected.items()}
+
+
+def test_nothing_kept_grows_with_the_images(tiny):
+    sizes = [
+        last_record(RunFolder(run(replace(tiny, statistics="full", output=tiny.output / str(n)),
+                                  make_toy(train=n))[0])).ledger
+        for n in (6, 18)
+    ]  # fmt: skip
+    assert sizes[0] == sizes[1]
+
+
+def test_held_out_images_have_no_part_in_statistics(finished):
+    births = [read_tensors(finished.state(t) / "birth.safetensors")[0] for t in range(3)]
+    assert all(b["birth.count"].tolist() == [9, 9] for b in births)  # of 12
+    held, _ = read_tensors(finished.state(1) / "held_out.safetensors")
+    assert held["labels"].bincount().tolist() == [0, 0, 3, 3]
+
+
+def test_what_runs_score_is_what_is_scored_again(finished):
+    stored = finished.results()
+    names = [name for name in stored[0]["methods"] if "+" in name]
+    assert {"finetune+ncm", "finetune+lda+linear", "finetune+fetril+sdc"} <= set(names)
+    again = results_with(finished, names)
+    for state, other in zip(stored, again, strict=True):
+        for name in names:
+            assert state["methods"][name]["top1"] == pytest.approx(other["methods"][name]["top1"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_combination_with_every_strategy(strategy, gathering, toy):
+    """Whatever the grid offers can be scored, in every state, and has a name of its own."""
+    config = replace(gathering, strategy=strategy, epochs=1)
+    config = replace(config, projection=20 if strategy == "frozen" else 0)
+    folder = RunFolder(run(config, toy)[0])
+    grid = grid_of(strategy, folder.about["config"])
+    assert {m.head for m in grid.values()} >= {"current", "ncm", "lda", "mahalanobis", "ridge"}
+    for name, method in grid.items():
+        assert parse_method(name) == method
+        assert method_name(method) == name
+    for kept in kept_states(folder):
+        for method in grid.values():
+            scores = method_scorer(method, kept)(torch.rand(3, 16))
+            assert scores.shape == (3, len(kept.record.b))
+            assert scores.isfinite().all(), method
+
+
+def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_path):
+    whole = RunFolder(run(gathering, toy)[0])
+
+    class Kill(Observer):
+        def state_finished(self, results):
+            if results["state"] == 1:
+                raise KeyboardInterrupt
+
+    again = replace(gathering, output=tmp_path / "again")
+    with pytest.raises(KeyboardInterrupt):
+        run(again, toy, observer=Kill())
+    folder = RunFolder(run(again, toy)[0])
+    for part, tensor in last_record(whole).tensors().items():
+        assert torch.equal(tensor, last_record(folder).tensors()[part]), part
+    assert not (folder.state(1) / "statistics.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "advice"),
+    [
+        ({}, "finetune+lda", "--statistics full"),
+        ({"statistics": "mean"}, "finetune+lda", "--statistics full"),
+        ({"statistics": "full", "transports": ("linear",)}, "finetune+ncm+sdc", "--transports sdc"),
+        ({"statistics": "full"}, "finetune+siw+bg_z+backward", "--holdout 0.1"),
+        ({"statistics": "full"}, "finetune+lda:auto+linear", "--holdout 0.1"),
+        ({"strategy": "frozen"}, "frozen+projection", "--projection 2000"),
+    ],
+)
+def test_what_a_run_lacks_is_named_with_the_setting(tiny, toy, given, name, advice):
+    folder = RunFolder(run(replace(tiny, epochs=1, **given), toy)[0])
+    with pytest.raises(ConfigError, match=f"lacks what .* reads: train with {advice}"):
+        results_with(folder, [name])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"statistics": "fool"}, "unknown statistics 'fool'"),
+        ({"transports": ("liner",)}, "unknown transport 'liner'.*did you mean 'linear'"),
+        ({"projection": 10}, "projection needs a backbone that stays as it is"),
+    ],
+)
+def test_wrong_settings(tiny, given, message):
+    with pytest.raises(ConfigError, match=message):
+        check(replace(tiny, **given))
+
+
+def test_frozen_backbones_do_not_drift(tiny, toy):
+    config = replace(tiny, strategy="frozen", statistics="full")
+    record = last_record(RunFolder(run(config, toy)[0]))
+    for other in ("linear", "sdc"):
+        mean = record.statistics[other].mean
+        torch.testing.assert_close(mean, record.statistics["none"].mean, rtol=1e-3, atol=1e-3)
+    assert record.moved is not None
+    torch.testing.assert_close(record.moved, record.W, rtol=1e-3, atol=1e-3)
+
+
+def test_a_record_is_the_same_after_a_file(finished, tmp_path):
+    record = last_record(finished)
+    record.save(tmp_path / "record.safetensors")
+    again = Record.load(tmp_path / "record.safetensors")
+    assert again.ledger == record.ledger
+    assert all(torch.equal(part, again.tensors()[n]) for n, part in record.tensors().items())
+
+
+def test_the_front_by_hand(finished):
+    rows = compare([finished], ["FT", "inFT", "inFT_siw", "finetune+lda"])
+    made = [
+        replace(row, bytes_kept=size, top1=top1)
+        for row, size, top1 in zip(rows, (10, 20, 20, 30), (5.0, 4.0, 9.0, 9.0), strict=True)
+    ]
+    assert pareto_front(made) == [made[0], made[2]]
+
+
+def test_compare_command(gathering, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
+    run(replace(gathering, data="toy", seeds=(0, 1), output=Path("runs")))
+    assert main(["compare", "runs", "--write", "t.json", "--figure", "p.svg"]) == 0
+    out = capsys.readouterr().out
+    assert "finetune+lda+linear" in out
+    assert "2 seeds" in out
+    records = json.loads(Path("t.json").read_text())
+    tops = [record["top1"] for record in records]
+    assert tops == sorted(tops, reverse=True)
+    assert {parse_method(r["method"]).head for r in records} == set(HEADS) - {"projection"}
+    assert "<svg" in Path("p.svg").read_text()
+    assert main(["compare", "runs", "--heads", "siw", "--calibrations", "all", "--by", "top5"]) == 0
+    out = capsys.readouterr().out
+    assert "finetune+siw+bg_z+backward" in out
+    assert "lda" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name at least one run folder"),
+        (["runs", "--heads", "lad"], "unknown head 'lad'"),
+        (["runs", "--methods", "finetune+lda+mc"], "compares logits"),
+        (["runs", "--figure", "p.gif"], "unknown format 'gif'"),
+        (["runs", "--heads", "lda"], "the runs there can give none of that"),
+    ],
+)
+def test_compare_command_with_wrong_words(words, message, tiny, toy, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    run(replace(tiny, epochs=1, output=Path("runs")), toy)
+    assert main(["compare", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_statistics_runs_score_what_they_did(tiny):
+    assert not any("+" in name for name in scored_in_run(tiny))
+    assert methods_to_compare([]) == []
+    assert Kept(Record.empty(2), (torch.zeros(0, 2), torch.zeros(0))).fitted == {}
