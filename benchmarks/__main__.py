@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import torch
 
-from benchmarks import augmentation, loop, scoring
+from benchmarks import augmentation, compare, loop, scoring
 
-BENCHMARKS = {"augmentation": augmentation, "loop": loop, "scoring": scoring}
+BENCHMARKS = {"augmentation": augmentation, "loop": loop, "scoring": scoring, "compare": compare}
 
 
 def processor() -> str:

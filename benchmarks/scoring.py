@@ -7,14 +7,16 @@ Python (timed on 500 of them and scaled).
 from __future__ import annotations
 
 import resource
+from typing import cast
 
 import numpy as np
 import torch
 
 from benchmarks.timing import side_by_side
-from memoryless.inference import CHUNK, method_layer, score
+from memoryless.inference import CHUNK, Kept, method_scorer, score
 from memoryless.methods import methods_of
 from memoryless.record import Record
+from memoryless.scorers import Linear
 
 IMAGES, CLASSES, FEATURES, STATES, LOOPED = 50_000, 1_000, 512, 10, 500
 
@@ -27,20 +29,17 @@ def measure() -> dict[str, float]:
     record = Record(
         torch.randn(CLASSES, FEATURES), torch.randn(CLASSES), class_state, torch.rand(STATES) + 1
     )
-    layer = torch.randn(CLASSES, FEATURES), torch.randn(CLASSES)
+    kept = Kept(record, (torch.randn(CLASSES, FEATURES), torch.randn(CLASSES)))
+    methods = methods_of("finetune")
 
     def ours() -> None:
-        layers = {
-            name: method_layer(method, record, layer)
-            for name, method in methods_of("finetune").items()
-        }
-        score(features, labels, layers)
+        score(features, labels, {n: method_scorer(m, kept) for n, m in methods.items()})
 
     def products() -> None:
         for chunk in features.split(CHUNK):
             rows = chunk.float()
-            for W, b in made.values():
-                torch.addmm(b, rows, W.T)
+            for layer in made:
+                torch.addmm(layer.b, rows, layer.W.T)
 
     def looped() -> None:
         for feature, label in zip(numpy_features, labels[:LOOPED].tolist(), strict=True):
@@ -48,11 +47,9 @@ def measure() -> dict[str, float]:
                 top5 = np.argsort(-(W @ feature + b))[:5]
                 _ = label in top5, label == top5[0]
 
-    made = {
-        name: method_layer(method, record, layer) for name, method in methods_of("finetune").items()
-    }
+    made = [cast(Linear, method_scorer(method, kept)) for method in methods.values()]
     numpy_features = features[:LOOPED].float().numpy()
-    arrays = [(W.numpy(), b.numpy()) for W, b in made.values()]
+    arrays = [(layer.W.numpy(), layer.b.numpy()) for layer in made]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ours()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

@@ -1,0 +1,84 @@
+"""Every head under every transport, from a run folder of ten states, 100 classes, d = 512.
+
+The folder is filled with random numbers in the form that a run with full statistics leaves, with
+100 test images a class; nothing is trained. Beside it: the bare matrix products that Mahalanobis
+distances under three transports cannot do without.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from memoryless.analysis.compare import compare, methods_to_compare
+from memoryless.config import Config
+from memoryless.heads import FITTED_HEADS
+from memoryless.runs import RunFolder
+from memoryless.store import write_json, write_tensors
+
+STATES, NEW, FEATURES, TESTED = 10, 10, 512, 100
+
+
+def measure() -> dict[str, float]:
+    torch.manual_seed(0)
+    with tempfile.TemporaryDirectory() as place:
+        run = _fill(RunFolder(Path(place) / "seed-0"))
+        names = methods_to_compare([run])
+        started = time.perf_counter()
+        compare([run], names)
+        taken = time.perf_counter() - started
+    return {
+        "methods": len(names),
+        "seconds": round(taken, 1),
+        "ours / bare products": round(taken / _products(), 2),
+    }
+
+
+def _products() -> float:
+    """Seconds of f R for all test images and classes, triangles as if they were squares."""
+    started = time.perf_counter()
+    for t in range(1, STATES + 1):
+        wide = torch.randn(FEATURES, t * NEW * FEATURES)
+        for features in torch.randn(t * NEW * TESTED, FEATURES).split(256):
+            _ = features @ wide
+    return 3 * (time.perf_counter() - started)
+
+
+def _fill(run: RunFolder) -> RunFolder:
+    config = Config(statistics="full")
+    sizes = [NEW] * STATES
+    classes = [str(c) for c in range(sum(sizes))]
+    facts = {"dataset": "random", "classes": classes, "sizes": sizes, "memoryless": True}
+    run.start(config.to_dict(), 0, facts)
+    for t in range(STATES):
+        seen = (t + 1) * NEW
+        folder = run.state(t)
+        noise = torch.randn(NEW, 2 * FEATURES, FEATURES)
+        rows = {"W": torch.randn(seen, FEATURES), "b": torch.randn(seen)}
+        state = {"class_state": torch.arange(seen) // NEW, "mu": torch.rand(t + 1) + 1}
+        near = torch.eye(FEATURES) + 0.001 * torch.randn(FEATURES, FEATURES)
+        drift = {"linear": near, "backward": near, "sdc": torch.randn(seen - NEW, FEATURES)}
+        birth = {
+            "birth.count": torch.full((NEW,), 500.0),
+            "birth.mean": torch.randn(NEW, FEATURES),
+            "birth.full": noise.mT @ noise / len(noise),
+        }
+        fitted = {
+            f"{head}+{transport}.{name}": part
+            for head in FITTED_HEADS
+            for transport in ("none", "linear", "sdc")
+            for name, part in rows.items()
+        }
+        test = {"features": torch.randn(seen * TESTED, FEATURES).half()}
+        test["labels"] = torch.arange(seen).repeat_interleave(TESTED)
+        write_tensors(folder / "record.safetensors", rows | state)
+        write_tensors(folder / "layer.safetensors", rows)
+        write_tensors(folder / "birth.safetensors", birth | (drift if t else {}))
+        write_tensors(folder / "fitted.safetensors", fitted)
+        write_tensors(folder / "test.safetensors", test)
+        ledger = {"record": {"W": 0, "b": 0}}
+        write_json(folder / "results.json", {"state": t, "methods": {}, "bytes": ledger})
+    return run
