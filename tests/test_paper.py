@@ -107,7 +107,7 @@ def test_the_trainings_of_figure_3(table):
     assert [(c.strategy, c.memory) for c in few.cells[1:3]] == [("replay", 0.25), ("replay", 0.5)]
     assert few.cells[2].output == table.output / "toy/3-states/replay-0.5"
     few.train(0, 1, Observer())
-    methods = [line[0] for line in few.grids()[0].rows]
+    methods = [line[0] for grid in few.grids() for line in grid.rows]
     assert "independent" in methods
     assert "replay" not in methods  # it is not memoryless
     assert (

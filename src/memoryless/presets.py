@@ -114,6 +114,8 @@ _LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
     },
 }
 
+_GATHER = {"statistics": "full"}  # what heads beyond the paper read
+
 
 def _large(published: str, train: int, test: int) -> Preset:
     return Preset(
@@ -152,7 +154,12 @@ PRESETS: dict[str, Preset] = {
             "epochs_later": 6,
             "batch_size": 128,
         },
-        strategies={"lwf": {"outputs": "all"}},
+        strategies={
+            "finetune": _GATHER,
+            "frozen": _GATHER,
+            "lwf_kd": _GATHER,
+            "lwf": {"outputs": "all"},
+        },
         states=(10,),
         train_images=50_000,
         test_images=10_000,
@@ -160,7 +167,8 @@ PRESETS: dict[str, Preset] = {
     "quickdraw100": Preset(
         settings={"data": "quickdraw100", "width": 8, "batch_size": 64, "threads": 1},
         strategies={
-            "finetune": {"epochs": 30, "epochs_later": 10, "lr": 0.2},
+            "finetune": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_GATHER},
+            "frozen": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_GATHER},
             "lwf": {"epochs": 24, "epochs_later": 16, "outputs": "all"},
             "lucir": {"epochs": 24, "epochs_later": 16},
             "joint": {"epochs": 20, "lr": 0.2},

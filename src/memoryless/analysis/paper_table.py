@@ -20,13 +20,17 @@ NORMALISATIONS = ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")
 
 
 def paper_tables(rows: Sequence[Row], title: str, data: str | None = None) -> list[Grid]:
-    """Table 1 and the supplement's table of normalisations."""
-    main = [row for row in rows if row.method not in NORMALISATIONS[:2]]
-    grids = [accuracy_table(main, f"{title}, Table 1", data)]
-    other = [row for row in rows if row.method in (*NORMALISATIONS, "Full")]
-    if any(row.method in NORMALISATIONS for row in other):
-        grids.append(accuracy_table(other, f"{title}, normalisations", data))
-    return grids
+    """Table 1, the supplement's table of normalisations, and what the paper does not have."""
+    main = [m for m in METHODS if m not in NORMALISATIONS[:2]]
+    others = list(dict.fromkeys(row.method for row in rows if row.method not in METHODS))
+    tables = {"Table 1": main, "normalisations": NORMALISATIONS, "beyond the paper": others}
+    return [
+        accuracy_table(
+            [r for r in rows if r.method in (*methods, "Full")], f"{title}, {name}", data
+        )
+        for name, methods in tables.items()
+        if name == "Table 1" or any(r.method in methods for r in rows)
+    ]
 
 
 def accuracy_table(rows: Sequence[Row], title: str, data: str | None = None) -> Grid:
