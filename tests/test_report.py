@@ -50,7 +50,7 @@ def test_the_page_has_everything(runs):
         assert f"{row.last_top5:.1f}" in page.text
     about = runs[0].about
     for part in (
-        "chance: top-1", "bytes kept", "G_IL", "not memoryless",
+        "chance: top-1", "bytes kept", "G_IL", "multiplications", "not memoryless",
         about["versions"]["torch"], "kept of the past",
         "468 bytes; its training images would have taken 4,608", "c(p)", "worst first",
         "memoryless table RUN --show typology", "seed", *about["config"],

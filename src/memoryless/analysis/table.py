@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
@@ -20,6 +21,9 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def cell(mean: float, std: float, seeds: int) -> str:
+    """A figure to read, with its deviation over several seeds; empty where there is none."""
+    if math.isnan(mean):
+        return ""
     return f"{mean:.1f}±{std:.1f}" if seeds > 1 else f"{mean:.1f}"
 
 
@@ -39,10 +43,16 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
     return [
         Grid(
             title=title,
-            caption=f"chance: top-1 {group[0].chance_top1:.1f}, top-5 {group[0].chance_top5:.1f}",
+            caption=_chance(group[0]),
             columns=list(COLUMNS),
             rows=[[show(row) for show in COLUMNS.values()] for row in group],
             records=[asdict(row) for row in group],
         )
         for title, group in streams.items()
     ]
+
+
+def _chance(row: Row) -> str:
+    if math.isnan(row.chance_top1):
+        return "one state: there is no average over later ones"
+    return f"chance: top-1 {row.chance_top1:.1f}, top-5 {row.chance_top5:.1f}"

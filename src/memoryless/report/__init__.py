@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
+from memoryless.analysis.compare import compare_grids
 from memoryless.analysis.figures import FIGURES, METADATA
 from memoryless.analysis.grid import Grid
 from memoryless.analysis.measures import class_accuracies
@@ -52,6 +55,7 @@ def render(runs: Sequence[RunFolder]) -> str:
     text = page.from_string(template).render(
         accuracy=grids(rows),
         paper=_against_full(rows),
+        fronts=_fronts(rows),
         runs=[_facts(run) for run in runs],
         figures=[(name, CAPTIONS[name], _svg(name, by_state)) for name in FIGURES]
         if by_state
@@ -72,6 +76,15 @@ def _against_full(rows: Sequence[Row]) -> list[Grid]:
         for grid in paper_tables(
             [r for r in rows if r.data == data and (r.memoryless or r.method == "Full")], data
         )
+    ]
+
+
+def _fronts(rows: Sequence[Row]) -> list[Grid]:
+    """The methods that no other of their runs beats with as few bytes."""
+    later = [row for row in rows if row.memoryless and not math.isnan(row.top1)]
+    return [
+        replace(grid, rows=[line for line in grid.rows if line[-1]])
+        for grid in compare_grids(sorted(later, key=lambda row: -row.top1))
     ]
 
 
