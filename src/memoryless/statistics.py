@@ -116,43 +116,42 @@ class Moments:
         self.form = check_form(form)
         self.count = torch.zeros(classes, dtype=torch.float64)
         self.mean = torch.zeros(classes, features, dtype=torch.float64)
-        self.scatter: Tensor | float = 0.0
+        shapes = {"mean": (0,), "tied": (features,) * 2, "diagonal": (classes, features)}
+        shape = shapes.get(form, (classes, features, features))
+        self.scatter = torch.zeros(shape, dtype=torch.float64)
 
     def add(self, features: Tensor, labels: Tensor) -> None:
         """Take in features (n, d) of classes 0..classes - 1."""
         features = features.double()
         own = F.one_hot(labels, len(self.count)).double()  # (n, classes)
         count = own.sum(0)
+        total = (self.count + count).clamp(min=1)
         mean = own.T @ features / count.clamp(min=1)[:, None]
-        between = (mean - self.mean) * (self.count * count / (self.count + count).clamp(min=1))[
-            :, None
-        ].sqrt()
-        self.scatter += self._scatter(features - mean[labels], labels)
-        self.scatter += self._scatter(between, torch.arange(len(count)))
+        away = mean - self.mean
+        self._scatter(features - mean[labels], labels)
+        weight = (self.count * count / total).sqrt()
+        self._scatter(away * weight[:, None], torch.arange(len(count)))
+        self.mean += away * (count / total)[:, None]
         self.count += count
-        self.mean += (mean - self.mean) * (count / self.count.clamp(min=1))[:, None]
 
-    def _scatter(self, rows: Tensor, labels: Tensor) -> Tensor | float:
-        """Sums of outer products, in as little room as the form allows."""
-        classes, d = self.mean.shape
-        if self.form == "mean":
-            return 0.0
+    def _scatter(self, rows: Tensor, labels: Tensor) -> None:
+        """Add the rows' outer products, in as little room as the form allows."""
         if self.form == "tied":
-            return rows.T @ rows
-        if self.form == "diagonal":
-            return rows.new_zeros(classes, d).index_add_(0, labels, rows.square())
-        order = labels.argsort(stable=True)
-        count = labels.bincount(minlength=classes)
-        place = torch.arange(len(labels)) - (count.cumsum(0) - count)[labels[order]]
-        padded = rows.new_zeros(classes, int(count.max()), d)
-        padded[labels[order], place] = rows[order]
-        return padded.mT @ padded
+            self.scatter += rows.T @ rows
+        elif self.form == "diagonal":
+            self.scatter.index_add_(0, labels, rows.square())
+        elif self.form != "mean" and len(rows):
+            present, own = labels.unique(return_inverse=True)
+            order, count = own.argsort(stable=True), own.bincount()
+            place = torch.arange(len(own)) - (count.cumsum(0) - count)[own[order]]
+            padded = rows.new_zeros(len(present), int(count.max()), rows.shape[1])
+            padded[own[order], place] = rows[order]
+            self.scatter[present] += padded.mT @ padded
 
     def statistics(self) -> Statistics:
         """What was gathered, in single precision."""
         each = self.count.clamp(min=1)
-        parts: dict[str, Tensor] = {}
-        scatter = torch.as_tensor(self.scatter)
+        parts, scatter = {}, self.scatter
         if self.form == "tied":
             parts["tied"] = scatter / each.sum()
         elif self.form == "diagonal":
