@@ -169,6 +169,7 @@ PRESETS: dict[str, Preset] = {
         strategies={
             "finetune": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_GATHER},
             "frozen": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_GATHER},
+            "lwf_kd": {"batch_size": 32, "augment": ("affine",), **_GATHER},
             "lwf": {"epochs": 24, "epochs_later": 16, "outputs": "all"},
             "lucir": {"epochs": 24, "epochs_later": 16},
             "joint": {"epochs": 20, "lr": 0.2},
