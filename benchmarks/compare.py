@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from memoryless.analysis.compare import compare, methods_to_compare
+from memoryless.analysis.compare import combinations, compare
 from memoryless.config import Config
 from memoryless.heads import FITTED_HEADS
 from memoryless.runs import RunFolder
@@ -26,7 +26,7 @@ def measure() -> dict[str, float]:
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as place:
         run = _fill(RunFolder(Path(place) / "seed-0"))
-        names = methods_to_compare([run])
+        names = [n for n in combinations([run]) if "projection" not in n]
         started = time.perf_counter()
         compare([run], names)
         taken = time.perf_counter() - started

@@ -129,8 +129,8 @@ def test_a_shrinkage_chosen_without_past_images(head, data):
     features, labels = data
     statistics = gather(features, labels, "full")
     held_out = features[labels == 2][:9], labels[labels == 2][:9]
-    assert choose_shrinkage(head, statistics, held_out) in SHRINKAGES[head]
-    first_state = choose_shrinkage(head, statistics, (features, labels))
+    assert choose_shrinkage(head, statistics, *held_out) in SHRINKAGES[head]
+    first_state = choose_shrinkage(head, statistics, features, labels)
     right = {g: (CLASS_HEADS[head](statistics, g)(features).argmax(1) == labels).sum()
              for g in SHRINKAGES[head]}  # fmt: skip
     assert right[first_state] == max(right.values())
@@ -274,3 +274,24 @@ def test_without_held_out_images_there_is_no_background():
     numbers = StateNumbers(torch.ones(1), torch.zeros(2).long())
     with pytest.raises(ConfigError, match="train with --holdout"):
         CALIBRATIONS["bg_z"](Linear(torch.eye(2), torch.zeros(2)), numbers)
+
+
+def test_a_lone_new_class_is_no_outlier_by_bg_z():
+    """Its only images are its own: it is moved and scaled as other states are."""
+    numbers = StateNumbers(
+        torch.ones(2), torch.tensor([0, 0, 1]), (torch.tensor([[1.0, 3, 90]]), torch.tensor([2]))
+    )
+    scorer = CALIBRATIONS["bg_z"](Linear(torch.eye(3), torch.zeros(3)), numbers)
+    torch.testing.assert_close(scorer(torch.tensor([[2.0, 3, 4]])), torch.tensor([[0.0, 1, 2]]))
+
+
+@pytest.mark.parametrize("head", SHRINKAGES)
+def test_no_shrinkage_at_all_and_more_features_than_images(head):
+    """Singular covariances with one wide direction, where rounding decides."""
+    generator = random()
+    features = torch.randn(3 * 20, 128, generator=generator) * torch.logspace(2, -3, 128)
+    labels = torch.arange(60) % 3
+    statistics = gather(features, labels, "full")
+    assert CLASS_HEADS[head](statistics, 0.0)(features).isfinite().all()
+    draws, _ = gaussian_replay(statistics, features[labels == 2], labels[labels == 2], generator)
+    assert draws.isfinite().all()

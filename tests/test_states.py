@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from conftest import make_toy
-from memoryless.analysis.compare import compare, methods_to_compare, pareto_front
-from memoryless.analysis.rescore import results_with
+from memoryless.analysis.compare import combinations, compare, pareto_front
+from memoryless.analysis.paired import paired_grids
+from memoryless.analysis.rescore import lacked_by, results_with
 from memoryless.cli import main
 from memoryless.config import Config
 from memoryless.data import SOURCES
@@ -19,7 +20,7 @@ from memoryless.errors import ConfigError
 from memoryless.experiment import Observer, check, run, scored_in_run
 from memoryless.heads import HEADS
 from memoryless.inference import Kept, method_scorer
-from memoryless.methods import grid_of, method_name, parse_method
+from memoryless.methods import grid_of, method_name, methods_of, parse_method
 from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.states import kept_states, last_kept, last_record
@@ -106,7 +107,7 @@ def test_every_combination_with_every_strategy(strategy, gathering, toy):
     config = replace(gathering, strategy=strategy, epochs=1)
     config = replace(config, projection=20 if strategy == "frozen" else 0)
     folder = RunFolder(run(config, toy)[0])
-    grid = grid_of(strategy, folder.about["config"])
+    grid = {n: m for n, m in grid_of(strategy).items() if not lacked_by(folder, m)}
     assert {m.head for m in grid.values()} >= {"current", "ncm", "lda", "mahalanobis", "ridge"}
     for name, method in grid.items():
         assert parse_method(name) == method
@@ -192,6 +193,52 @@ def test_the_front_by_hand(finished):
     assert pareto_front(made) == [made[0], made[2]]
 
 
+def test_runs_that_kept_different_things_are_compared_by_what_they_have(tiny, toy):
+    few, many = (
+        RunFolder(run(replace(tiny, epochs=1, statistics=form, output=tiny.output / form), toy)[0])
+        for form in ("none", "mean")
+    )
+    rows = compare([few, many], combinations([few, many]), leave_out=True)
+    assert {row.run for row in rows if row.method == "finetune+ncm"} == {str(many.path.parent)}
+    assert {row.run for row in rows if row.method == "finetune+siw"} == {
+        str(folder.path.parent) for folder in (few, many)
+    }
+    (grid,) = paired_grids([few, many])
+    assert {r["method"] for r in grid.records} == {*methods_of("finetune")} - {"FT"}
+
+
+def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy):
+    config = replace(tiny, statistics="full", transports=("linear",))
+    folder = RunFolder(run(config, toy)[0])
+    assert "none.mean" not in folder.results()[-1]["bytes"]["record"]
+    methods = ["finetune+ncm", "finetune+siw+backward"]
+    last = results_with(folder, methods)[-1]["methods"]
+    assert last["finetune+ncm"]["bytes"] == 6 * 16 * 4
+
+
+def test_methods_asked_for_are_scored_in_the_run(gathering, toy):
+    name = "finetune+siw+bg_z+backward"
+    (path,) = run(replace(gathering, methods=(name,)), toy)
+    assert name in RunFolder(path).results()[-1]["methods"]
+    for wrong, message in {
+        "finetune+siw+bg": "unknown head, calibration or transport",
+        "lwf+siw": "is not of the strategy finetune",
+        "finetune+lda:auto": "reads what is not kept: train with --holdout",
+    }.items():
+        with pytest.raises(ConfigError, match=message):
+            check(replace(gathering, methods=(wrong,), holdout=0.0))
+
+
+def test_runs_of_an_earlier_version_can_be_read(finished):
+    """Without the settings that came later, which are as if at their defaults."""
+    about = json.loads((finished.path / "run.json").read_text())
+    for key in ("statistics", "transports", "projection", "methods", "holdout"):
+        del about["config"][key]
+    (finished.path / "run.json").write_text(json.dumps(about))
+    assert finished.about["config"]["statistics"] == "none"
+    assert results_with(finished, ["finetune+siw"])
+
+
 def test_compare_command(gathering, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
@@ -208,7 +255,7 @@ def test_compare_command(gathering, tmp_path, monkeypatch, capsys):
     assert main(["compare", "runs", "--heads", "siw", "--calibrations", "all", "--by", "top5"]) == 0
     out = capsys.readouterr().out
     assert "finetune+siw+bg_z+backward" in out
-    assert "lda" not in out
+    assert "finetune+lda" not in out
 
 
 @pytest.mark.parametrize(
@@ -230,5 +277,5 @@ def test_compare_command_with_wrong_words(words, message, tiny, toy, monkeypatch
 
 def test_without_statistics_runs_score_what_they_did(tiny):
     assert not any("+" in name for name in scored_in_run(tiny))
-    assert methods_to_compare([]) == []
+    assert combinations([]) == []
     assert Kept(Record.empty(2), (torch.zeros(0, 2), torch.zeros(0))).fitted == {}

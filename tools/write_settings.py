@@ -14,6 +14,7 @@ TITLES = {
     "StreamConfig": "Stream",
     "BackboneConfig": "Backbone",
     "TrainingConfig": "Training",
+    "RecordConfig": "Record",
     "Config": "Runs",
 }
 HEAD = """# Settings

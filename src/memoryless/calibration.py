@@ -32,13 +32,17 @@ class StateNumbers:
 
     def held_out_scores(self, scorer: Scorer) -> tuple[Tensor, Tensor]:
         """Scores and labels of the held-out images."""
+        features, labels = self.background()
+        return scorer(features), labels
+
+    def background(self) -> tuple[Tensor, Tensor]:
+        """Features and labels of the held-out images, if there are any."""
         if self.held_out is None:
             raise ConfigError(
-                "this calibration reads images held out from training, and the run held out none: "
-                "train with --holdout 0.1"
+                f"state {len(self.mu) - 1} held out no image from training: train with --holdout "
+                "0.1, on classes of at least two images"
             )
-        features, labels = self.held_out
-        return scorer(features.float()), labels
+        return self.held_out[0].float(), self.held_out[1]
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ def bg_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
     mean = ((scores * counted) @ blocks).sum(0) / total.clamp(min=1)
     away = (scores - mean[numbers.class_state]).square() * counted
     std = _positive(((away @ blocks).sum(0) / total.clamp(min=1)).sqrt())
+    if (total == 0).any():  # a lone new class has no images but its own: as other states do
+        mean, std = (v.where(total > 0, v[total > 0].mean()) for v in (mean, std))
     gain, offset = 1 / std, -mean / std
     return fold(scorer, gain[numbers.class_state], offset[numbers.class_state])
 

@@ -139,7 +139,10 @@ class RecordConfig:
     low-rank:K, tied or full (each with count and mean)."""
     transports: tuple[str, ...] = ("none", "linear", "sdc", "backward")
     """Under which transports the record holds statistics (none, linear, sdc) and rows
-    (backward)."""
+    (backward); a laboratory compares them, a product needs one."""
+    methods: tuple[str, ...] = ()
+    """Methods to score after each state beside those of the strategy, such as
+    finetune+siw+bg_z+backward."""
     projection: int = 0
     """frozen: random features over which the record gathers sums, for the head projection."""
 
@@ -181,7 +184,7 @@ class Config(RecordConfig, TrainingConfig, BackboneConfig, StreamConfig, DataCon
             ("mean", all(map(math.isfinite, self.mean or ())), "must be numbers"),
             ("std", all(0 < s < math.inf for s in self.std or ()), "must be above 0"),
             ("test_share", self.test_share != 0, "must be above 0"),
-            ("projection", 0 <= self.projection <= MOST, f"must be from 0 to {MOST:,}"),
+            ("projection", 0 <= self.projection <= 20_000, "must be from 0 to 20,000"),
             ("seeds", len(self.seeds) > 0, "must name at least one seed"),
             ("seeds", len(set(self.seeds)) == len(self.seeds), "must differ from each other"),
         ]

@@ -18,14 +18,15 @@ from memoryless.config import Config
 from memoryless.data import SOURCES, Dataset, load
 from memoryless.data.augment import AUGMENTATIONS
 from memoryless.errors import ConfigError, choose
+from memoryless.features import compact
 from memoryless.heads import ROW_HEADS
 from memoryless.inference import Kept
 from memoryless.learner import Learned, Learner, prepare
-from memoryless.methods import Method, grid_of, methods_of
+from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
 from memoryless.runs import RunFolder
 from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
 from memoryless.scoring import score_methods
-from memoryless.states import compact, last_record, write_state
+from memoryless.states import last_record, write_state
 from memoryless.statistics import check_form
 from memoryless.store import commit_folder, read_tensors, write_json
 from memoryless.strategies import STRATEGIES, Totals
@@ -69,6 +70,16 @@ def check(config: Config) -> None:
         check_form(config.statistics)
     except ConfigError as error:
         problems.append(str(error))
+    for name in config.methods:
+        try:
+            method = parse_method(name)
+            lack = lacking(method, config.to_dict())
+            if lack:
+                problems.append(f"method {name} reads what is not kept: {lack}")
+            if method.strategy != config.strategy:
+                problems.append(f"method {name} is not of the strategy {config.strategy}")
+        except ConfigError as error:
+            problems.append(str(error))
     if config.projection and config.strategy != "frozen":
         problems.append("projection needs a backbone that stays as it is: --strategy frozen")
     if config.data == "folder" and config.root:
@@ -127,9 +138,16 @@ def scored_in_run(config: Config) -> dict[str, Method]:
     """The paper's methods, and what statistics add to them, uncalibrated; others can be had later
     without training.
     """
-    beyond = grid_of(config.strategy, config.to_dict())
-    plain = {n: m for n, m in beyond.items() if m.calibration == "none" and m.head not in ROW_HEADS}
-    return methods_of(config.strategy) | plain
+    settings = config.to_dict()
+    plain = {
+        name: m
+        for name, m in grid_of(config.strategy).items()
+        if m.calibration == "none"
+        and (m.head not in ROW_HEADS or m.transport != "none")
+        and not lacking(m, settings)
+    }
+    asked = {name: parse_method(name) for name in config.methods}
+    return methods_of(config.strategy) | plain | asked
 
 
 @dataclass(frozen=True)
@@ -163,8 +181,7 @@ class Run:
         features = compact(learner.features(state.test))
         extracted = time.perf_counter()
         labels = torch.from_numpy(state.test.labels)
-        held_out = (compact(learned.held_out[0]), learned.held_out[1]) if learned.held_out else None
-        kept = Kept(learner.record, learner.layer, learned.fitted, held_out)
+        kept = Kept(learner.record, learner.layer, learned.fitted, learned.held_out)
         scored = score_methods(features, labels, scored_in_run(learner.config), kept)
         past = self.stream[: state.index + 1]
         results = {

@@ -9,6 +9,8 @@ from memoryless.data import Split
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
 
+FLOAT16_MAX = torch.finfo(torch.float16).max
+
 
 @torch.no_grad()
 def extract_features(
@@ -23,3 +25,8 @@ def extract_features(
             for images, _ in batches(split, batch_size)
         ]
     )
+
+
+def compact(features: Tensor) -> Tensor:
+    """float16 where the values fit: what is scored is what is stored."""
+    return features.half() if features.abs().max() < FLOAT16_MAX else features

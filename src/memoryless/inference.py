@@ -18,6 +18,7 @@ from memoryless.randomness import torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Linear, Scorer
 from memoryless.statistics import Statistics
+from memoryless.strategies import STRATEGIES
 
 CHUNK = 1024  # images scored at once: 4 MB of scores for 1,000 classes, which caches hold
 
@@ -40,7 +41,7 @@ class Kept:
 
 
 def method_scorer(method: Method, kept: Kept) -> Scorer:
-    """What a method amounts to: one layer, where its head is linear."""
+    """What a method amounts to: one layer, where its head and calibration are linear."""
     calibrate = choose("calibration", method.calibration, CALIBRATIONS)
     return calibrate(_head_scorer(method, kept), kept.numbers)
 
@@ -48,7 +49,7 @@ def method_scorer(method: Method, kept: Kept) -> Scorer:
 def _head_scorer(method: Method, kept: Kept) -> Scorer:
     head, record = method.head, kept.record
     if head == "current":
-        return Linear(*kept.layer)
+        return Linear(*kept.layer, unit=STRATEGIES[method.strategy].unit_features)
     if head in ROW_HEADS:
         W = record.moved if method.transport == "backward" else record.W
         assert W is not None
@@ -56,7 +57,8 @@ def _head_scorer(method: Method, kept: Kept) -> Scorer:
     if head in CLASS_HEADS:
         statistics = record.statistics[method.transport]
         if method.shrinkage == "auto":
-            return CLASS_HEADS[head](statistics, choose_shrinkage(head, statistics, kept.held_out))
+            best = choose_shrinkage(head, statistics, *kept.numbers.background())
+            return CLASS_HEADS[head](statistics, best)
         shrinkage = [float(method.shrinkage)] if method.shrinkage else []
         return CLASS_HEADS[head](statistics, *shrinkage)
     return kept.fitted[fitted_name(head, method.transport)]
@@ -66,14 +68,10 @@ def fitted_name(head: str, transport: str) -> str:
     return f"{head}+{transport}"
 
 
-def choose_shrinkage(
-    head: str, statistics: Statistics, held_out: tuple[Tensor, Tensor] | None
-) -> float:
+def choose_shrinkage(head: str, statistics: Statistics, features: Tensor, labels: Tensor) -> float:
     """The shrinkage that is right most often: of new classes on images that were held out, of past
     classes on draws from their statistics. No past image and no test image has a part in it.
     """
-    assert held_out is not None
-    features, labels = held_out[0].float(), held_out[1]
     draws, past = gaussian_replay(statistics, features, labels, torch_generator(0, "shrinkage"))
     X, y = torch.cat([draws, features]), torch.cat([past, labels])
 

@@ -16,8 +16,8 @@ from memoryless.data import Dataset, Images, Split, hold_out
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError, choose
-from memoryless.features import extract_features
-from memoryless.heads import FITTED_HEADS, Layer, ProjectionSums, fit_head
+from memoryless.features import compact, extract_features
+from memoryless.heads import FITTED_HEADS, MEANS_ONLY, Layer, ProjectionSums, fit_head
 from memoryless.inference import fitted_name
 from memoryless.network import Network
 from memoryless.randomness import derive, torch_generator
@@ -113,7 +113,7 @@ class Learner:
         learned = self._gather(features[~apart], labels[~apart], old, history)
         if not held_out.any():
             return learned
-        return replace(learned, held_out=(features[apart], labels[apart]))
+        return replace(learned, held_out=(compact(features[apart]), labels[apart]))
 
     def _held_out(self, images: Split, state: int) -> np.ndarray:
         """Mask of the images that take no part in training or statistics."""
@@ -161,7 +161,7 @@ class Learner:
             )
             for head in FITTED_HEADS
             for transport, statistics in record.statistics.items()
-            if head == "fetril" or form != "mean"
+            if head in MEANS_ONLY or form != "mean"
         }
 
     def tensors(self) -> dict[str, torch.Tensor]:

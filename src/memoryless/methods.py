@@ -9,7 +9,14 @@ from typing import Any
 
 from memoryless.calibration import CALIBRATIONS
 from memoryless.errors import ConfigError, choose
-from memoryless.heads import CLASS_HEADS, FITTED_HEADS, HEADS, ROW_HEADS, SHRINKAGES
+from memoryless.heads import (
+    CLASS_HEADS,
+    FITTED_HEADS,
+    HEADS,
+    MEANS_ONLY,
+    ROW_HEADS,
+    SHRINKAGES,
+)
 from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
 
@@ -24,7 +31,6 @@ class Method:
     """Of covariances: a number, auto, or nothing for the head's own."""
 
 
-MEANS_ONLY = ("ncm", "fetril")  # heads that read no covariance
 METHODS: dict[str, Method] = {
     "FT": Method("finetune", "current"),
     "inFT": Method("finetune", "initial"),
@@ -64,12 +70,11 @@ def methods_of(strategy: str) -> dict[str, Method]:
     return {method_name(method): method for method in methods}
 
 
-def grid_of(strategy: str, settings: Mapping[str, Any]) -> dict[str, Method]:
-    """Every head, calibration and transport that means something for a run with these settings.
+def grid_of(strategy: str) -> dict[str, Method]:
+    """Every head, calibration and transport that means something with this strategy.
 
-    >>> settings = {"statistics": "mean", "transports": ["none"], "holdout": 0, "projection": 0}
-    >>> [name for name in grid_of("finetune", settings) if "ncm" in name]
-    ['finetune+ncm', 'finetune+ncm+block_z']
+    >>> [name for name in grid_of("finetune") if "ncm" in name][:4]
+    ['finetune+ncm', 'finetune+ncm+linear', 'finetune+ncm+sdc', 'finetune+ncm+bg_z']
     """
     combinations = [
         Method(strategy, head, calibration, transport)
@@ -77,8 +82,7 @@ def grid_of(strategy: str, settings: Mapping[str, Any]) -> dict[str, Method]:
         for calibration in CALIBRATIONS
         for transport in TRANSPORTS
     ]
-    meant = [m for m in combinations if not _nonsense(m) and not lacking(m, settings)]
-    return {method_name(method): method for method in meant}
+    return {method_name(method): method for method in combinations if not _nonsense(method)}
 
 
 def parse_method(name: str) -> Method:
@@ -155,15 +159,15 @@ def _nonsense(method: Method) -> str | None:
 
 def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
     """Which setting a training lacked for this method, if any."""
-    head, transport, form = method.head, method.transport, settings.get("statistics", "none")
+    head, transport, form = method.head, method.transport, settings["statistics"]
     reads = head in (*CLASS_HEADS, *FITTED_HEADS)
     moved = reads or transport != "none"
     watches = method.calibration in ("bg_z", "energy") or method.shrinkage == "auto"
     needs = [
-        (head == "projection" and not settings.get("projection"), "--projection 2000"),
+        (head == "projection" and not settings["projection"], "--projection 2000"),
         (moved and form == "none", "--statistics full"),
         (reads and form == "mean" and head not in MEANS_ONLY, "--statistics full"),
-        (moved and transport not in settings.get("transports", ()), f"--transports {transport}"),
+        (moved and transport not in settings["transports"], f"--transports {transport}"),
         (watches and not settings["holdout"], "--holdout 0.1"),
     ]
     return next((f"train with {setting}" for missing, setting in needs if missing), None)

@@ -65,12 +65,13 @@ class PaperTable:
         for cell in self.cells[first::step]:
             run(cell, self.dataset, observer=observer)
 
-    def grids(self) -> list[Grid]:
-        """The paper's tables from all cells that have finished."""
+    def grids(self, methods: Sequence[str] = ()) -> list[Grid]:
+        """The paper's tables from all cells that have finished; `methods` in place of all."""
         folders = [RunFolder(c.output / f"seed-{c.seeds[0]}") for c in self.cells]
         done = [f for f in folders if f.exists and f.finished == len(f.about["sizes"])]
         title = f"{self.name}: {len(done)} of {len(folders)} trainings"
-        rows = [row for row in summarise(done) if row.memoryless or row.method == "Full"]
+        rows = summarise(done, methods=methods, leave_out=True)
+        rows = [row for row in rows if row.memoryless or row.method == "Full"]
         return paper_tables(rows, title, self.preset.published)
 
     def estimate(self) -> list[tuple[Config, float]]:
@@ -88,7 +89,9 @@ class PaperTable:
 
     def _images_per_second(self, config: Config, stream: Stream) -> float:
         """Of the strategy's last measured state: with its teacher, if it has one."""
-        config = replace(config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6)
+        config = replace(
+            config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6, statistics="none"
+        )
         totals = Totals(len(self.dataset.classes), len(self.dataset.train))
         preparation = prepare(config, self.dataset, stream[0].train)
         learner = Learner(config, 0, self.dataset.channels, preparation, totals=totals)

@@ -13,17 +13,28 @@ import os
 import platform
 import subprocess
 import sys
+from dataclasses import fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from memoryless.config import Config
 from memoryless.errors import ConfigError, StoreError
 from memoryless.store import MEND, read_json, write_json
 
 FORMAT = 1
 # Where the files lie and what computes does not make another experiment.
-NOT_COMPARED = {"seeds", "output", "root", "device", "threads"}
+NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
+
+
+def _plain(value: Any) -> Any:
+    """As it comes back from a JSON file."""
+    return json.loads(json.dumps(value))
+
+
+# What a run that was made before a setting existed did.
+DEFAULTS = {f.name: _plain(f.default) for f in fields(Config) if f.name != "output"}
 
 
 class RunFolder:
@@ -79,6 +90,7 @@ class RunFolder:
         about = read_json(self.path / "run.json")
         if not isinstance(about, dict) or about.get("format") != FORMAT:
             raise StoreError(f"{self.path / 'run.json'} is not of this version: {MEND}")
+        about["config"] = DEFAULTS | about["config"]
         return about
 
     @property
@@ -99,11 +111,6 @@ class RunFolder:
 
 def _names(folder: Path) -> list[str]:
     return [p.name for p in folder.iterdir()] if folder.exists() else []
-
-
-def _plain(value: Any) -> Any:
-    """As it comes back from a JSON file."""
-    return json.loads(json.dumps(value))
 
 
 def find_runs(places: list[Path]) -> list[RunFolder]:

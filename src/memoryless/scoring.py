@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from memoryless.inference import Kept, Outcome, method_scorer, score
-from memoryless.methods import Method
+from memoryless.methods import Method, parts_used
 from memoryless.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.record import Record
 
@@ -19,8 +19,13 @@ def score_methods(
     """What every method reaches on these images, in percent."""
     scorers = {name: method_scorer(method, kept) for name, method in methods.items()}
     outcomes = score(features, labels, scorers)
+    ledger = kept.record.ledger
     return {
-        name: figures(outcome, labels, kept.record) | {"cost": scorers[name].cost}
+        name: figures(outcome, labels, kept.record)
+        | {
+            "bytes": sum(ledger[part] for part in parts_used(methods[name], ledger)),
+            "cost": scorers[name].cost,
+        }
         for name, outcome in outcomes.items()
     }
 

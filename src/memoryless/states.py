@@ -10,16 +10,16 @@ test.safetensors        features and labels of the test images of all classes so
 network.safetensors     the whole network, of the last state only
 
 All but the first two are for the laboratory. Statistics of earlier states are composed of births
-and drifts, so a run's folder holds each class's covariance once.
+and drifts, so a run's folder does not hold every class's covariance in every state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from memoryless.heads import projected
@@ -30,9 +30,8 @@ from memoryless.runs import RunFolder
 from memoryless.scorers import Linear, Projected, Scorer
 from memoryless.statistics import Statistics
 from memoryless.store import read_tensors, write_tensors
-from memoryless.transports import Drift
+from memoryless.transports import TRANSPORTS, Drift
 
-FLOAT16_MAX = torch.finfo(torch.float16).max
 DRIFTS = ("linear", "backward", "sdc")
 
 
@@ -57,7 +56,7 @@ def write_state(
         write_tensors(folder / "fitted.safetensors", parts)
     if learned.held_out:
         held, truth = learned.held_out
-        write_tensors(folder / "held_out.safetensors", {"features": compact(held), "labels": truth})
+        write_tensors(folder / "held_out.safetensors", {"features": held, "labels": truth})
 
 
 def _parts(name: str, scorer: Scorer) -> list[tuple[str, Tensor]]:
@@ -67,11 +66,6 @@ def _parts(name: str, scorer: Scorer) -> list[tuple[str, Tensor]]:
     return [(f"{name}.W", scorer.W), (f"{name}.b", scorer.b)]
 
 
-def compact(features: Tensor) -> Tensor:
-    """float16 where the values fit: what is scored is what is stored."""
-    return features.half() if features.abs().max() < FLOAT16_MAX else features
-
-
 def last_record(run: RunFolder) -> Record:
     """The record of the last finished state, with all its parts."""
     folder = run.state(run.finished - 1)
@@ -79,9 +73,15 @@ def last_record(run: RunFolder) -> Record:
     return Record.load(whole if whole.exists() else folder / "record.safetensors")
 
 
+def composable(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The transports that births and drifts can give, whatever the record held; sdc is a path of
+    means that must have been followed.
+    """
+    return tuple(t for t in TRANSPORTS if t != "sdc" or "sdc" in config["transports"])
+
+
 def kept_states(run: RunFolder) -> Iterator[Kept]:
     """What each finished state kept, statistics composed of births and drifts."""
-    transports = tuple(run.about["config"].get("transports", ()))
     before: Record | None = None
     for t in range(run.finished):
         folder = run.state(t)
@@ -90,21 +90,21 @@ def kept_states(run: RunFolder) -> Iterator[Kept]:
             parts, _ = read_tensors(folder / "birth.safetensors")
             drift = Drift(**{n: parts[n] for n in DRIFTS if n in parts}) if before else None
             birth = {n.removeprefix("birth."): p for n, p in parts.items() if n not in DRIFTS}
-            past = (
-                replace(record, statistics=before.statistics, moved=before.moved)
-                if before
-                else record
-            )
-            record = past.carry(Statistics(**birth), drift, transports)
+            if before:
+                record = replace(record, statistics=before.statistics, moved=before.moved)
+            record = record.carry(Statistics(**birth), drift, composable(run.about["config"]))
         before = record
-        layer, _ = read_tensors(folder / "layer.safetensors")
-        yield Kept(record, (layer["W"], layer["b"]), _fitted(folder, record), _held_out(folder))
+        yield _kept(folder, record)
 
 
 def last_kept(run: RunFolder) -> Kept:
     """What the last finished state kept."""
-    *_, last = kept_states(run)
-    return last
+    return _kept(run.state(run.finished - 1), last_record(run))
+
+
+def _kept(folder: Path, record: Record) -> Kept:
+    layer, _ = read_tensors(folder / "layer.safetensors")
+    return Kept(record, (layer["W"], layer["b"]), _fitted(folder, record), _held_out(folder))
 
 
 def read_test(run: RunFolder, t: int) -> tuple[Tensor, Tensor]:

@@ -28,7 +28,7 @@ FORMS = {
 
 def check_form(form: str) -> str:
     """The form, if it is one: full, tied, diagonal, mean, none, or low-rank:K."""
-    if form in FORMS or re.fullmatch(r"low-rank:[1-9]\d{0,5}", form):
+    if re.fullmatch(r"none|mean|diagonal|low-rank:[1-9]\d{0,5}|tied|full", form):
         return form
     raise ConfigError(f"unknown statistics '{form}': choose from {', '.join(FORMS)}, K a number")
 

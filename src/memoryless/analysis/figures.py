@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from memoryless.analysis import measures
 from memoryless.analysis.compare import pareto_front
 from memoryless.analysis.summary import Row, summarise
-from memoryless.analysis.table import stream_title
+from memoryless.analysis.table import by_stream
 from memoryless.errors import StoreError, choose
+from memoryless.methods import methods_of
 from memoryless.runs import RunFolder
 
 mpl.rcParams["svg.hashsalt"] = "memoryless"  # equal figures give equal files
@@ -71,11 +72,14 @@ def draw_rows(runs: Sequence[RunFolder]) -> Figure:
 
 
 def draw_accuracy(runs: Sequence[RunFolder]) -> Figure:
-    """Accuracy of all methods by state."""
+    """Accuracy by state, of the paper's methods (or their like) and the best."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     panel = figure.subplots()
     for run in runs:
+        shown = {*methods_of(run.about["config"]["strategy"]), measures.best_method(run)}
         for method, values in measures.accuracy_lines(run).items():
+            if method not in shown:
+                continue
             panel.plot(range(len(values)), values, marker=".", label=method)
     _label(panel, "all classes seen so far", "state", "top-5 accuracy (%)")
     panel.set_ylim(0, 100)
@@ -84,10 +88,11 @@ def draw_accuracy(runs: Sequence[RunFolder]) -> Figure:
 
 
 def draw_confusion(runs: Sequence[RunFolder]) -> Figure:
-    """True state by predicted state at the end, for the run's first and last methods."""
+    """True state by predicted state at the end, for the run's first and best methods."""
     run = runs[0]
-    methods = list(run.results()[-1]["methods"])
-    chosen = list(dict.fromkeys([methods[0], methods[-1]]))
+    chosen = list(
+        dict.fromkeys([next(iter(run.results()[-1]["methods"])), measures.best_method(run)])
+    )
     figure = Figure(figsize=(4.5 * len(chosen), 4), layout="constrained")
     for panel, method in zip(
         figure.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True
@@ -107,29 +112,20 @@ def pareto_figure(rows: Sequence[Row], k: str = "top1") -> Figure:
     """Accuracy against bytes kept, with the front of each stream and strategy named."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     panel = figure.subplots()
-    kept = [row for row in rows if row.memoryless]
-    for title in dict.fromkeys(stream_title(row) for row in kept):
-        group = [row for row in kept if stream_title(row) == title]
+    for title, group in by_stream([row for row in rows if row.memoryless]).items():
         front = pareto_front(group, k)
-        dots = panel.scatter([_at_least_one(r) for r in group], [getattr(r, k) for r in group], 14)
-        colour = dots.get_facecolor()
-        panel.step(
-            [_at_least_one(row) for row in front],
-            [getattr(row, k) for row in front],
-            where="post",
-            color=colour,
-            label=title.rpartition(": ")[2],
-        )
-        for row in front:
-            place = (_at_least_one(row), getattr(row, k))
-            panel.annotate(
-                row.method, place, (3, 3), textcoords="offset points", fontsize="x-small"
-            )
+        places, values = ([_at_least_one(r) for r in group], [getattr(r, k) for r in group])
+        colour = panel.scatter(places, values, 14).get_facecolor()
+        best = [(_at_least_one(row), getattr(row, k)) for row in front]
+        label = title.rpartition(": ")[2]
+        panel.step(*zip(*best, strict=True), where="post", color=colour, label=label)
+        for row, place in zip(front, best, strict=True):
+            panel.annotate(row.method, place, (3, 3), textcoords="offset points", fontsize=7)
     panel.set_xscale("log")
     _label(
         panel, "methods that no other beats with as few bytes", "bytes kept", f"{k} accuracy (%)"
     )
-    if kept:
+    if panel.lines:
         panel.legend(loc="lower right", fontsize="small")
     return figure
 

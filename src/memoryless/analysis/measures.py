@@ -78,6 +78,12 @@ def accuracy_lines(run: RunFolder, k: str = "top5") -> dict[str, list[float]]:
     return {m: [state["methods"][m][k] for state in results] for m in results[0]["methods"]}
 
 
+def best_method(run: RunFolder) -> str:
+    """The method with the best top-1 accuracy at the end."""
+    methods = run.results()[-1]["methods"]
+    return max(methods, key=lambda name: float(methods[name]["top1"]))
+
+
 def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """True and given class of every test image in the last state, and the state of each class."""
     kept = last_kept(run)

@@ -29,7 +29,8 @@ def _grid(strategy: str, runs: Sequence[RunFolder], methods: Sequence[str], k: s
         for run in runs
         for state in (results_with(run, methods) if methods else run.results())[1:]
     ]
-    first, *others = list(states[0]) if states and states[0] else [""]
+    common = [m for m in (states[0] if states else ()) if all(m in state for state in states)]
+    first, *others = common or [""]
     records = [
         _compare(first, other, np.array([s[other][k] - s[first][k] for s in states]))
         for other in others

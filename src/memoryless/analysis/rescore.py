@@ -6,25 +6,42 @@ from collections.abc import Sequence
 from typing import Any
 
 from memoryless.errors import ConfigError
-from memoryless.methods import lacking, parse_method
+from memoryless.heads import FITTED_HEADS
+from memoryless.methods import Method, lacking, parse_method
 from memoryless.runs import RunFolder
 from memoryless.scoring import score_methods
-from memoryless.states import kept_states, read_test
+from memoryless.states import composable, kept_states, read_test
 
 
-def results_with(run: RunFolder, names: Sequence[str]) -> list[dict[str, Any]]:
+def results_with(
+    run: RunFolder, names: Sequence[str], leave_out: bool = False
+) -> list[dict[str, Any]]:
     """The run's results by state, with the methods asked for in place of its own.
 
-    Methods of another strategy than the run's are left out.
+    Methods of another strategy than the run's are left out, and so are those that need what it did
+    not keep if `leave_out`; otherwise they are an error.
     """
-    config = run.about["config"]
-    methods = {name: parse_method(name) for name in names}
-    wanted = {name: m for name, m in methods.items() if m.strategy == config["strategy"]}
-    for name, method in wanted.items():
-        problem = lacking(method, config)
-        if problem:
+    wanted: dict[str, Method] = {}
+    for name in names:
+        method = parse_method(name)
+        if method.strategy != run.about["config"]["strategy"]:
+            continue
+        problem = lacked_by(run, method)
+        if not problem:
+            wanted[name] = method
+        elif not leave_out:
             raise ConfigError(f"{run.path} lacks what {name} reads: {problem}")
     results = run.results()
-    for t, (state, kept) in enumerate(zip(results, kept_states(run), strict=True)):
-        state["methods"] = score_methods(*read_test(run, t), wanted, kept)
+    for state in results:
+        state["methods"] = {}
+    for t, kept in enumerate(kept_states(run) if wanted else ()):
+        results[t]["methods"] = score_methods(*read_test(run, t), wanted, kept)
     return results
+
+
+def lacked_by(run: RunFolder, method: Method) -> str | None:
+    """Which setting the run lacked for this method, if any."""
+    config = run.about["config"]
+    if method.head not in FITTED_HEADS:
+        config = config | {"transports": composable(config)}
+    return lacking(method, config)

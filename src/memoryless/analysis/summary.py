@@ -45,22 +45,35 @@ class Row:
     chance_top5: float
     bytes_kept: int
     """Of the parts of the last state's record that the method reads."""
-    cost: int
-    """Multiplications to score one image's features in the last state."""
+    cost: int | None
+    """Multiplications to score one image's features in the last state, if the run says so."""
 
 
 def summarise(
-    runs: Sequence[RunFolder], include_first: bool = False, methods: Sequence[str] = ()
+    runs: Sequence[RunFolder],
+    include_first: bool = False,
+    methods: Sequence[str] = (),
+    leave_out: bool = False,
 ) -> list[Row]:
     """A row for each method of each group of runs; runs without a finished state give none.
 
-    `methods` are scored anew from what the runs stored, in place of the methods they scored.
+    `methods` are scored anew from what the runs stored, in place of the methods they scored; with
+    `leave_out`, those that a run cannot give are left out of its rows.
     """
     groups: dict[str, list[RunFolder]] = defaultdict(list)
     for run in runs:
         if run.finished:
             groups[_group(run)].append(run)
-    return [row for group in groups.values() for row in _rows(group, include_first, methods)]
+    scored = {
+        run: results_with(run, methods, leave_out) if methods else run.results()
+        for group in groups.values()
+        for run in group
+    }
+    return [
+        row
+        for group in groups.values()
+        for row in _rows(group, [scored[run] for run in group], include_first)
+    ]
 
 
 def _group(run: RunFolder) -> str:
@@ -70,10 +83,11 @@ def _group(run: RunFolder) -> str:
     return json.dumps([config, about["dataset"], about["classes"], about["sizes"], run.finished])
 
 
-def _rows(runs: list[RunFolder], include_first: bool, methods: Sequence[str]) -> list[Row]:
+def _rows(
+    runs: list[RunFolder], results: list[list[dict[str, Any]]], include_first: bool
+) -> list[Row]:
     about, finished = runs[0].about, runs[0].finished
     sizes = about["sizes"][:finished]
-    results = [results_with(run, methods) if methods else run.results() for run in runs]
     total = len(about["sizes"])
     return [
         Row(
@@ -89,14 +103,17 @@ def _rows(runs: list[RunFolder], include_first: bool, methods: Sequence[str]) ->
                           include_first),
             chance_top1=chance_level(sizes, 1, include_first),
             chance_top5=chance_level(sizes, 5, include_first),
-            bytes_kept=_bytes_kept(method, results[0][-1]["bytes"]["record"]),
-            cost=results[0][-1]["methods"][method].get("cost", 0),
+            bytes_kept=_bytes_kept(method, results[0][-1]),
+            cost=results[0][-1]["methods"][method].get("cost"),
         )
         for method in results[0][0]["methods"]
     ]  # fmt: skip
 
 
-def _bytes_kept(method: str, ledger: dict[str, int]) -> int:
+def _bytes_kept(method: str, last: dict[str, Any]) -> int:
+    told, ledger = last["methods"][method].get("bytes"), last["bytes"]["record"]
+    if told is not None:
+        return int(told)
     return sum(ledger[part] for part in parts_used(parse_method(method), ledger))
 
 

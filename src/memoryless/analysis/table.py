@@ -27,19 +27,20 @@ def cell(mean: float, std: float, seeds: int) -> str:
     return f"{mean:.1f}±{std:.1f}" if seeds > 1 else f"{mean:.1f}"
 
 
-def stream_title(row: Row) -> str:
-    """Which runs a row is of."""
-    seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
-    free = "" if row.memoryless else " (not memoryless)"
-    stream = f"{row.data}, {row.states} states, order {row.order}"
-    return f"{row.run}: {stream}, {row.strategy}{free}, {seeds}"
+def by_stream(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by the stream, strategy and folder they are of."""
+    streams: dict[str, list[Row]] = {}
+    for row in rows:
+        seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
+        free = "" if row.memoryless else " (not memoryless)"
+        stream = f"{row.data}, {row.states} states, order {row.order}"
+        title = f"{row.run}: {stream}, {row.strategy}{free}, {seeds}"
+        streams.setdefault(title, []).append(row)
+    return streams
 
 
 def grids(rows: Sequence[Row]) -> list[Grid]:
     """A table for each stream, strategy and folder."""
-    streams: dict[str, list[Row]] = {}
-    for row in rows:
-        streams.setdefault(stream_title(row), []).append(row)
     return [
         Grid(
             title=title,
@@ -48,7 +49,7 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
             rows=[[show(row) for show in COLUMNS.values()] for row in group],
             records=[asdict(row) for row in group],
         )
-        for title, group in streams.items()
+        for title, group in by_stream(rows).items()
     ]
 
 

@@ -39,6 +39,8 @@ def compare(
     figure
         File for accuracy against bytes kept; .png, .svg or .pdf says the format.
     """
+    from rich.console import Console
+
     from memoryless.analysis import compare as comparison
     from memoryless.analysis.grid import check_format, write_grids
     from memoryless.calibration import CALIBRATIONS
@@ -67,10 +69,16 @@ def compare(
     if figure and drawing:
         choose("format", figure.suffix[1:], drawing.METADATA)
     found = [run for run in find_runs(list(runs)) if run.finished > 1]
-    combined = comparison.methods_to_compare(found, heads, calibrations, transports)
-    rows = comparison.compare(found, methods or combined, by)
+    if not found:
+        raise ConfigError("the runs there have no second state yet: let memoryless run go on")
+    combined = comparison.combinations(found, heads, calibrations, transports)
+    with Console(stderr=True).status("scoring"):
+        rows = comparison.compare(found, methods or combined, by, leave_out=not methods)
     if not rows:
-        raise ConfigError("the runs there can give none of that: train with --statistics full")
+        raise ConfigError(
+            "the runs there can give none of that: train with --statistics full, or name methods "
+            "of their strategy"
+        )
     grids = comparison.compare_grids(rows, by)
     for grid in grids:
         grid.show()

@@ -21,6 +21,7 @@ def paper(
     output: Path = Path("runs/paper"),
     shard: str = "1/1",
     dry_run: bool = False,
+    methods: tuple[str, ...] = (),
     write: tuple[Path, ...] = (),
 ) -> None:
     """Train what the paper's table needs, and show it with G_IL beside the published numbers.
@@ -52,12 +53,16 @@ def paper(
         i/n: train only every n-th cell, starting with the i-th; the table needs all of them.
     dry_run
         Only tell what would be trained, with an estimate of the time on this machine.
+    methods
+        Methods of the table, scored anew without training, such as Full FT lwf_kd+lda+linear; by
+        default all that the runs have scored.
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     """
     from memoryless.analysis.grid import check_format, write_grids
     from memoryless.cli.progress import ProgressPrinter
     from memoryless.errors import ConfigError, choose
+    from memoryless.methods import parse_method
     from memoryless.paper import PaperTable
     from memoryless.presets import PAPER_STRATEGIES, PRESETS
 
@@ -66,6 +71,8 @@ def paper(
         raise ConfigError(f"shard '{shard}' is not i/n with i from 1 to n, such as 1/4")
     for path in write:
         check_format(path)
+    for name in methods:
+        parse_method(name)
     chosen = choose("preset", preset, PRESETS)
     paths = {"order": order, "root": root, "train_list": train_list, "test_list": test_list}
     given: dict[str, Any] = {name: value for name, value in paths.items() if value is not None}
@@ -87,7 +94,7 @@ def paper(
         return
     with ProgressPrinter() as observer:
         table.train(int(part[1]) - 1, int(part[2]), observer)
-    grids = table.grids()
+    grids = table.grids(methods)
     for grid in grids:
         grid.show()
     for path in write:

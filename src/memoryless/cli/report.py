@@ -5,17 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def report(*runs: Path, output: Path = Path("report.html")) -> None:
+def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("report.html")) -> None:
     """Write one self-contained page: what was run, accuracies, figures, errors, classes.
 
     Parameters
     ----------
     runs
         Run folders, or folders that hold some.
+    methods
+        Methods of the accuracy tables, scored anew without training, such as FT
+        finetune+siw+bg_z+backward; by default those each run has scored.
     output
         The page.
     """
     from memoryless.errors import ConfigError
+    from memoryless.methods import parse_method
     from memoryless.runs import find_runs
 
     try:
@@ -29,5 +33,7 @@ def report(*runs: Path, output: Path = Path("report.html")) -> None:
     found = [run for run in find_runs(list(runs)) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
-    write_report(found, output)
+    for name in methods:
+        parse_method(name)
+    write_report(found, output, methods)
     print(f"the report is {output}")

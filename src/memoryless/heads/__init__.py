@@ -11,6 +11,7 @@ __all__ = [
     "CLASS_HEADS",
     "FITTED_HEADS",
     "HEADS",
+    "MEANS_ONLY",
     "ROW_HEADS",
     "SHRINKAGES",
     "Layer",
@@ -19,6 +20,7 @@ __all__ = [
     "projected",
 ]
 
+MEANS_ONLY = ("ncm", "fetril")  # read no covariance
 HEADS: dict[str, str] = {
     **dict.fromkeys(ROW_HEADS, "rows"),
     **dict.fromkeys(CLASS_HEADS, "class statistics"),

@@ -17,9 +17,9 @@ from memoryless.scorers import Linear, Quadratic, Scorer
 from memoryless.statistics import Statistics
 
 
-def ncm(statistics: Statistics, shrinkage: float = 0.0) -> Linear:
-    """Nearest class mean by cosine: rows are the means' directions, which ranks as cos(f, m)."""
-    return Linear(F.normalize(statistics.mean), torch.zeros(len(statistics.mean)))
+def ncm(statistics: Statistics) -> Linear:
+    """Nearest class mean by cosine, cos(f, m)."""
+    return Linear(F.normalize(statistics.mean), torch.zeros(len(statistics.mean)), unit=True)
 
 
 def lda(statistics: Statistics, shrinkage: float = 0.1) -> Linear:
@@ -37,10 +37,10 @@ def mahalanobis(statistics: Statistics, shrinkage: float = 3.0) -> Quadratic:
     # A covariance as a correlation does not depend on its scale, so the sphere leaves it alone.
     S = shrunk(statistics.covariances, shrinkage)
     width = S.diagonal(dim1=1, dim2=2).sqrt()
-    lower = torch.linalg.cholesky(S / (width[:, :, None] * width[:, None]))
+    lower = root(S / (width[:, :, None] * width[:, None]))
     identity = torch.eye(lower.shape[-1]).expand_as(lower)
-    root = torch.linalg.solve_triangular(lower, identity, upper=False).mT
-    return Quadratic(F.normalize(statistics.mean), root)
+    inverse = torch.linalg.solve_triangular(lower, identity, upper=False).mT
+    return Quadratic(F.normalize(statistics.mean), inverse)
 
 
 def ridge(statistics: Statistics, shrinkage: float = 0.01) -> Linear:
@@ -55,8 +55,8 @@ def ridge(statistics: Statistics, shrinkage: float = 0.01) -> Linear:
 
 def ridge_rows(gram: Tensor, sums: Tensor, shrinkage: float) -> Tensor:
     """Rows (N, d) of the ridge regression with this Gram matrix and these sums of each class."""
-    root = torch.linalg.cholesky(shrunk(gram.double(), shrinkage))
-    return torch.cholesky_solve(sums.T.double(), root).T.float()
+    lower = root(shrunk(gram.double(), shrinkage))
+    return torch.cholesky_solve(sums.T.double(), lower).T.float()
 
 
 def on_sphere(statistics: Statistics) -> tuple[Tensor, Tensor]:
@@ -75,9 +75,16 @@ def shrunk(covariance: Tensor, shrinkage: float) -> Tensor:
     d = covariance.shape[-1]
     scale = covariance.diagonal(dim1=-2, dim2=-1).mean(-1)
     added = torch.where(scale > 0, shrinkage * scale, torch.ones_like(scale))
-    # never less than rounding can bear
-    added = added.clamp(min=1e-6 * scale.clamp(min=1e-30))
     return covariance + added[..., None, None] * torch.eye(d, dtype=covariance.dtype)
+
+
+def root(covariance: Tensor) -> Tensor:
+    """The Cholesky root; what has none, by its rank or by rounding, is shrunk until it has one."""
+    for shrinkage in (0.0, 1e-6, 1e-4, 1e-2):
+        lower, failed = torch.linalg.cholesky_ex(shrunk(covariance, shrinkage))
+        if not failed.any():
+            break
+    return lower
 
 
 CLASS_HEADS: dict[str, Callable[..., Scorer]] = {

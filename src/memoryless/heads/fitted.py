@@ -12,14 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from memoryless.data.dataset import place_within_class
-from memoryless.heads.classes import shrunk
+from memoryless.heads.classes import root
 from memoryless.scorers import Linear
 from memoryless.statistics import Statistics
 
 MOST = 40  # features of one class that are fitted
 SCALE = 10.0  # features are fitted at this length, at which logits can tell classes apart
 DECAY = 1e-4
-ROUNDING = 1e-4  # of a covariance's mean variance, added so that it has a root
 ITERATIONS = 40
 Labelled = tuple[Tensor, Tensor]
 
@@ -31,7 +30,9 @@ def fetril(
     past, m = int(labels.min()), statistics.mean
     nearest = past + (F.normalize(m[:past]) @ F.normalize(m[past:]).T).argmax(1)  # (past,)
     owner, donor = (nearest[:, None] == labels).nonzero(as_tuple=True)
-    return features[donor] + (m[:past] - m[nearest])[owner], owner
+    own = F.one_hot(labels, len(m)).to(features)
+    centres = own.T @ features / own.sum(0).clamp(min=1)[:, None]  # of the features at hand
+    return features[donor] + (m[:past] - centres[nearest])[owner], owner
 
 
 def gaussian_replay(
@@ -40,8 +41,8 @@ def gaussian_replay(
     """Draws from each past class's normal distribution, as many as new classes have (EFC++)."""
     past, d = int(labels.min()), features.shape[1]
     number = max(1, round(len(labels) / (len(statistics.mean) - past)))
-    root = torch.linalg.cholesky(shrunk(statistics.covariances[:past], ROUNDING))
-    draws = torch.randn(past, number, d, generator=generator) @ root.mT
+    lower = root(statistics.covariances[:past])
+    draws = torch.randn(past, number, d, generator=generator) @ lower.mT
     drawn = statistics.mean[:past, None] + draws
     return drawn.flatten(0, 1), torch.arange(past).repeat_interleave(number)
 

@@ -46,10 +46,12 @@ class Finetune:
     """Whether it works without past images; if not, every report says so."""
     one_state = False
     """Whether it takes all classes at once."""
+    unit_features = False
+    """Whether its layer reads features at length one."""
     last_relu = True
     """Whether features are non-negative."""
     heads: tuple[str, ...] | None = None
-    """The heads that mean something for it; by default all."""
+    """The row heads that mean something for it; by default all."""
 
     def __init__(self, config: TrainingConfig, totals: Totals | None = None):
         self.config = config

@@ -21,6 +21,7 @@ from memoryless.strategies.lwf import Teacher
 
 
 class Lucir(Teacher):
+    unit_features = True
     last_relu = False
     heads = ("current",)
     weight = 0.0
