@@ -122,6 +122,7 @@ def pareto_figure(rows: Sequence[Row], k: str = "top1") -> Figure:
         for row, place in zip(front, best, strict=True):
             panel.annotate(row.method, place, (3, 3), textcoords="offset points", fontsize=7)
     panel.set_xscale("log")
+    panel.margins(x=0.15)  # names stand to the right of their dots
     _label(
         panel, "methods that no other beats with as few bytes", "bytes kept", f"{k} accuracy (%)"
     )
