@@ -62,9 +62,6 @@ def ridge_rows(gram: Tensor, sums: Tensor, shrinkage: float) -> Tensor:
 def on_sphere(statistics: Statistics) -> tuple[Tensor, Tensor]:
     """Directions of the means, and the shared covariance of features at length one."""
     length = statistics.mean.norm(dim=1).clamp(min=1e-12)
-    if statistics.tied is not None:
-        weights = statistics.count / statistics.count.sum()
-        return F.normalize(statistics.mean), statistics.tied * (weights / length.square()).sum()
     scaled = replace(statistics, count=statistics.count / length.square())
     factor = scaled.count.sum() / statistics.count.sum()
     return F.normalize(statistics.mean), scaled.pooled * factor
