@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import lzma
 import pickle
 import tarfile
 from pathlib import Path
@@ -69,8 +71,9 @@ def make_source(name: str, root: Path) -> DataConfig:
         return DataConfig(data=name, root=make_folder(root), image_size=8)
     if name == "list":
         return DataConfig(data=name, image_size=8, **make_lists(root))
-    if name in LAYOUTS:
-        make_cifar(root, name)
+    if name == "quickdraw100":
+        return DataConfig()
+    make_cifar(root, name)
     return DataConfig(data=name, root=root)
 
 
@@ -101,6 +104,27 @@ def test_quickdraw100_is_what_was_packed():
     assert sorted(pixels.unique().tolist()) == list(range(0, 256, 17))
     digest = hashlib.sha256(pixels.numpy().tobytes()).hexdigest()
     assert digest.startswith("2669245ee3471292")
+
+
+def test_quickdraw100_with_other_classes_is_read_from_its_folder(tmp_path):
+    embedded = load(DataConfig())
+    classes = [f"class {i}" for i in range(100)]
+    (tmp_path / "quickdraw100.json").write_text(json.dumps({"classes": classes}))
+    pixels = np.repeat(np.arange(100, dtype=np.uint8), 100 * 28 * 14)  # both halves hold the class
+    (tmp_path / "quickdraw100.xz").write_bytes(lzma.compress(pixels))
+    dataset = load(DataConfig(root=tmp_path))
+    assert dataset.classes == tuple(classes) != embedded.classes
+    last = dataset.train.read(np.array([7999]))  # class 99 is 0x63
+    assert sorted(last.unique().tolist()) == [3 * 17, 6 * 17]
+
+
+@pytest.mark.parametrize("content", [None, b"", lzma.compress(bytes(10))])
+def test_a_folder_without_quickdraw100_is_refused(content, tmp_path):
+    (tmp_path / "quickdraw100.json").write_text(json.dumps({"classes": ["a"] * 100}))
+    if content is not None:
+        (tmp_path / "quickdraw100.xz").write_bytes(content)
+    with pytest.raises(DataError, match="does not hold quickdraw100"):
+        load(DataConfig(root=tmp_path))
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

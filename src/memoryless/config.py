@@ -24,7 +24,8 @@ class DataConfig:
     data: str = "quickdraw100"
     """Data set: quickdraw100 (embedded), cifar100, cifar10, folder or list."""
     root: Path | None = None
-    """Folder with the data; CIFAR is also looked for in $MEMORYLESS_DATA."""
+    """Folder with the data; CIFAR is also looked for in $MEMORYLESS_DATA. Of quickdraw100, only to
+    read other classes than the embedded ones."""
     train_list: Path | None = None
     """For data = list: file with lines "path label" of training images."""
     test_list: Path | None = None

@@ -15,7 +15,7 @@ from memoryless.errors import choose
 __all__ = ["SOURCES", "Dataset", "Images", "Split", "from_arrays", "hold_out", "load"]
 
 SOURCES: dict[str, Callable[[DataConfig], Dataset]] = {
-    "quickdraw100": lambda config: load_quickdraw100(),
+    "quickdraw100": lambda config: load_quickdraw100(config.root),
     "cifar100": lambda config: load_cifar("cifar100", config.root),
     "cifar10": lambda config: load_cifar("cifar10", config.root),
     "folder": load_folder,

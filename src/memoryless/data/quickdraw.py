@@ -1,6 +1,7 @@
 """quickdraw100: 100 classes x 100 human drawings, shipped with the package.
 
-Data by Google, CC BY 4.0; see embedded/ATTRIBUTION.md. Built by tools/build_quickdraw100.py.
+Data by Google, CC BY 4.0; see embedded/ATTRIBUTION.md. Built by tools/build_quickdraw100.py, which
+can draw other classes: `--root` names the folder that it wrote.
 """
 
 from __future__ import annotations
@@ -8,21 +9,30 @@ from __future__ import annotations
 import json
 import lzma
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from memoryless.data.dataset import Dataset, from_arrays
+from memoryless.errors import DataError
 
 CLASSES, DRAWINGS, TRAIN, SIDE = 100, 100, 80, 28
 
 
-def load_quickdraw100() -> Dataset:
-    folder = files("memoryless.data") / "embedded"
-    classes = tuple(json.loads((folder / "quickdraw100.json").read_text())["classes"])
-    packed = np.frombuffer(lzma.decompress((folder / "quickdraw100.xz").read_bytes()), np.uint8)
-    levels = np.stack([packed >> 4, packed & 15], axis=1)  # (all pixels / 2, 2)
-    pixels = (levels * 17).reshape(CLASSES, DRAWINGS, SIDE, SIDE)  # 15 becomes 255
+def load_quickdraw100(root: Path | None = None) -> Dataset:
+    folder = root or files("memoryless.data") / "embedded"
+    try:
+        classes = tuple(json.loads((folder / "quickdraw100.json").read_text())["classes"])
+        raw = lzma.decompress((folder / "quickdraw100.xz").read_bytes())
+        packed = np.frombuffer(raw, np.uint8)
+        levels = np.stack([packed >> 4, packed & 15], axis=1)  # (all pixels / 2, 2)
+        pixels = (levels * 17).reshape(CLASSES, DRAWINGS, SIDE, SIDE)  # 15 becomes 255
+    except (OSError, KeyError, ValueError, EOFError, lzma.LZMAError) as error:
+        raise DataError(
+            f"{root} does not hold quickdraw100 ({error}): leave out --root for the embedded "
+            "set, or build another with tools/build_quickdraw100.py"
+        ) from error
     labels = np.repeat(np.arange(CLASSES), DRAWINGS).reshape(CLASSES, DRAWINGS)
     train, test = np.s_[:, :TRAIN], np.s_[:, TRAIN:]
     return from_arrays(
