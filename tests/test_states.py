@@ -19,13 +19,16 @@ from memoryless.data import SOURCES
 from memoryless.errors import ConfigError
 from memoryless.experiment import Observer, check, run, scored_in_run
 from memoryless.heads import HEADS
+from memoryless.heads.projection import ProjectionSums
 from memoryless.inference import Kept, method_scorer
+from memoryless.learner import Learner, prepare
 from memoryless.methods import grid_of, method_name, methods_of, parse_method
 from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.states import kept_states, last_kept, last_record
 from memoryless.store import read_tensors
 from memoryless.strategies import STRATEGIES
+from memoryless.stream import Stream
 from test_statistics import EVERY_FORM
 
 
@@ -174,6 +177,26 @@ def test_frozen_backbones_do_not_drift(tiny, toy):
         torch.testing.assert_close(mean, record.statistics["none"].mean, rtol=1e-3, atol=1e-3)
     assert record.moved is not None
     torch.testing.assert_close(record.moved, record.W, rtol=1e-3, atol=1e-3)
+
+
+def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
+    data = make_toy(classes=10)
+    config = replace(tiny, strategy="frozen", states="10", projection=40)
+    folder = RunFolder(run(config, data)[0])
+    first = Stream.from_config(data, config)[0].train
+    learner = Learner(config, 0, data.channels, prepare(config, data, first))
+    learner.restore(
+        read_tensors(folder.state(9) / "network.safetensors")[0],
+        last_record(folder),
+        data.train.images,
+    )
+    features, labels = learner.features(data.train), torch.from_numpy(data.train.labels)
+    at_once = ProjectionSums.empty(40).add(features, labels, 10).scorer(features.shape[1])
+    in_states = last_kept(folder).fitted["projection+none"]
+    torch.testing.assert_close(in_states(features), at_once(features), rtol=1e-4, atol=1e-4)
+    ledger = folder.results()[-1]["bytes"]["record"]
+    assert ledger["projection.gram"] == 40 * 40 * 4
+    assert ledger["projection.sums"] == 10 * 40 * 4
 
 
 def test_a_record_is_the_same_after_a_file(finished, tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memoryless.errors import ConfigError
 from memoryless.statistics import FORMS, Moments, Statistics, check_form, low_rank
-from memoryless.transports import Drift, linear_map, semantic_drift
+from memoryless.transports import TRANSPORTS, Drift, linear_map, semantic_drift
 
 EVERY_FORM = ["mean", "diagonal", "low-rank:2", "tied", "full"]
 
@@ -57,6 +57,10 @@ def test_one_pass_equals_numpy_in_any_order_and_batches(seed, cuts, random):
         if form == "diagonal":
             expected = covariances.diagonal(axis1=1, axis2=2)
             np.testing.assert_allclose(statistics.diagonal, expected, rtol=1e-3, atol=1e-4)
+        if form.startswith("low-rank"):  # the widest directions as they are, of the rest the sum
+            found, true = (np.linalg.eigvalsh(c) for c in (statistics.covariances, covariances))
+            np.testing.assert_allclose(found[:, -2:], true[:, -2:], rtol=1e-3, atol=1e-4)
+            np.testing.assert_allclose(found.sum(1), true.sum(1), rtol=1e-3, atol=1e-4)
 
 
 def test_low_rank_by_hand():
@@ -166,6 +170,21 @@ def test_rows_moved_backward_read_what_they_read():
     W = torch.randn(4, 6)
     drift = Drift.measure(old, new)
     torch.testing.assert_close(new @ drift.move_rows(W).T, old @ W.T, rtol=0, atol=0.1)
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_contract_of_transports(transport, form):
+    """Counts never change; all stays where nothing drifts; what drifts stays finite."""
+    features, labels = draw(7)
+    past, W = gather(features, labels, form), torch.randn(3, 5)
+    still = Drift.measure(features, features, past.mean)
+    for name, part in still.move(transport, past).tensors().items():
+        torch.testing.assert_close(part, past.tensors()[name], rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(still.move_rows(W), W, rtol=1e-3, atol=1e-3)
+    moved = Drift.measure(features[:2], -features[:2], past.mean).move(transport, past)
+    assert torch.equal(moved.count, past.count)
+    assert all(part.isfinite().all() for part in moved.tensors().values())
 
 
 def test_each_transport_moves_what_it_says():

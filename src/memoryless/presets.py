@@ -115,6 +115,7 @@ _LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
 }
 
 _GATHER = {"statistics": "full"}  # what heads beyond the paper read
+_FROZEN = _GATHER | {"projection": 1000}
 
 
 def _large(published: str, train: int, test: int) -> Preset:
@@ -156,7 +157,7 @@ PRESETS: dict[str, Preset] = {
         },
         strategies={
             "finetune": _GATHER,
-            "frozen": _GATHER,
+            "frozen": _FROZEN,
             "lwf_kd": _GATHER,
             "lwf": {"outputs": "all"},
         },
@@ -168,7 +169,7 @@ PRESETS: dict[str, Preset] = {
         settings={"data": "quickdraw100", "width": 8, "batch_size": 64, "threads": 1},
         strategies={
             "finetune": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_GATHER},
-            "frozen": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_GATHER},
+            "frozen": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_FROZEN},
             "lwf_kd": {"batch_size": 32, "augment": ("affine",), **_GATHER},
             "lwf": {"epochs": 24, "epochs_later": 16, "outputs": "all"},
             "lucir": {"epochs": 24, "epochs_later": 16},
