@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from benchmarks.timing import side_by_side
-from memoryless.inference import CHUNK, Kept, method_scorer, score
+from memoryless.inference import CHUNK, Kept, method_scorers, score
 from memoryless.methods import methods_of
 from memoryless.record import Record
 from memoryless.scorers import Linear
@@ -33,7 +33,7 @@ def measure() -> dict[str, float]:
     methods = methods_of("finetune")
 
     def ours() -> None:
-        score(features, labels, {n: method_scorer(m, kept) for n, m in methods.items()})
+        score(features, labels, method_scorers(methods, kept))
 
     def products() -> None:
         for chunk in features.split(CHUNK):
@@ -47,7 +47,7 @@ def measure() -> dict[str, float]:
                 top5 = np.argsort(-(W @ feature + b))[:5]
                 _ = label in top5, label == top5[0]
 
-    made = [cast(Linear, method_scorer(method, kept)) for method in methods.values()]
+    made = [cast(Linear, scorer) for scorer in method_scorers(methods, kept).values()]
     numpy_features = features[:LOOPED].float().numpy()
     arrays = [(layer.W.numpy(), layer.b.numpy()) for layer in made]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

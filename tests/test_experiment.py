@@ -22,7 +22,7 @@ from memoryless.analysis.summary import summarise
 from memoryless.config import Config
 from memoryless.errors import ConfigError, StoreError, TrainingError
 from memoryless.experiment import Observer, run
-from memoryless.inference import Kept, method_scorer, score
+from memoryless.inference import Kept, method_scorers, score
 from memoryless.methods import methods_of
 from memoryless.metrics import accuracy_at, error_typology
 from memoryless.record import Record
@@ -64,10 +64,7 @@ def test_every_method_can_be_scored_again_from_the_folder(tiny, toy):
         layer, _ = read_tensors(folder.state(t) / "layer.safetensors")
         test, _ = read_tensors(folder.state(t) / "test.safetensors")
         assert test["features"].dtype == torch.float16
-        layers = {
-            name: method_scorer(method, Kept(record, (layer["W"], layer["b"])))
-            for name, method in methods_of("finetune").items()
-        }
+        layers = method_scorers(methods_of("finetune"), Kept(record, (layer["W"], layer["b"])))
         outcomes = score(test["features"], test["labels"], layers)
         for name, outcome in outcomes.items():
             stored, labels = results["methods"][name], test["labels"].numpy()

@@ -12,7 +12,7 @@ from scipy.stats import pearsonr
 
 from memoryless.calibration import fold, mc_factors
 from memoryless.heads import rows as heads
-from memoryless.inference import Kept, method_scorer, score, share_products
+from memoryless.inference import Kept, method_scorers, score, share_products
 from memoryless.methods import METHODS, methods_of
 from memoryless.metrics import ranks
 from memoryless.record import Record
@@ -120,9 +120,10 @@ def test_every_method_scores_as_the_paper_writes_it(name):
         for c in range(4):
             factor = 0.5 if method.calibration == "mc" and c < 2 else 1.0
             expected[i, c] = (features[i] @ head_W[c] + head_b[c]) * factor
-    layer = method_scorer(method, Kept(record, (current_W, current_b)))
+    kept = Kept(record, (current_W, current_b))
+    layer = method_scorers({"it": method}, kept)["it"]
     torch.testing.assert_close(layer(features), expected)
-    beside = method_scorer(METHODS["inFT"], Kept(record, (current_W, current_b)))
+    beside = method_scorers({"it": METHODS["inFT"]}, kept)["it"]
     outcome = score(features, labels, {"inFT": beside, name: layer})[name]
     assert outcome.predictions.tolist() == expected.argmax(1).tolist()
     assert outcome.ranks.tolist() == ranks(expected, labels).tolist()
@@ -146,7 +147,7 @@ def test_the_nine_methods_need_two_products():
     record.W[3] = 0
     layer = torch.randn(6, 40), torch.randn(6)
     methods = methods_of("finetune")
-    layers = {name: method_scorer(m, Kept(record, layer)) for name, m in methods.items()}
+    layers = method_scorers(methods, Kept(record, layer))
     products, readouts = share_products(layers)
     assert len(products) == 2
     features = torch.rand(30, 40) * 3
@@ -168,7 +169,7 @@ def test_shared_products_are_as_exact_as_direct_ones():
     record = Record(rows, torch.zeros(40), torch.zeros(40).long(), torch.ones(1))
     methods = {name: METHODS[name] for name in ("inFT", "inFT_siw")}
     kept = Kept(record, (rows, torch.zeros(40)))
-    layers = {n: method_scorer(m, kept) for n, m in methods.items()}
+    layers = method_scorers(methods, kept)
     features, labels = torch.rand(500, 64), torch.randint(0, 40, (500,))
     exact = features.double() @ layers["inFT_siw"].W.double().T
     wrong = score(features, labels, layers)["inFT_siw"].ranks != ranks(exact, labels).numpy()

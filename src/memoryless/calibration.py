@@ -46,19 +46,32 @@ class StateNumbers:
 
 
 @dataclass(frozen=True)
-class Affine:
-    """Another's scores, times a gain and plus an offset for each class."""
+class Calibrated:
+    """A scorer whose scores are those of another, calibrated."""
 
     scorer: Scorer
-    gain: Tensor  # (N,)
-    offset: Tensor  # (N,)
 
     def __call__(self, features: Tensor) -> Tensor:
-        return torch.addcmul(self.offset, self.scorer(features), self.gain)
+        return self.calibrate(self.scorer(features))
+
+    def calibrate(self, scores: Tensor) -> Tensor:
+        """The other's scores, which stay as they are, to these."""
+        raise NotImplementedError
 
     @property
     def cost(self) -> int:
         return self.scorer.cost
+
+
+@dataclass(frozen=True)
+class Affine(Calibrated):
+    """Scores times a gain and plus an offset for each class."""
+
+    gain: Tensor  # (N,)
+    offset: Tensor  # (N,)
+
+    def calibrate(self, scores: Tensor) -> Tensor:
+        return torch.addcmul(self.offset, scores, self.gain)
 
 
 def fold(scorer: Scorer, gain: Tensor, offset: Tensor) -> Scorer:
@@ -112,21 +125,16 @@ def bg_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
 
 
 @dataclass(frozen=True)
-class BlockZ:
+class BlockZ(Calibrated):
     """Each state's scores by their mean and deviation within the image."""
 
-    scorer: Scorer
     blocks: Tensor  # (N, states)
 
-    def __call__(self, features: Tensor) -> Tensor:
-        scores, size = self.scorer(features), self.blocks.sum(0)
+    def calibrate(self, scores: Tensor) -> Tensor:
+        size = self.blocks.sum(0)
         centred = scores - (scores @ self.blocks / size) @ self.blocks.T
         std = _positive((centred.square() @ self.blocks / size).sqrt())
         return centred / (std @ self.blocks.T)
-
-    @property
-    def cost(self) -> int:
-        return self.scorer.cost
 
 
 def block_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
@@ -134,23 +142,17 @@ def block_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
 
 
 @dataclass(frozen=True)
-class Energy:
+class Energy(Calibrated):
     """Log-probability within the state, plus how unusual the state's logsumexp is."""
 
-    scorer: Scorer
     class_state: Tensor  # (N,)
     mean: Tensor  # (states,)
     std: Tensor  # (states,)
 
-    def __call__(self, features: Tensor) -> Tensor:
-        scores = self.scorer(features)
+    def calibrate(self, scores: Tensor) -> Tensor:
         energy = block_logsumexp(scores, self.class_state, len(self.mean))
         shift = (energy - self.mean) / self.std - energy
         return scores + shift[:, self.class_state]
-
-    @property
-    def cost(self) -> int:
-        return self.scorer.cost
 
 
 def energy(scorer: Scorer, numbers: StateNumbers) -> Scorer:

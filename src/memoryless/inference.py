@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from memoryless.calibration import CALIBRATIONS, StateNumbers
+from memoryless.calibration import CALIBRATIONS, Calibrated, StateNumbers
 from memoryless.errors import choose
 from memoryless.heads import CLASS_HEADS, ROW_HEADS, SHRINKAGES, Layer
 from memoryless.heads.fitted import gaussian_replay
@@ -40,10 +41,18 @@ class Kept:
         return StateNumbers(self.record.mu, self.record.class_state, self.held_out)
 
 
-def method_scorer(method: Method, kept: Kept) -> Scorer:
-    """What a method amounts to: one layer, where its head and calibration are linear."""
-    calibrate = choose("calibration", method.calibration, CALIBRATIONS)
-    return calibrate(_head_scorer(method, kept), kept.numbers)
+def method_scorers(methods: Mapping[str, Method], kept: Kept) -> dict[str, Scorer]:
+    """What methods amount to: one layer, where head and calibration are linear.
+
+    A head is made once for all its calibrations.
+    """
+    head = cache(lambda method: _head_scorer(method, kept))
+    return {
+        name: choose("calibration", method.calibration, CALIBRATIONS)(
+            head(replace(method, calibration="none")), kept.numbers
+        )
+        for name, method in methods.items()
+    }
 
 
 def _head_scorer(method: Method, kept: Kept) -> Scorer:
@@ -140,6 +149,7 @@ def score(features: Tensor, labels: Tensor, scorers: Mapping[str, Scorer]) -> di
         rows, truth = features[chunk].float(), labels[chunk, None]
         sums, length = rows.sum(1), rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
         raw = [rows @ W.T for W in products]  # (chunk, N) each
+        shared: dict[int, Tensor] = {}
         for name, scorer in scorers.items():
             if name in readouts:
                 r = readouts[name]
@@ -150,9 +160,18 @@ def score(features: Tensor, labels: Tensor, scorers: Mapping[str, Scorer]) -> di
                 else:
                     scores = torch.addcmul(r.offset, raw[r.product], r.gain).addr_(sums, r.tilt)
             else:
-                scores = scorer(rows)
+                scores = _sharing(scorer, rows, shared)
             predictions[name][chunk] = scores.argmax(1)
             # metrics.ranks in place, several times faster than through a new table of bools
             below = scores.lt_(scores.gather(1, truth)).sum(1)
             ranks[name][chunk] = scores.shape[1] - 1 - below
     return {name: Outcome(predictions[name], ranks[name]) for name in scorers}
+
+
+def _sharing(scorer: Scorer, rows: Tensor, shared: dict[int, Tensor]) -> Tensor:
+    """Scores that the caller may overwrite; what calibrations start from is computed once."""
+    base = scorer.scorer if isinstance(scorer, Calibrated) else scorer
+    if id(base) not in shared:
+        shared[id(base)] = base(rows)
+    scores = shared[id(base)]
+    return scorer.calibrate(scores) if isinstance(scorer, Calibrated) else scores.clone()

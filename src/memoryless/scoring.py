@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from memoryless.inference import Kept, Outcome, method_scorer, score
+from memoryless.inference import Kept, Outcome, method_scorers, score
 from memoryless.methods import Method, parts_used
 from memoryless.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.record import Record
@@ -17,7 +17,7 @@ def score_methods(
     features: Tensor, labels: Tensor, methods: Mapping[str, Method], kept: Kept
 ) -> dict[str, dict[str, Any]]:
     """What every method reaches on these images, in percent."""
-    scorers = {name: method_scorer(method, kept) for name, method in methods.items()}
+    scorers = method_scorers(methods, kept)
     outcomes = score(features, labels, scorers)
     ledger = kept.record.ledger
     return {

@@ -8,7 +8,7 @@ import numpy as np
 import torch.nn.functional as F
 
 from memoryless.heads.rows import siw
-from memoryless.inference import method_scorer, score
+from memoryless.inference import method_scorers, score
 from memoryless.methods import parse_method
 from memoryless.randomness import numpy_generator
 from memoryless.record import Record
@@ -88,7 +88,7 @@ def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, 
     """True and given class of every test image in the last state, and the state of each class."""
     kept = last_kept(run)
     features, labels = read_test(run, run.finished - 1)
-    scorers = {method: method_scorer(parse_method(method), kept)}
+    scorers = method_scorers({method: parse_method(method)}, kept)
     given = score(features, labels, scorers)[method].predictions
     return labels.numpy(), given, kept.record.class_state.numpy()
 
