@@ -71,9 +71,10 @@ def compare(
     found = [run for run in find_runs(list(runs)) if run.finished > 1]
     if not found:
         raise ConfigError("the runs there have no second state yet: let memoryless run go on")
-    combined = comparison.combinations(found, heads, calibrations, transports)
-    with Console(stderr=True).status("scoring"):
-        rows = comparison.compare(found, methods or combined, by, leave_out=not methods)
+    wanted = methods or comparison.combinations(found, heads, calibrations, transports)
+    what = f"scoring up to {len(wanted)} methods on {len(found)} runs"
+    with Console(stderr=True).status(what):
+        rows = comparison.compare(found, wanted, by, leave_out=not methods)
     if not rows:
         raise ConfigError(
             "the runs there can give none of that: train with --statistics full, or name methods "
