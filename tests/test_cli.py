@@ -116,6 +116,7 @@ def test_list_names_everything(capsys):
         assert word in out
 
 
+NO_RUN = "name at least one run folder, before flags that take several words: RUN --methods FT"
 BAD = {
     "run --states 101": "101 states cannot be made of 100 classes: choose states from 1 to 100",
     "run --strategy finetun": (
@@ -148,7 +149,7 @@ BAD = {
         "output runs/here lies in the folder of images: move it outside"
     ),
     "run --width 99999999999999999999": "width must be at most 1,000,000",
-    "table": "name at least one run folder: memoryless table RUN",
+    "table": NO_RUN,
     "table . --methods lucir+siw": ("head siw has no meaning for lucir: its row heads are current"),
     "table . --methods frozen+siv": (
         "unknown head, calibration or transport 'siv': choose from current, initial, l2, mean, "
@@ -161,8 +162,9 @@ BAD = {
         "unknown table format '.xls': choose from .csv, .json, .md, .tex (the ending of "
         "t.xls says which)"
     ),
-    "report": "name at least one run folder: memoryless report RUN",
-    "figures": "name at least one run folder: memoryless figures RUN",
+    "report": NO_RUN,
+    "figures": NO_RUN,
+    "compare --calibrations none": NO_RUN,
     "figures . --only row": (
         "unknown figure 'row': choose from magnitudes, similarity, rows, accuracy, confusion, "
         "pareto; did you mean 'rows'?"

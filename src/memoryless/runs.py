@@ -13,6 +13,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -113,8 +114,12 @@ def _names(folder: Path) -> list[str]:
     return [p.name for p in folder.iterdir()] if folder.exists() else []
 
 
-def find_runs(places: list[Path]) -> list[RunFolder]:
+def find_runs(places: Sequence[Path]) -> list[RunFolder]:
     """Every run in these folders, each a run or a folder of runs."""
+    if not places:
+        raise ConfigError(
+            "name at least one run folder, before flags that take several words: RUN --methods FT"
+        )
     found: list[Path] = []
     for place in places:
         inside = sorted(p.parent for p in place.glob("**/run.json")) if place.is_dir() else []

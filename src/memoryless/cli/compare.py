@@ -51,8 +51,6 @@ def compare(
     from memoryless.runs import find_runs
     from memoryless.transports import TRANSPORTS
 
-    if not runs:
-        raise ConfigError("name at least one run folder: memoryless compare RUN")
     calibrations = () if calibrations == ("all",) else calibrations
     for kind, names, table in (
         ("head", heads, HEADS),
@@ -68,7 +66,7 @@ def compare(
     drawing = figures_module() if figure else None
     if figure and drawing:
         choose("format", figure.suffix[1:], drawing.METADATA)
-    found = [run for run in find_runs(list(runs)) if run.finished > 1]
+    found = [run for run in find_runs(runs) if run.finished > 1]
     if not found:
         raise ConfigError("the runs there have no second state yet: let memoryless run go on")
     wanted = methods or comparison.combinations(found, heads, calibrations, transports)

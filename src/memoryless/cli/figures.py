@@ -36,9 +36,7 @@ def figures(
         choose("figure", name, drawing.FIGURES)
     for form in formats:
         choose("format", form, drawing.METADATA)
-    if not runs:
-        raise ConfigError("name at least one run folder: memoryless figures RUN")
-    found = [run for run in find_runs(list(runs)) if run.finished > 1]
+    found = [run for run in find_runs(runs) if run.finished > 1]
     if not found:
         raise ConfigError("the runs there have no second state yet: let memoryless run go on")
     for path in drawing.save_figures(found, output, only or tuple(drawing.FIGURES), formats):

@@ -28,9 +28,7 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
         raise ConfigError(
             f"a report needs {error.name}: pip install 'memoryless[figures]'"
         ) from error
-    if not runs:
-        raise ConfigError("name at least one run folder: memoryless report RUN")
-    found = [run for run in find_runs(list(runs)) if run.finished]
+    found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
     for name in methods:

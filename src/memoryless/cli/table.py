@@ -42,13 +42,11 @@ def table(
     from memoryless.methods import parse_method
     from memoryless.runs import find_runs
 
-    if not runs:
-        raise ConfigError("name at least one run folder: memoryless table RUN")
     for path in write:
         check_format(path)
     for name in methods:
         parse_method(name)
-    found = [run for run in find_runs(list(runs)) if run.finished]
+    found = [run for run in find_runs(runs) if run.finished]
     tables = {
         "accuracy": lambda: grids(summarise(found, include_first, methods)),
         "paired": lambda: paired_grids(found, methods),
