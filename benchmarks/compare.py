@@ -60,7 +60,8 @@ def _fill(run: RunFolder) -> RunFolder:
         rows = {"W": torch.randn(seen, FEATURES), "b": torch.randn(seen)}
         state = {"class_state": torch.arange(seen) // NEW, "mu": torch.rand(t + 1) + 1}
         near = torch.eye(FEATURES) + 0.001 * torch.randn(FEATURES, FEATURES)
-        drift = {"linear": near, "backward": near, "sdc": torch.randn(seen - NEW, FEATURES)}
+        drift = {"linear": near, "backward": near, "residual": 0.001 * torch.eye(FEATURES)}
+        drift["sdc"] = torch.randn(seen - NEW, FEATURES)
         birth = {
             "birth.count": torch.full((NEW,), 500.0),
             "birth.mean": torch.randn(NEW, FEATURES),
@@ -69,7 +70,7 @@ def _fill(run: RunFolder) -> RunFolder:
         fitted = {
             f"{head}+{transport}.{name}": part
             for head in FITTED_HEADS
-            for transport in ("none", "linear", "sdc")
+            for transport in ("none", "linear", "widened", "sdc")
             for name, part in rows.items()
         }
         test = {"features": torch.randn(seen * TESTED, FEATURES).half()}

@@ -48,6 +48,7 @@ def test_methods_by_name_and_by_parts():
         ("finetune+siw+mc+mc", "names more than one calibration"),
         ("finetune+lda+mc", "compares logits, and head lda has none"),
         ("finetune+lda+backward", "moves initial rows, which head lda does not read"),
+        ("finetune+ncm+widened", "is for covariances, which head ncm does not read: use linear"),
         ("finetune+siw+linear", "moves statistics, which head siw does not read"),
         ("finetune+projection", "the strategy frozen"),
         ("finetune+ncm:3", "only lda, mahalanobis, ridge take a shrinkage"),

@@ -58,7 +58,8 @@ def test_bytes_of_every_part(finished):
     ledger = finished.results()[-1]["bytes"]["record"]
     basics = {"W": 6 * 16 * 4, "b": 6 * 4, "class_state": 6 * 8, "mu": 3 * 4}
     each = {"count": 6 * 4, "mean": 6 * 16 * 4, "full": 6 * 16 * 16 * 4}
-    parts = {f"{t}.{name}": n for t in ("none", "linear", "sdc") for name, n in each.items()}
+    kinds = ("none", "linear", "widened", "sdc")
+    parts = {f"{t}.{name}": n for t in kinds for name, n in each.items()}
     assert ledger == basics | parts | {"backward.W": 6 * 16 * 4}
 
 
@@ -179,7 +180,7 @@ def test_wrong_settings(tiny, given, message):
 def test_frozen_backbones_do_not_drift(tiny, toy):
     config = replace(tiny, strategy="frozen", statistics="full")
     record = last_record(RunFolder(run(config, toy)[0]))
-    for other in ("linear", "sdc"):
+    for other in ("linear", "widened", "sdc"):
         mean = record.statistics[other].mean
         torch.testing.assert_close(mean, record.statistics["none"].mean, rtol=1e-3, atol=1e-3)
     assert record.moved is not None

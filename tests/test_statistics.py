@@ -164,6 +164,34 @@ def test_sdc_by_hand():
     torch.testing.assert_close(moved, torch.tensor([[1.0, 2.0]]))  # all as far: the plain mean
 
 
+def test_widened_covariances_are_those_of_features_that_drifted_with_noise():
+    random = torch.Generator().manual_seed(0)
+    turn, spread = torch.randn(4, 4, generator=random), torch.randn(4, 4, generator=random)
+
+    def drifted(features: torch.Tensor) -> torch.Tensor:
+        return features @ turn + torch.randn(len(features), 4, generator=random) @ spread
+
+    current, past = torch.randn(2, 20_000, 4, generator=random) * torch.tensor([1, 2, 3, 1.0])
+    drift = Drift.measure(current, drifted(current))
+    labels = torch.zeros(20_000, dtype=torch.long)
+    born, now = (gather(f, labels, "full", 1) for f in (past, drifted(past)))
+    far = {t: (drift.move(t, born).full - now.full).abs().max() for t in ("linear", "widened")}
+    assert far["widened"] < 0.05 * now.full.abs().max() < far["linear"]
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_widening_adds_to_every_form(form):
+    features, labels = draw(8)
+    before, noise = gather(features, labels, form), torch.diag(torch.arange(1.0, 6.0))
+    after = before.widen(noise)
+    torch.testing.assert_close(after.mean, before.mean)
+    if form == "mean":
+        return
+    added = after.covariances - before.covariances
+    spread = 3 * torch.eye(5) if form.startswith("low-rank") else noise  # 3 is the mean variance
+    torch.testing.assert_close(added, spread.expand(3, 5, 5))
+
+
 def test_rows_moved_backward_read_what_they_read():
     old = torch.randn(300, 6)
     new = old @ (torch.eye(6) + 0.2 * torch.randn(6, 6))
@@ -190,9 +218,11 @@ def test_contract_of_transports(transport, form):
 def test_each_transport_moves_what_it_says():
     features, labels = draw(6)
     past = gather(features, labels, "full")
-    drift = Drift(2 * torch.eye(5), torch.eye(5) / 2, sdc=past.mean + 1)
+    drift = Drift(2 * torch.eye(5), torch.eye(5) / 2, torch.eye(5), past.mean + 1)
     torch.testing.assert_close(drift.move("linear", past).mean, past.mean * 2)
     torch.testing.assert_close(drift.move("linear", past).full, past.full * 4)
+    torch.testing.assert_close(drift.move("widened", past).mean, past.mean * 2)
+    torch.testing.assert_close(drift.move("widened", past).full, past.full * 4 + torch.eye(5))
     by_sdc = drift.move("sdc", past)
     torch.testing.assert_close(by_sdc.mean, past.mean + 1)
     torch.testing.assert_close(by_sdc.full, past.full)

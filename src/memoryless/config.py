@@ -138,8 +138,8 @@ class RecordConfig:
     statistics: str = "none"
     """What the record keeps of each class's features, beside its row: none, mean, diagonal,
     low-rank:K, tied or full (each with count and mean)."""
-    transports: tuple[str, ...] = ("none", "linear", "sdc", "backward")
-    """Under which transports the record holds statistics (none, linear, sdc) and rows
+    transports: tuple[str, ...] = ("none", "linear", "widened", "sdc", "backward")
+    """Under which transports the record holds statistics (none, linear, widened, sdc) and rows
     (backward); a laboratory compares them, a product needs one."""
     methods: tuple[str, ...] = ()
     """Methods to score after each state beside those of the strategy, such as

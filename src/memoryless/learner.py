@@ -155,13 +155,17 @@ class Learner:
     def _fit(self, record: Record, features: Tensor, labels: Tensor) -> dict[str, Scorer]:
         """The heads that need the state's features, under every transport that is kept."""
         state, form = len(record.mu) - 1, self.config.statistics
+
+        def has_sense(head: str, transport: str) -> bool:
+            return transport != "widened" if head in MEANS_ONLY else form != "mean"
+
         return {
             fitted_name(head, transport): fit_head(
                 head, statistics, features, labels, torch_generator(self.seed, state, head)
             )
             for head in FITTED_HEADS
             for transport, statistics in record.statistics.items()
-            if head in MEANS_ONLY or form != "mean"
+            if has_sense(head, transport)
         }
 
     def tensors(self) -> dict[str, torch.Tensor]:

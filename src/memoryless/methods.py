@@ -143,18 +143,35 @@ def _shrinkage(name: str, head: str, text: str) -> str:
 def _nonsense(method: Method) -> str | None:
     """Why the parts mean nothing together, if so."""
     strategy, head, transport = method.strategy, method.head, method.transport
-    allowed = STRATEGIES[strategy].heads
-    if head in ROW_HEADS and allowed and head not in allowed:
-        return f"head {head} has no meaning for {strategy}: its row heads are {', '.join(allowed)}"
-    if head == "projection" and strategy != "frozen":
-        return "head projection needs a backbone that stays as it is: the strategy frozen"
-    if method.calibration == "mc" and head not in ROW_HEADS:
-        return f"calibration mc compares logits, and head {head} has none: choose another"
-    if transport == "backward" and (head not in ROW_HEADS or head == "current"):
-        return f"transport backward moves initial rows, which head {head} does not read"
-    if transport in ("linear", "sdc") and head not in (*CLASS_HEADS, *FITTED_HEADS):
-        return f"transport {transport} moves statistics, which head {head} does not read"
-    return None
+    allowed = STRATEGIES[strategy].heads or ()
+    rows, reads = head in ROW_HEADS, head in (*CLASS_HEADS, *FITTED_HEADS)
+    problems = [
+        (
+            rows and allowed and head not in allowed,
+            f"head {head} has no meaning for {strategy}: its row heads are {', '.join(allowed)}",
+        ),
+        (
+            head == "projection" and strategy != "frozen",
+            "head projection needs a backbone that stays as it is: the strategy frozen",
+        ),
+        (
+            method.calibration == "mc" and not rows,
+            f"calibration mc compares logits, and head {head} has none: choose another",
+        ),
+        (
+            transport == "backward" and (not rows or head == "current"),
+            f"transport backward moves initial rows, which head {head} does not read",
+        ),
+        (
+            transport not in ("none", "backward") and not reads,
+            f"transport {transport} moves statistics, which head {head} does not read",
+        ),
+        (
+            transport == "widened" and head in MEANS_ONLY,
+            f"transport widened is for covariances, which head {head} does not read: use linear",
+        ),
+    ]
+    return next((message for wrong, message in problems if wrong), None)
 
 
 def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:

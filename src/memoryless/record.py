@@ -28,7 +28,7 @@ class Record:
     class_state: Tensor  # (N,) int64
     mu: Tensor  # (states,) mean top logit of each state's model on its training images
     statistics: Mapping[str, Statistics] = field(default_factory=dict)
-    """By transport: none, linear, sdc."""
+    """By transport: none, linear, widened, sdc."""
     moved: Tensor | None = None  # (N, d) rows under the transport backward
     projection: ProjectionSums | None = None
 

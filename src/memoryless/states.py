@@ -32,7 +32,7 @@ from memoryless.statistics import Statistics
 from memoryless.store import read_tensors, write_tensors
 from memoryless.transports import TRANSPORTS, Drift
 
-DRIFTS = ("linear", "backward", "sdc")
+DRIFTS = ("linear", "backward", "residual", "sdc")
 
 
 def write_state(
@@ -74,10 +74,12 @@ def last_record(run: RunFolder) -> Record:
 
 
 def composable(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The transports that births and drifts can give, whatever the record held; sdc is a path of
-    means that must have been followed.
+    """The transports that births and drifts can give, whatever the record held.
+
+    But sdc is a path of means that must have been followed, and older runs have no residuals.
     """
-    return tuple(t for t in TRANSPORTS if t != "sdc" or "sdc" in config["transports"])
+    must = ("sdc", "widened")
+    return tuple(t for t in TRANSPORTS if t not in must or t in config["transports"])
 
 
 def kept_states(run: RunFolder) -> Iterator[Kept]:

@@ -96,6 +96,13 @@ class Statistics:
             moved["rest"] = self.rest * A.square().sum() / len(A)
         return replace(self, **moved)
 
+    def widen(self, covariance: Tensor) -> Self:
+        """The statistics of features plus independent noise; low-rank forms take it in the rest."""
+        noise = {"full": covariance, "tied": covariance, "diagonal": covariance.diagonal()}
+        noise["rest"] = covariance.diagonal().mean()
+        parts = self.tensors()
+        return replace(self, **{n: parts[n] + noise[n] for n in noise if n in parts})
+
     def join(self, other: Self) -> Self:
         """These classes and then the other's, which must be in the same form."""
         joined = {

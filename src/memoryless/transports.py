@@ -16,6 +16,7 @@ from memoryless.statistics import Statistics
 TRANSPORTS = {
     "none": "as it was when its state ended",
     "linear": "moved by the linear map from old to new features",
+    "widened": "moved as by linear, covariances widened by what the map does not explain",
     "sdc": "means moved by the drift of nearby current images",
     "backward": "rows moved by the linear map from new to old features",
 }
@@ -49,17 +50,25 @@ class Drift:
 
     linear: Tensor  # (d, d) old to new
     backward: Tensor  # (d, d) new to old
+    residual: Tensor | None = None  # (d, d) covariance of what the linear map leaves over
     sdc: Tensor | None = None  # (N, d) the past means where the drift took them, if asked for
 
     @classmethod
     def measure(cls, old: Tensor, new: Tensor, sdc_means: Tensor | None = None) -> Drift:
+        forward = linear_map(old, new)
+        residual = torch.cov((new - old @ forward).T, correction=0)
         moved = None if sdc_means is None else semantic_drift(sdc_means, old, new)
-        return cls(linear_map(old, new), linear_map(new, old), moved)
+        return cls(forward, linear_map(new, old), residual, moved)
 
     def move(self, transport: str, past: Statistics) -> Statistics:
-        """Past statistics after the state."""
+        """Past statistics after the state.
+
+        Features move as f A + r: a map alone, the best guess of each, gives too narrow covariances.
+        """
         if transport == "linear":
             return past.move(self.linear)
+        if transport == "widened" and self.residual is not None:
+            return past.move(self.linear).widen(self.residual)
         if transport == "sdc" and self.sdc is not None:
             return replace(past, mean=self.sdc)
         return past
