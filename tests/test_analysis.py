@@ -118,11 +118,12 @@ def test_paired_differences_by_hand(finished):
     assert grid.rows[1] == ["inFT", "+0.0", "0.0", "0/2", ""]
 
 
-def test_paired_methods_are_scored_anew(finished):
-    (grid,) = paired_grids([finished], ["inFT", "finetune+siw", "lwf+siw"])
+@pytest.mark.parametrize("k", ["top1", "top5"])
+def test_paired_methods_are_scored_anew(finished, k):
+    (grid,) = paired_grids([finished], ["inFT", "finetune+siw", "lwf+siw"], k)
     assert [line[0] for line in grid.rows] == ["finetune+siw"]
     stored = [s["methods"] for s in finished.results()[1:]]
-    expected = np.mean([m["inFT_siw"]["top5"] - m["inFT"]["top5"] for m in stored])
+    expected = np.mean([m["inFT_siw"][k] - m["inFT"][k] for m in stored])
     assert grid.records[0]["difference"] == pytest.approx(expected)
 
 

@@ -10,6 +10,7 @@ def table(
     *runs: Path,
     show: Literal["accuracy", "paired", "typology", "statistics"] = "accuracy",
     methods: tuple[str, ...] = (),
+    by: Literal["top1", "top5"] = "top5",
     write: tuple[Path, ...] = (),
     include_first: bool = False,
 ) -> None:
@@ -28,6 +29,8 @@ def table(
         Methods to score anew from the runs, without training: names of the paper, or any
         strategy+head+calibration+transport such as lwf_kd+lda+linear; by default those each run
         has scored.
+    by
+        The accuracy that paired compares.
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     include_first
@@ -49,7 +52,7 @@ def table(
     found = [run for run in find_runs(runs) if run.finished]
     tables = {
         "accuracy": lambda: grids(summarise(found, include_first, methods)),
-        "paired": lambda: paired_grids(found, methods),
+        "paired": lambda: paired_grids(found, methods, by),
         "typology": lambda: typology_grids(found, methods),
         "statistics": lambda: [statistics_grid(found)] if found else [],
     }[show]()
