@@ -211,6 +211,16 @@ def test_paper_command(tmp_path, monkeypatch, capsys):
     assert len(json.loads(Path("t.json").read_text())) == 17  # two methods in both
 
 
+def test_paper_with_methods_beyond_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
+    monkeypatch.setitem(PRESETS, "toy", replace(TOY, states=(2,)))
+    words = "paper --preset toy --strategies finetune --statistics full --holdout 0.25 --methods"
+    name = "finetune+lda:auto+bg_z+linear"
+    assert main([*words.split(), name]) == 0
+    assert name in capsys.readouterr().out
+
+
 def test_not_memoryless_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())

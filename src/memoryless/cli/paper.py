@@ -18,6 +18,8 @@ def paper(
     root: Path | None = None,
     train_list: Path | None = None,
     test_list: Path | None = None,
+    statistics: str | None = None,
+    holdout: float | None = None,
     output: Path = Path("runs/paper"),
     shard: str = "1/1",
     dry_run: bool = False,
@@ -47,6 +49,10 @@ def paper(
         List of training images, for the large sets.
     test_list
         List of test images, for the large sets.
+    statistics
+        What records keep for heads beyond the paper's, such as full; by default the preset's.
+    holdout
+        Share of each state's training images held out, for bg_z, energy and shrinkage auto.
     output
         Folder for all runs: OUTPUT/PRESET/10-states/lwf/seed-0.
     shard
@@ -74,8 +80,15 @@ def paper(
     for name in methods:
         parse_method(name)
     chosen = choose("preset", preset, PRESETS)
-    paths = {"order": order, "root": root, "train_list": train_list, "test_list": test_list}
-    given: dict[str, Any] = {name: value for name, value in paths.items() if value is not None}
+    settings = {
+        "order": order,
+        "root": root,
+        "train_list": train_list,
+        "test_list": test_list,
+        "statistics": statistics,
+        "holdout": holdout,
+    }
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     table = PaperTable(
         preset,
         chosen,
