@@ -118,11 +118,21 @@ def test_quickdraw100_with_other_classes_is_read_from_its_folder(tmp_path):
     assert sorted(last.unique().tolist()) == [3 * 17, 6 * 17]
 
 
-@pytest.mark.parametrize("content", [None, b"", lzma.compress(bytes(10))])
-def test_a_folder_without_quickdraw100_is_refused(content, tmp_path):
-    (tmp_path / "quickdraw100.json").write_text(json.dumps({"classes": ["a"] * 100}))
-    if content is not None:
-        (tmp_path / "quickdraw100.xz").write_bytes(content)
+@pytest.mark.parametrize(
+    ("names", "pixels"),
+    [
+        ({"classes": ["a"] * 100}, b""),
+        ({"classes": ["a"] * 100}, lzma.compress(bytes(10))),
+        ({"classes": ["a"] * 99}, lzma.compress(bytes(100 * 100 * 28 * 14))),
+        ({"classes": 3}, b""),
+        ([], b""),
+        (None, b""),
+    ],
+)
+def test_a_folder_without_quickdraw100_is_refused(names, pixels, tmp_path):
+    if names is not None:
+        (tmp_path / "quickdraw100.json").write_text(json.dumps(names))
+    (tmp_path / "quickdraw100.xz").write_bytes(pixels)
     with pytest.raises(DataError, match="does not hold quickdraw100"):
         load(DataConfig(root=tmp_path))
 

@@ -28,7 +28,7 @@ from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.scorers import Linear
 from memoryless.states import kept_states, last_kept, last_record
-from memoryless.store import read_tensors
+from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import STRATEGIES
 from memoryless.stream import Stream
 from test_statistics import EVERY_FORM
@@ -155,7 +155,7 @@ def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_pat
         ({"statistics": "full", "transports": ("linear",)}, "finetune+ncm+sdc", "--transports sdc"),
         ({"statistics": "full"}, "finetune+siw+bg_z+backward", "--holdout 0.1"),
         ({"statistics": "full"}, "finetune+lda:auto+linear", "--holdout 0.1"),
-        ({"strategy": "frozen"}, "frozen+projection", "--projection 2000"),
+        ({"strategy": "frozen"}, "frozen+projection", "--projection 1000"),
     ],
 )
 def test_what_a_run_lacks_is_named_with_the_setting(tiny, toy, given, name, advice):
@@ -181,8 +181,9 @@ def test_frozen_backbones_do_not_drift(tiny, toy):
     config = replace(tiny, strategy="frozen", statistics="full")
     record = last_record(RunFolder(run(config, toy)[0]))
     for other in ("linear", "widened", "sdc"):
-        mean = record.statistics[other].mean
-        torch.testing.assert_close(mean, record.statistics["none"].mean, rtol=1e-3, atol=1e-3)
+        for name, part in record.statistics[other].tensors().items():
+            still = record.statistics["none"].tensors()[name]
+            torch.testing.assert_close(part, still, rtol=1e-3, atol=1e-3)
     assert record.moved is not None
     torch.testing.assert_close(record.moved, record.W, rtol=1e-3, atol=1e-3)
 
@@ -268,6 +269,32 @@ def test_runs_of_an_earlier_version_can_be_read(finished):
     (finished.path / "run.json").write_text(json.dumps(about))
     assert finished.about["config"]["statistics"] == "none"
     assert results_with(finished, ["finetune+siw"])
+
+
+def test_runs_from_before_widened_covariances_have_the_rest(finished):
+    about = json.loads((finished.path / "run.json").read_text())
+    about["config"]["transports"].remove("widened")
+    (finished.path / "run.json").write_text(json.dumps(about))
+    for t in range(1, 3):
+        birth = finished.state(t) / "birth.safetensors"
+        parts, _ = read_tensors(birth)
+        write_tensors(birth, {n: part for n, part in parts.items() if n != "residual"})
+    assert results_with(finished, ["finetune+lda+linear"])[2]["methods"]
+    with pytest.raises(ConfigError, match="--transports widened"):
+        results_with(finished, ["finetune+lda+widened"])
+
+
+def test_transports_without_statistics_do_not_make_another_experiment(tiny, toy):
+    run(tiny, toy)
+    run(replace(tiny, transports=("linear",)), toy)
+    with pytest.raises(ConfigError, match="statistics none there, mean here"):
+        run(replace(tiny, statistics="mean"), toy)
+
+
+def test_means_alone_are_not_widened(tiny, toy):
+    folder = RunFolder(run(replace(tiny, statistics="mean"), toy)[0])
+    assert last_record(folder).statistics.keys() == {"none", "linear", "sdc"}
+    assert last_kept(folder).fitted.keys() == {"fetril+none", "fetril+linear", "fetril+sdc"}
 
 
 def test_compare_command(gathering, tmp_path, monkeypatch, capsys):

@@ -192,6 +192,11 @@ def test_widening_adds_to_every_form(form):
     torch.testing.assert_close(added, spread.expand(3, 5, 5))
 
 
+def test_one_feature_is_enough():
+    old, new = torch.randn(2, 50, 1)
+    assert Drift.measure(old, new).residual.shape == (1, 1)
+
+
 def test_rows_moved_backward_read_what_they_read():
     old = torch.randn(300, 6)
     new = old @ (torch.eye(6) + 0.2 * torch.randn(6, 6))

@@ -17,8 +17,9 @@ from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError, choose
 from memoryless.features import compact, extract_features
-from memoryless.heads import FITTED_HEADS, MEANS_ONLY, Layer, ProjectionSums, fit_head
+from memoryless.heads import FITTED_HEADS, Layer, ProjectionSums, fit_head
 from memoryless.inference import fitted_name
+from memoryless.methods import Method, offered
 from memoryless.network import Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record
@@ -154,18 +155,14 @@ class Learner:
 
     def _fit(self, record: Record, features: Tensor, labels: Tensor) -> dict[str, Scorer]:
         """The heads that need the state's features, under every transport that is kept."""
-        state, form = len(record.mu) - 1, self.config.statistics
-
-        def has_sense(head: str, transport: str) -> bool:
-            return transport != "widened" if head in MEANS_ONLY else form != "mean"
-
+        state, settings = len(record.mu) - 1, self.config.to_dict()
         return {
             fitted_name(head, transport): fit_head(
                 head, statistics, features, labels, torch_generator(self.seed, state, head)
             )
             for head in FITTED_HEADS
             for transport, statistics in record.statistics.items()
-            if has_sense(head, transport)
+            if offered(Method(self.config.strategy, head, transport=transport), settings)
         }
 
     def tensors(self) -> dict[str, torch.Tensor]:

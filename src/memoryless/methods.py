@@ -174,6 +174,11 @@ def _nonsense(method: Method) -> str | None:
     return next((message for wrong, message in problems if wrong), None)
 
 
+def offered(method: Method, settings: Mapping[str, Any]) -> bool:
+    """Whether a training with these settings gives what the method needs."""
+    return not _nonsense(method) and not lacking(method, settings)
+
+
 def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
     """Which setting a training lacked for this method, if any."""
     head, transport, form = method.head, method.transport, settings["statistics"]
@@ -181,7 +186,7 @@ def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
     moved = reads or transport != "none"
     watches = method.calibration in ("bg_z", "energy") or method.shrinkage == "auto"
     needs = [
-        (head == "projection" and not settings["projection"], "--projection 2000"),
+        (head == "projection" and not settings["projection"], "--projection 1000"),
         (moved and form == "none", "--statistics full"),
         (reads and form == "mean" and head not in MEANS_ONLY, "--statistics full"),
         (moved and transport not in settings["transports"], f"--transports {transport}"),

@@ -89,9 +89,8 @@ class PaperTable:
 
     def _images_per_second(self, config: Config, stream: Stream) -> float:
         """Of the strategy's last measured state: with its teacher, if it has one."""
-        config = replace(
-            config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6, statistics="none"
-        )
+        config = replace(config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6)
+        config = replace(config, statistics="none", projection=0)
         totals = Totals(len(self.dataset.classes), len(self.dataset.train))
         preparation = prepare(config, self.dataset, stream[0].train)
         learner = Learner(config, 0, self.dataset.channels, preparation, totals=totals)

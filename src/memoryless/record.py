@@ -53,7 +53,7 @@ class Record:
         statistics = {
             name: drift.move(name, self.statistics[name]).join(birth) if drift else birth
             for name in transports
-            if name != "backward"
+            if name != "backward" and (name != "widened" or birth.has_covariances)
         }
         moved = self.W
         if drift and self.moved is not None:

@@ -13,7 +13,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -25,13 +25,20 @@ from memoryless.errors import ConfigError, StoreError
 from memoryless.store import MEND, read_json, write_json
 
 FORMAT = 1
-# Where the files lie and what computes does not make another experiment.
+# Where the files lie and what computes does not make another experiment; data that do, show in
+# their classes.
 NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
 
 
 def _plain(value: Any) -> Any:
     """As it comes back from a JSON file."""
     return json.loads(json.dumps(value))
+
+
+def compared(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that make an experiment what it is."""
+    idle = {"transports"} if config["statistics"] == "none" else set()
+    return {key: _plain(v) for key, v in config.items() if key not in NOT_COMPARED | idle}
 
 
 # What a run that was made before a setting existed did.
@@ -61,8 +68,8 @@ class RunFolder:
         there = about["config"]
         differing = [
             f"{key} {there.get(key)} there, {value} here"
-            for key, value in config.items()
-            if key not in NOT_COMPARED and _plain(value) != there.get(key)
+            for key, value in compared(config).items()
+            if value != there.get(key)
         ]
         differing += [f"other {key}" for key in facts if _plain(facts[key]) != about.get(key)]
         if differing:

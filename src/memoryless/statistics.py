@@ -51,6 +51,10 @@ class Statistics:
         return {name: part for name, part in parts.items() if part is not None}
 
     @property
+    def has_covariances(self) -> bool:
+        return self.tensors().keys() > {"count", "mean"}
+
+    @property
     def covariances(self) -> Tensor:
         """A covariance for each class (N, d, d), as far as the form knows it."""
         classes, d = self.mean.shape

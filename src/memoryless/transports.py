@@ -56,7 +56,9 @@ class Drift:
     @classmethod
     def measure(cls, old: Tensor, new: Tensor, sdc_means: Tensor | None = None) -> Drift:
         forward = linear_map(old, new)
-        residual = torch.cov((new - old @ forward).T, correction=0)
+        left = new - old @ forward
+        left -= left.mean(0)
+        residual = left.T @ left / len(left)
         moved = None if sdc_means is None else semantic_drift(sdc_means, old, new)
         return cls(forward, linear_map(new, old), residual, moved)
 
@@ -67,7 +69,8 @@ class Drift:
         """
         if transport == "linear":
             return past.move(self.linear)
-        if transport == "widened" and self.residual is not None:
+        if transport == "widened":
+            assert self.residual is not None, "composed only where it was kept"
             return past.move(self.linear).widen(self.residual)
         if transport == "sdc" and self.sdc is not None:
             return replace(past, mean=self.sdc)

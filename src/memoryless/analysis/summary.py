@@ -15,7 +15,7 @@ import numpy as np
 from memoryless.analysis.rescore import results_with
 from memoryless.methods import parse_method, parts_used
 from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
-from memoryless.runs import NOT_COMPARED, RunFolder
+from memoryless.runs import RunFolder, compared
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def summarise(
 def _group(run: RunFolder) -> str:
     """Equal for runs that differ only by seed."""
     about = run.about
-    config = {k: v for k, v in about["config"].items() if k not in NOT_COMPARED}
-    return json.dumps([config, about["dataset"], about["classes"], about["sizes"], run.finished])
+    facts = [about[key] for key in ("dataset", "classes", "sizes")]
+    return json.dumps([compared(about["config"]), *facts, run.finished])
 
 
 def _rows(

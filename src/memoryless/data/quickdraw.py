@@ -24,13 +24,15 @@ def load_quickdraw100(root: Path | None = None) -> Dataset:
     folder = root or files("memoryless.data") / "embedded"
     try:
         classes = tuple(json.loads((folder / "quickdraw100.json").read_text())["classes"])
+        if len(classes) != CLASSES:
+            raise ValueError(f"{len(classes)} classes")
         raw = lzma.decompress((folder / "quickdraw100.xz").read_bytes())
         packed = np.frombuffer(raw, np.uint8)
         levels = np.stack([packed >> 4, packed & 15], axis=1)  # (all pixels / 2, 2)
         pixels = (levels * 17).reshape(CLASSES, DRAWINGS, SIDE, SIDE)  # 15 becomes 255
-    except (OSError, KeyError, ValueError, EOFError, lzma.LZMAError) as error:
+    except (OSError, KeyError, TypeError, ValueError, EOFError, lzma.LZMAError) as error:
         raise DataError(
-            f"{root} does not hold quickdraw100 ({error}): leave out --root for the embedded "
+            f"{folder} does not hold quickdraw100 ({error}): leave out --root for the embedded "
             "set, or build another with tools/build_quickdraw100.py"
         ) from error
     labels = np.repeat(np.arange(CLASSES), DRAWINGS).reshape(CLASSES, DRAWINGS)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from torch import nn
 
-from memoryless.network import Network
-from memoryless.strategies.finetune import Finetune
+from memoryless.strategies.finetune import Arrival, Finetune
 
 
 class Frozen(Finetune):
-    def parameters(self, network: Network) -> dict[str, nn.Parameter]:
-        parameters = super().parameters(network)
-        if not self.known:
-            return parameters
-        return {name: p for name, p in parameters.items() if name.startswith("layer.")}
+    def begin_state(self, arrival: Arrival) -> None:
+        arrival.network.backbone.requires_grad_(not self.known)
+        super().begin_state(arrival)
 
     def train_mode(self, network: nn.Module) -> None:
         network.train(not self.known)  # batch statistics are frozen too
