@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,9 @@ from memoryless.errors import ConfigError
 from memoryless.heads import CLASS_HEADS, FITTED_HEADS, SHRINKAGES, ProjectionSums, fit_head
 from memoryless.heads.classes import lda, mahalanobis, ncm, ridge, ridge_rows
 from memoryless.heads.fitted import DECAY, SCALE, fetril, fit_logistic, gaussian_replay
-from memoryless.inference import choose_shrinkage
+from memoryless.inference import Kept, choose_shrinkage, method_scorers, score
+from memoryless.methods import Method
+from memoryless.record import Record
 from memoryless.scorers import Linear, Quadratic
 from memoryless.statistics import Statistics
 from test_statistics import EVERY_FORM, gather
@@ -237,6 +241,31 @@ def test_scorers_that_are_not_linear_are_calibrated_too(name, statistics):
     scores = CALIBRATIONS[name](quadratic, numbers)(torch.randn(3, 6))
     assert scores.shape == (3, 3)
     assert scores.isfinite().all()
+
+
+def test_a_head_is_made_and_scored_once_for_all_its_calibrations(monkeypatch):
+    calls = []
+
+    class Counting:
+        cost = 0
+
+        def __call__(self, features: torch.Tensor) -> torch.Tensor:
+            calls.append(len(features))
+            return features @ torch.ones(5, 7)
+
+    def make(statistics: Statistics) -> Counting:
+        calls.append("made")
+        return Counting()
+
+    monkeypatch.setitem(CLASS_HEADS, "ncm", make)
+    record = Record(torch.zeros(7, 5), torch.zeros(7), NUMBERS.class_state, NUMBERS.mu)
+    record = replace(record, statistics={"none": Statistics(torch.ones(7), torch.zeros(7, 5))})
+    kept = Kept(record, (record.W, record.b), held_out=NUMBERS.held_out)
+    names = ("none", "bg_z", "block_z", "energy")
+    scorers = method_scorers({c: Method("finetune", "ncm", c) for c in names}, kept)
+    assert calls == ["made", 12, 12]  # bg_z and energy look at the held-out images
+    score(torch.rand(9, 5), torch.zeros(9, dtype=torch.long), scorers)
+    assert calls[3:] == [9]
 
 
 def test_bg_z_by_hand():

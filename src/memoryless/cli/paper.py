@@ -44,7 +44,8 @@ def paper(
     order
         Class order; by default the preset's.
     root
-        Folder with the data, or that list paths are relative to.
+        Folder with the data, or that list paths are relative to; quickdraw100 is embedded, and a
+        folder holds another draw of its classes.
     train_list
         List of training images, for the large sets.
     test_list
@@ -52,7 +53,8 @@ def paper(
     statistics
         What records keep for heads beyond the paper's, such as full; by default the preset's.
     holdout
-        Share of each state's training images held out, for bg_z, energy and shrinkage auto.
+        Share of each state's training images held out, for bg_z, energy and shrinkage auto;
+        needs an output of its own, as statistics does.
     output
         Folder for all runs: OUTPUT/PRESET/10-states/lwf/seed-0.
     shard

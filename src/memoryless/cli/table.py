@@ -30,7 +30,7 @@ def table(
         strategy+head+calibration+transport such as lwf_kd+lda+linear; by default those each run
         has scored.
     by
-        The accuracy that paired compares.
+        For --show paired: the accuracy that is compared.
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     include_first
