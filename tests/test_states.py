@@ -19,8 +19,9 @@ from memoryless.data import SOURCES
 from memoryless.errors import ConfigError
 from memoryless.experiment import Observer, check, run, scored_in_run
 from memoryless.heads import HEADS
+from memoryless.heads.classes import lda
 from memoryless.heads.projection import ProjectionSums
-from memoryless.inference import Kept, method_scorers, score
+from memoryless.inference import Kept, choose_shrinkage, method_scorers, score
 from memoryless.learner import Learner, prepare
 from memoryless.methods import grid_of, method_name, methods_of, parse_method
 from memoryless.metrics import ranks
@@ -28,6 +29,7 @@ from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.scorers import Linear
 from memoryless.states import kept_states, last_kept, last_record
+from memoryless.statistics import roots
 from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import STRATEGIES
 from memoryless.stream import Stream
@@ -97,7 +99,9 @@ def test_held_out_images_have_no_part_in_statistics(finished):
     assert held["labels"].bincount().tolist() == [0, 0, 3, 3]
 
 
-def test_what_runs_score_is_what_is_scored_again(finished):
+@pytest.mark.parametrize("of_roots", [False, True])
+def test_what_runs_score_is_what_is_scored_again(of_roots, gathering, toy):
+    finished = RunFolder(run(replace(gathering, roots=of_roots), toy)[0])
     stored = finished.results()
     names = [name for name in stored[0]["methods"] if "+" in name]
     assert {"finetune+ncm", "finetune+lda+linear", "finetune+fetril+sdc"} <= set(names)
@@ -105,6 +109,26 @@ def test_what_runs_score_is_what_is_scored_again(finished):
     for state, other in zip(stored, again, strict=True):
         for name in names:
             assert state["methods"][name]["top1"] == pytest.approx(other["methods"][name]["top1"])
+
+
+def test_statistics_are_of_roots_and_rows_are_not(gathering, toy):
+    config = replace(gathering, roots=True, output=gathering.output / "roots")
+    plain, rooted = (last_kept(RunFolder(run(c, toy)[0])) for c in (gathering, config))
+    held, labels = plain.held_out
+    features = held.float()
+
+    def scores(name: str, kept: Kept) -> torch.Tensor:
+        return method_scorers({"it": parse_method(f"finetune+{name}")}, kept)["it"](features)
+
+    assert torch.equal(scores("siw+backward", plain), scores("siw+backward", rooted))
+    born, moved = (rooted.record.statistics[name] for name in ("none", "linear"))
+    square = born.mean.square().sum(1) + born.full.diagonal(dim1=1, dim2=2).sum(1)
+    assert (square >= 0.999).all()  # the sum of a unit vector's 16 entries is 1 to 4
+    assert (square <= 4.001).all()
+    best = choose_shrinkage("lda", moved, roots(features), labels)
+    torch.testing.assert_close(scores("lda:auto+linear", rooted), lda(moved, best)(roots(features)))
+    fitted = rooted.fitted["fetril+none"]
+    torch.testing.assert_close(scores("fetril", rooted), fitted(roots(features)))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

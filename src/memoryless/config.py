@@ -138,6 +138,9 @@ class RecordConfig:
     statistics: str = "none"
     """What the record keeps of each class's features, beside its row: none, mean, diagonal,
     low-rank:K, tied or full (each with count and mean)."""
+    roots: bool = False
+    """Gather statistics of the square roots of features at length one, which are closer to normal
+    (FeCAM); heads over statistics then read roots too."""
     transports: tuple[str, ...] = ("none", "linear", "widened", "sdc", "backward")
     """Under which transports the record holds statistics (none, linear, widened, sdc) and rows
     (backward); a laboratory compares them, a product needs one."""

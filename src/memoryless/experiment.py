@@ -181,7 +181,9 @@ class Run:
         features = compact(learner.features(state.test))
         extracted = time.perf_counter()
         labels = torch.from_numpy(state.test.labels)
-        kept = Kept(learner.record, learner.layer, learned.fitted, learned.held_out)
+        kept = Kept(
+            learner.record, learner.layer, learned.fitted, learned.held_out, learner.config.roots
+        )
         scored = score_methods(features, labels, scored_in_run(learner.config), kept)
         past = self.stream[: state.index + 1]
         results = {

@@ -17,8 +17,8 @@ from memoryless.heads.fitted import gaussian_replay
 from memoryless.methods import Method
 from memoryless.randomness import torch_generator
 from memoryless.record import Record
-from memoryless.scorers import Linear, Scorer
-from memoryless.statistics import Statistics
+from memoryless.scorers import Linear, Rooted, Scorer
+from memoryless.statistics import Statistics, roots
 from memoryless.strategies import STRATEGIES
 
 CHUNK = 1024  # images scored at once: 4 MB of scores for 1,000 classes, which caches hold
@@ -35,6 +35,8 @@ class Kept:
     """Heads that were fitted while the state's images were there, as head+transport."""
     held_out: tuple[Tensor, Tensor] | None = None
     """Features and labels of the state's images that were held out (laboratory only)."""
+    roots: bool = False
+    """Whether what it holds beside rows is of the roots of features."""
 
     @property
     def numbers(self) -> StateNumbers:
@@ -65,12 +67,15 @@ def _head_scorer(method: Method, kept: Kept) -> Scorer:
         return Linear(*ROW_HEADS[head](W, record.b))
     if head in CLASS_HEADS:
         statistics = record.statistics[method.transport]
+        shrinkage = [float(method.shrinkage)] if method.shrinkage not in ("", "auto") else []
         if method.shrinkage == "auto":
-            best = choose_shrinkage(head, statistics, *kept.numbers.background())
-            return CLASS_HEADS[head](statistics, best)
-        shrinkage = [float(method.shrinkage)] if method.shrinkage else []
-        return CLASS_HEADS[head](statistics, *shrinkage)
-    return kept.fitted[fitted_name(head, method.transport)]
+            features, labels = kept.numbers.background()
+            features = roots(features) if kept.roots else features
+            shrinkage = [choose_shrinkage(head, statistics, features, labels)]
+        scorer = CLASS_HEADS[head](statistics, *shrinkage)
+    else:
+        scorer = kept.fitted[fitted_name(head, method.transport)]
+    return Rooted(scorer) if kept.roots else scorer
 
 
 def fitted_name(head: str, transport: str) -> str:

@@ -24,7 +24,7 @@ from memoryless.network import Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Scorer
-from memoryless.statistics import Moments, Statistics
+from memoryless.statistics import Moments, Statistics, roots
 from memoryless.strategies import STRATEGIES, Arrival, Totals
 from memoryless.training import LOWER_RATE, History, Report, StateTraining, part, pick_device
 from memoryless.transports import Drift
@@ -134,20 +134,22 @@ class Learner:
         record, config, known = self.record, self.config, self.strategy.known
         new, d = len(record.b) - known, features.shape[1]
         fitted: dict[str, Scorer] = {}
+        drift = None
+        if old is not None:
+            by_sdc = record.statistics.get("sdc")
+            drift = Drift.measure(old, features, by_sdc.mean if by_sdc else None, config.roots)
+        features = roots(features) if config.roots else features
         if config.projection:
             past = record.projection or ProjectionSums.empty(config.projection)
             sums = past.add(features, labels, new)
             record = replace(record, projection=sums)
             fitted[fitted_name("projection", "none")] = sums.scorer(d)
-        birth = drift = None
+        birth = None
         if self._gathers:
             moments = Moments(new, d, config.statistics)
             for f, y in zip(features.split(CHUNK), labels.split(CHUNK), strict=True):
                 moments.add(f, y - known)
             birth = moments.statistics()
-            if old is not None:
-                by_sdc = record.statistics.get("sdc")
-                drift = Drift.measure(old, features, by_sdc.mean if by_sdc else None)
             record = record.carry(birth, drift, config.transports)
             fitted |= self._fit(record, features, labels)
         self.record = record

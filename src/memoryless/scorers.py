@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from memoryless.statistics import roots
+
 MOST_VALUES = 2**23  # held at once by a scorer that needs more than its scores
 COLUMNS = 64  # of a triangular root multiplied at once
 
@@ -65,6 +67,20 @@ class Quadratic:
     def cost(self) -> int:
         classes, d = self.mean.shape
         return classes * d * (d + 1) // 2
+
+
+@dataclass(frozen=True)
+class Rooted:
+    """A scorer over the roots of features."""
+
+    over: Scorer
+
+    def __call__(self, features: Tensor) -> Tensor:
+        return self.over(roots(features))
+
+    @property
+    def cost(self) -> int:
+        return self.over.cost
 
 
 @dataclass(frozen=True)

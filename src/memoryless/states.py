@@ -96,17 +96,19 @@ def kept_states(run: RunFolder) -> Iterator[Kept]:
                 record = replace(record, statistics=before.statistics, moved=before.moved)
             record = record.carry(Statistics(**birth), drift, composable(run.about["config"]))
         before = record
-        yield _kept(folder, record)
+        yield _kept(run, t, record)
 
 
 def last_kept(run: RunFolder) -> Kept:
     """What the last finished state kept."""
-    return _kept(run.state(run.finished - 1), last_record(run))
+    return _kept(run, run.finished - 1, last_record(run))
 
 
-def _kept(folder: Path, record: Record) -> Kept:
+def _kept(run: RunFolder, t: int, record: Record) -> Kept:
+    folder = run.state(t)
     layer, _ = read_tensors(folder / "layer.safetensors")
-    return Kept(record, (layer["W"], layer["b"]), _fitted(folder, record), _held_out(folder))
+    fitted, held_out = _fitted(folder, record), _held_out(folder)
+    return Kept(record, (layer["W"], layer["b"]), fitted, held_out, run.about["config"]["roots"])
 
 
 def read_test(run: RunFolder, t: int) -> tuple[Tensor, Tensor]:

@@ -33,6 +33,19 @@ def check_form(form: str) -> str:
     raise ConfigError(f"unknown statistics '{form}': choose from {', '.join(FORMS)}, K a number")
 
 
+def roots(features: Tensor) -> Tensor:
+    """Square roots of features at length one, which keep their signs.
+
+    Their classes are closer to normal (Tukey's transformation, as in FeCAM, NeurIPS 2023).
+
+    >>> roots(torch.tensor([[0.36, -0.48, 0.8], [0, 0, 0]])).square()
+    tensor([[0.3600, 0.4800, 0.8000],
+            [0.0000, 0.0000, 0.0000]])
+    """
+    unit = F.normalize(features)
+    return unit.sign() * unit.abs().sqrt()
+
+
 @dataclass(frozen=True)
 class Statistics:
     """What is kept of N classes; covariances are of the population (divided by the count)."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from memoryless.statistics import Statistics
+from memoryless.statistics import Statistics, roots
 
 TRANSPORTS = {
     "none": "as it was when its state ended",
@@ -54,13 +54,19 @@ class Drift:
     sdc: Tensor | None = None  # (N, d) the past means where the drift took them, if asked for
 
     @classmethod
-    def measure(cls, old: Tensor, new: Tensor, sdc_means: Tensor | None = None) -> Drift:
+    def measure(
+        cls, old: Tensor, new: Tensor, sdc_means: Tensor | None = None, of_roots: bool = False
+    ) -> Drift:
+        """From features of the same images; statistics may be of their roots, rows never are."""
+        backward = linear_map(new, old)
+        if of_roots:
+            old, new = roots(old), roots(new)
         forward = linear_map(old, new)
         left = new - old @ forward
         left -= left.mean(0)
         residual = left.T @ left / len(left)
         moved = None if sdc_means is None else semantic_drift(sdc_means, old, new)
-        return cls(forward, linear_map(new, old), residual, moved)
+        return cls(forward, backward, residual, moved)
 
     def move(self, transport: str, past: Statistics) -> Statistics:
         """Past statistics after the state.

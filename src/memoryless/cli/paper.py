@@ -19,6 +19,7 @@ def paper(
     train_list: Path | None = None,
     test_list: Path | None = None,
     statistics: str | None = None,
+    roots: bool | None = None,
     holdout: float | None = None,
     output: Path = Path("runs/paper"),
     shard: str = "1/1",
@@ -52,9 +53,11 @@ def paper(
         List of test images, for the large sets.
     statistics
         What records keep for heads beyond the paper's, such as full; by default the preset's.
+    roots
+        Gather statistics of the square roots of features at length one.
     holdout
         Share of each state's training images held out, for bg_z, energy and shrinkage auto;
-        needs an output of its own, as statistics does.
+        needs an output of its own, as statistics and roots do.
     output
         Folder for all runs: OUTPUT/PRESET/10-states/lwf/seed-0.
     shard
@@ -88,6 +91,7 @@ def paper(
         "train_list": train_list,
         "test_list": test_list,
         "statistics": statistics,
+        "roots": roots,
         "holdout": holdout,
     }
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
