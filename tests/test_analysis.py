@@ -51,7 +51,7 @@ def test_methods_by_name_and_by_parts():
         ("finetune+ncm+widened", "is for covariances, which head ncm does not read: use linear"),
         ("finetune+siw+linear", "moves statistics, which head siw does not read"),
         ("finetune+projection", "the strategy frozen"),
-        ("finetune+ncm:3", "only lda, mahalanobis, ridge take a shrinkage"),
+        ("finetune+ncm:3", "only lda, mahalanobis, rda, ridge take a shrinkage"),
         ("finetune+lda:much", "a number from 0 up, or auto"),
     ],
 )

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from memoryless.calibration import CALIBRATIONS, StateNumbers, block_logsumexp
 from memoryless.errors import ConfigError
 from memoryless.heads import CLASS_HEADS, FITTED_HEADS, SHRINKAGES, ProjectionSums, fit_head
-from memoryless.heads.classes import lda, mahalanobis, ncm, ridge, ridge_rows
+from memoryless.heads.classes import lda, mahalanobis, ncm, rda, ridge, ridge_rows
 from memoryless.heads.fitted import DECAY, SCALE, fetril, fit_logistic, gaussian_replay
 from memoryless.inference import Kept, choose_shrinkage, method_scorers, score
 from memoryless.methods import Method
@@ -95,6 +95,21 @@ def test_mahalanobis_is_scipys(statistics):
             assert scores[i, c] == pytest.approx(expected, rel=1e-3)
 
 
+def test_rda_by_scipy(statistics):
+    """Distances with half the class's and half the shared covariance, on the unit sphere."""
+    features = F.normalize(torch.randn(10, statistics.mean.shape[1]))
+    length = statistics.mean.norm(dim=1)
+    m, own = F.normalize(statistics.mean), statistics.full / length.square()[:, None, None]
+    shared = torch.einsum("n,nij->ij", statistics.count / statistics.count.sum(), own)
+    scores = rda(statistics, 0.3)(features)
+    for c in range(len(m)):
+        wide = 0.3 * shared.diagonal().mean() * torch.eye(len(shared))
+        inverse = np.linalg.inv(((own[c] + shared) / 2 + wide).double().numpy())
+        for i, f in enumerate(features):
+            expected = -(scipy_mahalanobis(f.numpy(), m[c].numpy(), inverse) ** 2)
+            assert scores[i, c].item() == pytest.approx(expected, rel=1e-3)
+
+
 def test_quadratic_scores_in_parts_change_nothing(statistics, monkeypatch):
     features = torch.randn(50, 6)
     whole = mahalanobis(statistics)(features)
@@ -114,8 +129,9 @@ def test_contract_of_class_heads(head, form):
     scores = scorer(torch.randn(10, 6))
     assert scores.shape == (10, 3)
     assert scores.isfinite().all()
-    assert scorer.cost == (3 * 6 * 7 // 2 if head == "mahalanobis" else 3 * 6)
-    assert isinstance(scorer, Quadratic if head == "mahalanobis" else Linear)
+    quadratic = head in ("mahalanobis", "rda")
+    assert scorer.cost == (3 * 6 * 7 // 2 if quadratic else 3 * 6)
+    assert isinstance(scorer, Quadratic if quadratic else Linear)
     nothing = gather(torch.zeros(6, 6), torch.arange(6) % 3, form)
     assert CLASS_HEADS[head](nothing)(torch.randn(4, 6)).isfinite().all()
 

@@ -153,8 +153,8 @@ BAD = {
     "table . --methods lucir+siw": ("head siw has no meaning for lucir: its row heads are current"),
     "table . --methods frozen+siv": (
         "unknown head, calibration or transport 'siv': choose from current, initial, l2, mean, "
-        "min_max, siw, ncm, lda, mahalanobis, ridge, fetril, gaussian_replay, projection, none, "
-        "mc, bg_z, block_z, energy, linear, widened, sdc, backward; did you "
+        "min_max, siw, ncm, lda, mahalanobis, rda, ridge, fetril, gaussian_replay, projection, "
+        "none, mc, bg_z, block_z, energy, linear, widened, sdc, backward; did you "
         "mean 'siw'?"
     ),
     "table nowhere": "there is no run in nowhere: name a folder that memoryless run wrote",

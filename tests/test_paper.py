@@ -215,9 +215,9 @@ def test_paper_with_methods_beyond_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
     monkeypatch.setitem(PRESETS, "toy", replace(TOY, states=(2,)))
-    words = "paper --preset toy --strategies finetune --statistics full --roots --holdout 0.25 --methods"
+    words = "paper --preset toy --strategies finetune --statistics full --roots --holdout 0.25"
     name = "finetune+lda:auto+bg_z+linear"
-    assert main([*words.split(), name]) == 0
+    assert main([*words.split(), "--methods", name]) == 0
     assert name in capsys.readouterr().out
 
 

@@ -37,10 +37,25 @@ def mahalanobis(statistics: Statistics, shrinkage: float = 3.0) -> Quadratic:
     # A covariance as a correlation does not depend on its scale, so the sphere leaves it alone.
     S = shrunk(statistics.covariances, shrinkage)
     width = S.diagonal(dim1=1, dim2=2).sqrt()
-    lower = root(S / (width[:, :, None] * width[:, None]))
+    return _distances(F.normalize(statistics.mean), S / (width[:, :, None] * width[:, None]))
+
+
+def rda(statistics: Statistics, shrinkage: float = 0.1) -> Quadratic:
+    """-(f - m) C^-1 (f - m)' on the sphere, C half the class's and half the shared covariance.
+
+    Regularised discriminant analysis (Friedman 1989) without its determinants, which say how widely
+    a class was moved rather than how likely it is.
+    """
+    m, pooled = on_sphere(statistics)
+    own = statistics.covariances / _lengths(statistics).square()[:, None, None]
+    return _distances(m, (own + shrunk(pooled, 2 * shrinkage)) / 2)
+
+
+def _distances(mean: Tensor, covariances: Tensor) -> Quadratic:
+    lower = root(covariances)
     identity = torch.eye(lower.shape[-1]).expand_as(lower)
     inverse = torch.linalg.solve_triangular(lower, identity, upper=False).mT
-    return Quadratic(F.normalize(statistics.mean), inverse)
+    return Quadratic(mean, inverse)
 
 
 def ridge(statistics: Statistics, shrinkage: float = 0.01) -> Linear:
@@ -61,10 +76,13 @@ def ridge_rows(gram: Tensor, sums: Tensor, shrinkage: float) -> Tensor:
 
 def on_sphere(statistics: Statistics) -> tuple[Tensor, Tensor]:
     """Directions of the means, and the shared covariance of features at length one."""
-    length = statistics.mean.norm(dim=1).clamp(min=1e-12)
-    scaled = replace(statistics, count=statistics.count / length.square())
+    scaled = replace(statistics, count=statistics.count / _lengths(statistics).square())
     factor = scaled.count.sum() / statistics.count.sum()
     return F.normalize(statistics.mean), scaled.pooled * factor
+
+
+def _lengths(statistics: Statistics) -> Tensor:
+    return statistics.mean.norm(dim=1).clamp(min=1e-12)
 
 
 def shrunk(covariance: Tensor, shrinkage: float) -> Tensor:
@@ -88,11 +106,13 @@ CLASS_HEADS: dict[str, Callable[..., Scorer]] = {
     "ncm": ncm,
     "lda": lda,
     "mahalanobis": mahalanobis,
+    "rda": rda,
     "ridge": ridge,
 }
 SHRINKAGES = {
     "lda": (0.01, 0.03, 0.1, 0.3, 1.0),
     "mahalanobis": (1.0, 3.0, 10.0, 24.0),
+    "rda": (0.03, 0.1, 0.3, 1.0),
     "ridge": (1e-4, 1e-3, 0.01, 0.1),
 }
 """What `auto` chooses from."""
