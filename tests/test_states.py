@@ -230,6 +230,8 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     ledger = folder.results()[-1]["bytes"]["record"]
     assert ledger["projection.gram"] == 40 * 40 * 4
     assert ledger["projection.sums"] == 10 * 40 * 4
+    (row,) = compare([folder], ["frozen+projection"])
+    assert row.bytes_kept == 40 * 40 * 4 + 10 * 40 * 4
 
 
 def test_a_record_is_the_same_after_a_file(finished, tmp_path):

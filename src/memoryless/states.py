@@ -95,6 +95,8 @@ def kept_states(run: RunFolder) -> Iterator[Kept]:
             if before:
                 record = replace(record, statistics=before.statistics, moved=before.moved)
             record = record.carry(Statistics(**birth), drift, composable(run.about["config"]))
+        if t == run.finished - 1:  # the only state that keeps it
+            record = replace(record, projection=last_record(run).projection)
         before = record
         yield _kept(run, t, record)
 
