@@ -5,6 +5,7 @@ None of them changes the order of classes of one state.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ class StateNumbers:
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class Calibrated(ABC):
     """A scorer whose scores are those of another, calibrated."""
 
     scorer: Scorer
@@ -54,9 +55,9 @@ class Calibrated:
     def __call__(self, features: Tensor) -> Tensor:
         return self.calibrate(self.scorer(features))
 
+    @abstractmethod
     def calibrate(self, scores: Tensor) -> Tensor:
         """The other's scores, which stay as they are, to these."""
-        raise NotImplementedError
 
     @property
     def cost(self) -> int:

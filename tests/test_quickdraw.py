@@ -1,0 +1,57 @@
+"""The embedded drawings, and other draws of their classes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+
+import numpy as np
+import pytest
+
+from memoryless.config import DataConfig
+from memoryless.data import load
+from memoryless.errors import DataError
+
+
+def test_quickdraw100_is_what_was_packed():
+    dataset = load(DataConfig())
+    assert len(dataset.classes) == 100
+    assert (np.bincount(dataset.train.labels) == 80).all()
+    assert (np.bincount(dataset.test.labels) == 20).all()
+    assert dataset.train.images.shape == (1, 28, 28)
+    pixels = dataset.train.read(np.arange(8000))
+    assert sorted(pixels.unique().tolist()) == list(range(0, 256, 17))
+    digest = hashlib.sha256(pixels.numpy().tobytes()).hexdigest()
+    assert digest.startswith("2669245ee3471292")
+
+
+def test_quickdraw100_with_other_classes_is_read_from_its_folder(tmp_path):
+    embedded = load(DataConfig())
+    classes = [f"class {i}" for i in range(100)]
+    (tmp_path / "quickdraw100.json").write_text(json.dumps({"classes": classes}))
+    pixels = np.repeat(np.arange(100, dtype=np.uint8), 100 * 28 * 14)  # both halves hold the class
+    (tmp_path / "quickdraw100.xz").write_bytes(lzma.compress(pixels))
+    dataset = load(DataConfig(root=tmp_path))
+    assert dataset.classes == tuple(classes) != embedded.classes
+    last = dataset.train.read(np.array([7999]))  # class 99 is 0x63
+    assert sorted(last.unique().tolist()) == [3 * 17, 6 * 17]
+
+
+@pytest.mark.parametrize(
+    ("names", "pixels"),
+    [
+        ({"classes": ["a"] * 100}, b""),
+        ({"classes": ["a"] * 100}, lzma.compress(bytes(10))),
+        ({"classes": ["a"] * 99}, lzma.compress(bytes(100 * 100 * 28 * 14))),
+        ({"classes": 3}, b""),
+        ([], b""),
+        (None, b""),
+    ],
+)
+def test_a_folder_without_quickdraw100_is_refused(names, pixels, tmp_path):
+    if names is not None:
+        (tmp_path / "quickdraw100.json").write_text(json.dumps(names))
+    (tmp_path / "quickdraw100.xz").write_bytes(pixels)
+    with pytest.raises(DataError, match="does not hold quickdraw100"):
+        load(DataConfig(root=tmp_path))
