@@ -99,9 +99,9 @@ def test_held_out_images_have_no_part_in_statistics(finished):
     assert held["labels"].bincount().tolist() == [0, 0, 3, 3]
 
 
-@pytest.mark.parametrize("of_roots", [False, True])
-def test_what_runs_score_is_what_is_scored_again(of_roots, gathering, toy):
-    finished = RunFolder(run(replace(gathering, roots=of_roots), toy)[0])
+@pytest.mark.parametrize("read", [{}, {"roots": True}, {"level": "middle"}])
+def test_what_runs_score_is_what_is_scored_again(read, gathering, toy):
+    finished = RunFolder(run(replace(gathering, **read), toy)[0])
     stored = finished.results()
     names = [name for name in stored[0]["methods"] if "+" in name]
     assert {"finetune+ncm", "finetune+lda+linear", "finetune+fetril+sdc"} <= set(names)
@@ -129,6 +129,34 @@ def test_statistics_are_of_roots_and_rows_are_not(gathering, toy):
     torch.testing.assert_close(scores("lda:auto+linear", rooted), lda(moved, best)(roots(features)))
     fitted = rooted.fitted["fetril+none"]
     torch.testing.assert_close(scores("fetril", rooted), fitted(roots(features)))
+
+
+def test_statistics_are_of_the_middle_and_rows_are_not(gathering, toy):
+    config = replace(gathering, level="middle", output=gathering.output / "middle")
+    last, middle = (RunFolder(run(c, toy)[0]) for c in (gathering, config))
+    rows = [name for name in methods_of("finetune") if name != "FT"] + ["finetune+siw+backward"]
+    for state, other in zip(results_with(last, rows), results_with(middle, rows), strict=True):
+        for name in rows:  # compared as text, where a nan is equal to itself
+            assert str(state["methods"][name]) == str(other["methods"][name])
+    kept = last_kept(middle)
+    assert kept.record.W.shape == (6, 16)
+    assert kept.record.statistics["linear"].full.shape == (6, 48, 48)
+    # two stages, each at length one: the second moment of the features is 2
+    born = kept.record.statistics["none"]
+    square = born.mean.square().sum(1) + born.full.diagonal(dim1=1, dim2=2).sum(1)
+    torch.testing.assert_close(square, torch.full((6,), 2.0))
+    held, _ = kept.held_out
+    assert held.shape[1] == 16 + 48
+    scorer = method_scorers({"it": parse_method("finetune+lda+linear")}, kept)["it"]
+    of_middle = lda(kept.record.statistics["linear"])(held[:, 16:].float())
+    torch.testing.assert_close(scorer(held.float()), of_middle)
+
+
+def test_middle_features_of_other_backbones_are_refused(tiny, toy):
+    config = replace(tiny, level="middle")
+    with pytest.raises(ConfigError, match="level middle reads the stages of a ResNet"):
+        run(config, toy, backbone=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 8)))
+    assert not config.output.exists()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -138,6 +138,9 @@ class RecordConfig:
     statistics: str = "none"
     """What the record keeps of each class's features, beside its row: none, mean, diagonal,
     low-rank:K, tied or full (each with count and mean)."""
+    level: Literal["last", "middle"] = "last"
+    """What statistics are gathered of: the features that rows read too, or those of the second and
+    third stage of the ResNet, averaged over each quarter of the image, which drift less."""
     roots: bool = False
     """Gather statistics of the square roots of features at length one, which are closer to normal
     (FeCAM); heads over statistics then read roots too."""

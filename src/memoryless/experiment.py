@@ -178,11 +178,11 @@ class Run:
         learned = learner.learn(state.train, new, self.folder.checkpoint, self.observer.training)
         history = learned.history
         started = time.perf_counter()
-        features = compact(learner.features(state.test))
+        features = compact(learner.all_features(state.test))
         extracted = time.perf_counter()
         labels = torch.from_numpy(state.test.labels)
         kept = Kept(
-            learner.record, learner.layer, learned.fitted, learned.held_out, learner.config.roots
+            learner.record, learner.layer, learned.fitted, learned.held_out, learner.reading
         )
         scored = score_methods(features, labels, scored_in_run(learner.config), kept)
         past = self.stream[: state.index + 1]

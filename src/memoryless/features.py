@@ -14,14 +14,23 @@ FLOAT16_MAX = torch.finfo(torch.float16).max
 
 @torch.no_grad()
 def extract_features(
-    backbone: nn.Module, split: Split, preparation: Preparation, batch_size: int = 256
+    backbone: nn.Module,
+    split: Split,
+    preparation: Preparation,
+    batch_size: int = 256,
+    middle: bool = False,
 ) -> Tensor:
-    """Features (n, d) of a split's images, without augmentation, on the CPU."""
+    """Features (n, d) of a split's images, without augmentation, on the CPU.
+
+    With `middle` those of a ResNet's middle stages follow, (n, 4 d) in all.
+    """
     backbone.eval()
+    extract = backbone.with_middle if middle else backbone
+    assert callable(extract)
     device = next(backbone.parameters()).device
     return torch.cat(
         [
-            backbone(preparation.test(images.to(device))).float().cpu()
+            extract(preparation.test(images.to(device))).float().cpu()
             for images, _ in batches(split, batch_size)
         ]
     )

@@ -17,8 +17,8 @@ from memoryless.heads.fitted import gaussian_replay
 from memoryless.methods import Method
 from memoryless.randomness import torch_generator
 from memoryless.record import Record
-from memoryless.scorers import Linear, Rooted, Scorer
-from memoryless.statistics import Statistics, roots
+from memoryless.scorers import Linear, Read, Scorer
+from memoryless.statistics import AS_ROWS, Reading, Statistics
 from memoryless.strategies import STRATEGIES
 
 CHUNK = 1024  # images scored at once: 4 MB of scores for 1,000 classes, which caches hold
@@ -35,8 +35,8 @@ class Kept:
     """Heads that were fitted while the state's images were there, as head+transport."""
     held_out: tuple[Tensor, Tensor] | None = None
     """Features and labels of the state's images that were held out (laboratory only)."""
-    roots: bool = False
-    """Whether what it holds beside rows is of the roots of features."""
+    reading: Reading = AS_ROWS
+    """What of the features everything beside rows is of."""
 
     @property
     def numbers(self) -> StateNumbers:
@@ -70,12 +70,11 @@ def _head_scorer(method: Method, kept: Kept) -> Scorer:
         shrinkage = [float(method.shrinkage)] if method.shrinkage not in ("", "auto") else []
         if method.shrinkage == "auto":
             features, labels = kept.numbers.background()
-            features = roots(features) if kept.roots else features
-            shrinkage = [choose_shrinkage(head, statistics, features, labels)]
+            shrinkage = [choose_shrinkage(head, statistics, kept.reading(features), labels)]
         scorer = CLASS_HEADS[head](statistics, *shrinkage)
     else:
         scorer = kept.fitted[fitted_name(head, method.transport)]
-    return Rooted(scorer) if kept.roots else scorer
+    return scorer if kept.reading == AS_ROWS else Read(kept.reading, scorer)
 
 
 def fitted_name(head: str, transport: str) -> str:
@@ -148,10 +147,12 @@ def score(features: Tensor, labels: Tensor, scorers: Mapping[str, Scorer]) -> di
     """Every method's outcome for every image, a chunk of images at a time."""
     linear = {name: scorer for name, scorer in scorers.items() if isinstance(scorer, Linear)}
     products, readouts = share_products(linear)
+    read = products[0].shape[1] if products else 0
     predictions, ranks = ({name: np.empty(len(labels), int) for name in scorers} for _ in range(2))
     for start in range(0, len(labels), CHUNK):
         chunk = slice(start, start + CHUNK)
-        rows, truth = features[chunk].float(), labels[chunk, None]
+        whole, truth = features[chunk].float(), labels[chunk, None]
+        rows = whole[:, :read]
         sums, length = rows.sum(1), rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
         raw = [rows @ W.T for W in products]  # (chunk, N) each
         shared: dict[int, Tensor] = {}
@@ -165,7 +166,7 @@ def score(features: Tensor, labels: Tensor, scorers: Mapping[str, Scorer]) -> di
                 else:
                     scores = torch.addcmul(r.offset, raw[r.product], r.gain).addr_(sums, r.tilt)
             else:
-                scores = _sharing(scorer, rows, shared)
+                scores = _sharing(scorer, whole, shared)
             predictions[name][chunk] = scores.argmax(1)
             # metrics.ranks in place, several times faster than through a new table of bools
             below = scores.lt_(scores.gather(1, truth)).sum(1)
@@ -173,10 +174,10 @@ def score(features: Tensor, labels: Tensor, scorers: Mapping[str, Scorer]) -> di
     return {name: Outcome(predictions[name], ranks[name]) for name in scorers}
 
 
-def _sharing(scorer: Scorer, rows: Tensor, shared: dict[int, Tensor]) -> Tensor:
+def _sharing(scorer: Scorer, features: Tensor, shared: dict[int, Tensor]) -> Tensor:
     """Scores that the caller may overwrite; what calibrations start from is computed once."""
     base = scorer.scorer if isinstance(scorer, Calibrated) else scorer
     if id(base) not in shared:
-        shared[id(base)] = base(rows)
+        shared[id(base)] = base(features)
     scores = shared[id(base)]
     return scorer.calibrate(scores) if isinstance(scorer, Calibrated) else scores.clone()

@@ -24,7 +24,7 @@ from memoryless.network import Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Scorer
-from memoryless.statistics import Moments, Statistics, roots
+from memoryless.statistics import Moments, Reading, Statistics
 from memoryless.strategies import STRATEGIES, Arrival, Totals
 from memoryless.training import LOWER_RATE, History, Report, StateTraining, part, pick_device
 from memoryless.transports import Drift
@@ -64,11 +64,21 @@ class Learner:
         backbone = backbone or build_backbone(config, channels)
         if isinstance(backbone, ResNet18) and not self.strategy.last_relu:
             backbone.drop_last_relu()
+        if config.level == "middle" and not isinstance(backbone, ResNet18):
+            raise ConfigError(
+                "level middle reads the stages of a ResNet: choose --backbone resnet18 or "
+                "resnet18_3x3, or --level last"
+            )
         features = feature_size(backbone, channels, preparation.size)
         network = Network(backbone, self.strategy.make_layer(features))
         self.network = network.to(pick_device(config.device))
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.record = Record.empty(features)
+
+    @property
+    def reading(self) -> Reading:
+        """What statistics are of."""
+        return Reading.of(self.config.to_dict(), self.record.W.shape[1])
 
     @property
     def layer(self) -> Layer:
@@ -89,7 +99,7 @@ class Learner:
         strategy.known = len(self.record.b)
         held_out = self._held_out(images, state)
         train = images.take(~held_out)
-        old = self.features(train) if strategy.known and self._gathers else None
+        old = self.all_features(train) if strategy.known and self._gathers else None
         generator = torch_generator(self.seed, state, "layer")
         strategy.begin_state(Arrival(self.network, train, new_classes, self.features, generator))
         training = StateTraining(
@@ -105,8 +115,8 @@ class Learner:
         watched = images.take(held_out) if held_out.any() else None
         history = training.run(strategy.training_images(train), watched)
         strategy.end_state(self.network, train, self.features)
-        features, labels = self.features(images), torch.from_numpy(images.labels)
-        mu = self._mu(features, labels, strategy.known + new_classes)
+        features, labels = self.all_features(images), torch.from_numpy(images.labels)
+        mu = self._mu(self.reading.rows(features), labels, strategy.known + new_classes)
         if not math.isfinite(mu):  # the last step can spoil weights after a sound loss
             raise TrainingError(f"the model of state {state} gives {mu}, no scores: {LOWER_RATE}")
         self.record = strategy.remember(self.record, self.network, new_classes, mu)
@@ -132,13 +142,14 @@ class Learner:
     ) -> Learned:
         """Statistics of the new classes into the record, the past ones moved to where they are."""
         record, config, known = self.record, self.config, self.strategy.known
-        new, d = len(record.b) - known, features.shape[1]
+        new = len(record.b) - known
         fitted: dict[str, Scorer] = {}
         drift = None
         if old is not None:
             by_sdc = record.statistics.get("sdc")
-            drift = Drift.measure(old, features, by_sdc.mean if by_sdc else None, config.roots)
-        features = roots(features) if config.roots else features
+            drift = Drift.measure(old, features, by_sdc.mean if by_sdc else None, self.reading)
+        features = self.reading(features)
+        d = features.shape[1]
         if config.projection:
             past = record.projection or ProjectionSums.empty(config.projection)
             sums = past.add(features, labels, new)
@@ -178,9 +189,17 @@ class Learner:
         self.strategy.restore(part(tensors, "strategy."), images)
         self.record = record
 
-    def features(self, images: Split) -> torch.Tensor:
+    def features(self, images: Split) -> Tensor:
+        """What rows read."""
         return extract_features(
             self.network.backbone, images, self.preparation, self.config.batch_size
+        )
+
+    def all_features(self, images: Split) -> Tensor:
+        """What rows read, and what statistics read beside it."""
+        middle = self.config.level == "middle"
+        return extract_features(
+            self.network.backbone, images, self.preparation, self.config.batch_size, middle
         )
 
     @torch.no_grad()

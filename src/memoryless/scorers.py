@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from memoryless.statistics import roots
+from memoryless.statistics import Reading
 
 MOST_VALUES = 2**23  # held at once by a scorer that needs more than its scores
 COLUMNS = 64  # of a triangular root multiplied at once
@@ -25,14 +25,15 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True)
 class Linear:
-    """f W' + b, of features at length one if `unit`."""
+    """f W' + b, of the first d features, at length one if `unit`."""
 
     W: Tensor  # (N, d)
     b: Tensor  # (N,)
     unit: bool = False
 
     def __call__(self, features: Tensor) -> Tensor:
-        return torch.addmm(self.b, F.normalize(features) if self.unit else features, self.W.T)
+        read = features[:, : self.W.shape[1]]
+        return torch.addmm(self.b, F.normalize(read) if self.unit else read, self.W.T)
 
     @property
     def cost(self) -> int:
@@ -70,13 +71,14 @@ class Quadratic:
 
 
 @dataclass(frozen=True)
-class Rooted:
-    """A scorer over the roots of features."""
+class Read:
+    """A scorer over what statistics read of features."""
 
+    reading: Reading
     over: Scorer
 
     def __call__(self, features: Tensor) -> Tensor:
-        return self.over(roots(features))
+        return self.over(self.reading(features))
 
     @property
     def cost(self) -> int:

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from memoryless.heads import projected
@@ -28,7 +29,7 @@ from memoryless.learner import Learned, Learner
 from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.scorers import Linear, Projected, Scorer
-from memoryless.statistics import Statistics
+from memoryless.statistics import Reading, Statistics
 from memoryless.store import read_tensors, write_tensors
 from memoryless.transports import TRANSPORTS, Drift
 
@@ -61,7 +62,8 @@ def write_state(
 
 def _parts(name: str, scorer: Scorer) -> list[tuple[str, Tensor]]:
     if isinstance(scorer, Projected):  # its directions are drawn again
-        return [(f"{name}.W", scorer.over.W)]
+        size = torch.tensor(len(scorer.directions))
+        return [(f"{name}.W", scorer.over.W), (f"{name}.features", size)]
     assert isinstance(scorer, Linear)
     return [(f"{name}.W", scorer.W), (f"{name}.b", scorer.b)]
 
@@ -110,7 +112,8 @@ def _kept(run: RunFolder, t: int, record: Record) -> Kept:
     folder = run.state(t)
     layer, _ = read_tensors(folder / "layer.safetensors")
     fitted, held_out = _fitted(folder, record), _held_out(folder)
-    return Kept(record, (layer["W"], layer["b"]), fitted, held_out, run.about["config"]["roots"])
+    reading = Reading.of(run.about["config"], record.W.shape[1])
+    return Kept(record, (layer["W"], layer["b"]), fitted, held_out, reading)
 
 
 def read_test(run: RunFolder, t: int) -> tuple[Tensor, Tensor]:
@@ -131,8 +134,9 @@ def _fitted(folder: Path, record: Record) -> dict[str, Scorer]:
         return {}
     parts, _ = read_tensors(folder / "fitted.safetensors")
     names = dict.fromkeys(name.rpartition(".")[0] for name in parts)
+    row = record.W.shape[1]
     return {
-        name: projected(parts[f"{name}.W"], record.W.shape[1])
+        name: projected(parts[f"{name}.W"], int(parts.get(f"{name}.features", row)))
         if name.startswith("projection")
         else Linear(parts[f"{name}.W"], parts[f"{name}.b"], unit=True)
         for name in names

@@ -7,8 +7,9 @@ f A, so that means move as m A and covariances as A' S A.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -44,6 +45,31 @@ def roots(features: Tensor) -> Tensor:
     """
     unit = F.normalize(features)
     return unit.sign() * unit.abs().sqrt()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What statistics are of: the features that rows read or those after them, or their roots."""
+
+    start: int = 0
+    """The first column read; 0 for all, which rows read too."""
+    roots: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], row: int) -> Self:
+        """What a config's statistics read, where rows have this length."""
+        return cls(row if settings["level"] == "middle" else 0, settings["roots"])
+
+    def __call__(self, features: Tensor) -> Tensor:
+        read = features[:, self.start :]
+        return roots(read) if self.roots else read
+
+    def rows(self, features: Tensor) -> Tensor:
+        """What rows read."""
+        return features[:, : self.start] if self.start else features
+
+
+AS_ROWS = Reading()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from memoryless.statistics import Statistics, roots
+from memoryless.statistics import AS_ROWS, Reading, Statistics
 
 TRANSPORTS = {
     "none": "as it was when its state ended",
@@ -55,12 +55,15 @@ class Drift:
 
     @classmethod
     def measure(
-        cls, old: Tensor, new: Tensor, sdc_means: Tensor | None = None, of_roots: bool = False
+        cls,
+        old: Tensor,
+        new: Tensor,
+        sdc_means: Tensor | None = None,
+        reading: Reading = AS_ROWS,
     ) -> Drift:
-        """From features of the same images; statistics may be of their roots, rows never are."""
-        backward = linear_map(new, old)
-        if of_roots:
-            old, new = roots(old), roots(new)
+        """From features of the same images: the backward map is of what rows read."""
+        backward = linear_map(reading.rows(new), reading.rows(old))
+        old, new = reading(old), reading(new)
         forward = linear_map(old, new)
         left = new - old @ forward
         left -= left.mean(0)

@@ -37,10 +37,11 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
 def feature_similarity(run: RunFolder) -> list[float]:
     """Mean cosine of the first state's test features under each model and the last one (Fig. 3)."""
     first = run.about["sizes"][0]
+    row = Record.load(run.state(0) / "record.safetensors").W.shape[1]
     features = []
     for t in range(run.finished):
         f, labels = read_test(run, t)
-        features.append(f[labels < first].float())
+        features.append(f[labels < first, :row].float())
     return [F.cosine_similarity(f, features[-1]).mean().item() for f in features]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -74,9 +75,23 @@ class ResNet18(nn.Module):
         block.last_relu = False
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.maxpool(F.relu(self.bn1(self.conv1(x)), inplace=True))
-        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        return x.mean((2, 3))  # (B, d)
+        return self.stages(x)[-1].mean((2, 3))  # (B, d)
+
+    def with_middle(self, x: Tensor) -> Tensor:
+        """Features, then those of the second and third stage, (B, 4 d) in all.
+
+        The middle stages are averaged over each quarter of the image, and brought to length one.
+        """
+        second, third, last = self.stages(x)
+        quarters = [F.adaptive_avg_pool2d(stage, 2).flatten(1) for stage in (second, third)]
+        return torch.cat([last.mean((2, 3)), *(F.normalize(q) for q in quarters)], dim=1)
+
+    def stages(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What the last three stages give, (B, channels, height, width) each."""
+        x = self.layer1(self.maxpool(F.relu(self.bn1(self.conv1(x)), inplace=True)))
+        second = self.layer2(x)
+        third = self.layer3(second)
+        return second, third, self.layer4(third)
 
 
 def _stage(inputs: int, outputs: int, stride: int) -> nn.Sequential:

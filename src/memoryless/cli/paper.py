@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 def paper(
@@ -19,6 +19,7 @@ def paper(
     train_list: Path | None = None,
     test_list: Path | None = None,
     statistics: str | None = None,
+    level: Literal["last", "middle"] | None = None,
     roots: bool | None = None,
     holdout: float | None = None,
     output: Path = Path("runs/paper"),
@@ -53,11 +54,13 @@ def paper(
         List of test images, for the large sets.
     statistics
         What records keep for heads beyond the paper's, such as full; by default the preset's.
+    level
+        What statistics are gathered of: the last stage's features or the middle ones'.
     roots
         Gather statistics of the square roots of features at length one.
     holdout
         Share of each state's training images held out, for bg_z, energy and shrinkage auto;
-        needs an output of its own, as statistics and roots do.
+        needs an output of its own, as statistics, level and roots do.
     output
         Folder for all runs: OUTPUT/PRESET/10-states/lwf/seed-0.
     shard
@@ -91,6 +94,7 @@ def paper(
         "train_list": train_list,
         "test_list": test_list,
         "statistics": statistics,
+        "level": level,
         "roots": roots,
         "holdout": holdout,
     }
