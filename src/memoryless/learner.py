@@ -191,9 +191,7 @@ class Learner:
 
     def features(self, images: Split) -> Tensor:
         """What rows read."""
-        return extract_features(
-            self.network.backbone, images, self.preparation, self.config.batch_size
-        )
+        return self.reading.rows(self.all_features(images))
 
     def all_features(self, images: Split) -> Tensor:
         """What rows read, and what statistics read beside it."""
