@@ -150,15 +150,19 @@ BAD = {
     ),
     "run --width 99999999999999999999": "width must be at most 1,000,000",
     "table": NO_RUN,
-    "table . --methods lucir+siw": ("head siw has no meaning for lucir: its row heads are current"),
-    "table . --methods frozen+siv": (
+    "table --methods FT here": NO_RUN,
+    "compare --calibrations none here": NO_RUN,
+    "table there --methods lucir+siw": (
+        "head siw has no meaning for lucir: its row heads are current"
+    ),
+    "table there --methods frozen+siv": (
         "unknown head, calibration or transport 'siv': choose from current, initial, l2, mean, "
         "min_max, siw, ncm, lda, mahalanobis, rda, ridge, fetril, gaussian_replay, projection, "
         "none, mc, bg_z, block_z, energy, linear, widened, sdc, backward; did you "
         "mean 'siw'?"
     ),
     "table nowhere": "there is no run in nowhere: name a folder that memoryless run wrote",
-    "table . --write t.xls": (
+    "table there --write t.xls": (
         "unknown table format '.xls': choose from .csv, .json, .md, .tex (the ending of "
         "t.xls says which)"
     ),
@@ -191,6 +195,8 @@ BAD = {
 @pytest.mark.parametrize("command", BAD)
 def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    Path("there").mkdir()
+    Path("there/run.json").touch()
     Path("wrong.toml").write_text("epoch = 3\n")
     Path("tables.toml").write_text("[run]\nepochs = 3\n")
     Path("broken.toml").write_text("epochs = = 3\n")

@@ -346,6 +346,14 @@ def test_seeds_are_averaged_and_other_runs_kept_apart(tiny, toy):
     assert other[0].parent == tiny.output / "other"
 
 
+def test_seeds_that_scored_other_methods_are_averaged_over_what_they_share(tiny, toy):
+    for seed, methods in ((0, ("finetune+mean+mc",)), (1, ())):
+        run(replace(tiny, seeds=(seed,), methods=methods), toy)
+    rows = {row.method: row.seeds for row in summarise(find_runs([tiny.output]))}
+    assert rows["FT"] == 2
+    assert "finetune+mean+mc" not in rows
+
+
 def test_features_beyond_float16_are_kept_in_full(tiny, toy):
     class Loud(nn.Module):
         def __init__(self):

@@ -28,7 +28,7 @@ from memoryless.metrics import ranks
 from memoryless.record import Record
 from memoryless.runs import RunFolder
 from memoryless.scorers import Linear
-from memoryless.states import kept_states, last_kept, last_record
+from memoryless.states import kept_states, last_kept, last_record, read_test
 from memoryless.statistics import roots
 from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import STRATEGIES
@@ -49,7 +49,8 @@ def finished(gathering, toy) -> RunFolder:
 @pytest.mark.parametrize("form", EVERY_FORM)
 def test_statistics_composed_of_births_are_those_of_the_record(tiny, toy, form):
     folder = RunFolder(run(replace(tiny, statistics=form), toy)[0])
-    kept, composed = last_record(folder).tensors(), last_kept(folder).record.tensors()
+    *_, composing = kept_states(folder)
+    kept, composed = last_record(folder).tensors(), composing.record.tensors()
     assert kept.keys() == composed.keys()
     for name, part in kept.items():
         torch.testing.assert_close(composed[name], part)
@@ -156,13 +157,15 @@ def test_middle_features_of_other_backbones_are_refused(tiny, toy):
     config = replace(tiny, level="middle")
     with pytest.raises(ConfigError, match="level middle reads the stages of a ResNet"):
         run(config, toy, backbone=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 8)))
+    with pytest.raises(ConfigError, match="level middle reads the stages of a ResNet"):
+        check(replace(config, backbone="timm:resnet50"))
     assert not config.output.exists()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_combination_with_every_strategy(strategy, gathering, toy):
     """Whatever the grid offers can be scored, in every state, and has a name of its own."""
-    config = replace(gathering, strategy=strategy, epochs=1)
+    config = replace(gathering, strategy=strategy, epochs=1, level="middle", roots=True)
     config = replace(config, projection=20 if strategy == "frozen" else 0)
     folder = RunFolder(run(config, toy)[0])
     grid = {n: m for n, m in grid_of(strategy).items() if not lacked_by(folder, m)}
@@ -171,7 +174,7 @@ def test_every_combination_with_every_strategy(strategy, gathering, toy):
         assert parse_method(name) == method
         assert method_name(method) == name
     for kept in kept_states(folder):
-        features, labels = torch.rand(3, 16), torch.zeros(3, dtype=torch.long)
+        features, labels = torch.rand(3, 64), torch.zeros(3, dtype=torch.long)
         scorers = method_scorers(grid, kept)
         outcomes = score(features, labels, scorers)
         for name, scorer in scorers.items():
@@ -183,6 +186,7 @@ def test_every_combination_with_every_strategy(strategy, gathering, toy):
 
 
 def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_path):
+    gathering = replace(gathering, level="middle", roots=True)
     whole = RunFolder(run(gathering, toy)[0])
 
     class Kill(Observer):
@@ -318,7 +322,7 @@ def test_methods_asked_for_are_scored_in_the_run(gathering, toy):
 def test_runs_of_an_earlier_version_can_be_read(finished):
     """Without the settings that came later, which are as if at their defaults."""
     about = json.loads((finished.path / "run.json").read_text())
-    for key in ("statistics", "transports", "projection", "methods", "holdout"):
+    for key in ("statistics", "transports", "projection", "methods", "holdout", "level", "roots"):
         del about["config"][key]
     (finished.path / "run.json").write_text(json.dumps(about))
     assert finished.about["config"]["statistics"] == "none"
@@ -338,9 +342,10 @@ def test_runs_from_before_widened_covariances_have_the_rest(finished):
         results_with(finished, ["finetune+lda+widened"])
 
 
-def test_transports_without_statistics_do_not_make_another_experiment(tiny, toy):
-    run(tiny, toy)
-    run(replace(tiny, transports=("linear",)), toy)
+def test_how_statistics_are_made_without_them_does_not_make_another_experiment(tiny, toy):
+    (path,) = run(tiny, toy)
+    run(replace(tiny, transports=("linear",), level="middle", roots=True), toy)
+    assert read_test(RunFolder(path), 0)[0].shape == (8, 16)
     with pytest.raises(ConfigError, match="statistics none there, mean here"):
         run(replace(tiny, statistics="mean"), toy)
 

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from conftest import make_toy
+from memoryless.backbones import ResNet18
 from memoryless.config import Config
 from memoryless.experiment import run
 from memoryless.learner import Learner, prepare
@@ -150,6 +151,17 @@ def test_frozen_changes_nothing_but_the_layer(tiny):
     learner.learn(STREAM[1].train, 2)
     after = learner.network.backbone.state_dict()
     assert all(torch.equal(before[key], after[key]) for key in before)
+    assert not any(p.requires_grad for p in learner.network.backbone.parameters())
+
+
+def test_what_is_fixed_in_a_backbone_stays_fixed(tiny):
+    backbone = ResNet18(channels=1, width=2, small_images=True)
+    backbone.conv1.requires_grad_(False)
+    config, before = replace(tiny, strategy="frozen"), backbone.conv1.weight.clone()
+    preparation = prepare(config, STREAM.dataset, STREAM[0].train)
+    learner = Learner(config, 0, 1, preparation, backbone)
+    learner.learn(STREAM[0].train, 2)
+    assert torch.equal(learner.network.backbone.conv1.weight, before)
 
 
 def test_independent_states_start_from_scratch(tiny):

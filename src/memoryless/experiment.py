@@ -21,7 +21,7 @@ from memoryless.errors import ConfigError, choose
 from memoryless.features import compact
 from memoryless.heads import ROW_HEADS
 from memoryless.inference import Kept
-from memoryless.learner import Learned, Learner, prepare
+from memoryless.learner import NO_STAGES, Learned, Learner, prepare
 from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
 from memoryless.runs import RunFolder
 from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
@@ -70,16 +70,9 @@ def check(config: Config) -> None:
         check_form(config.statistics)
     except ConfigError as error:
         problems.append(str(error))
-    for name in config.methods:
-        try:
-            method = parse_method(name)
-            lack = lacking(method, config.to_dict())
-            if lack:
-                problems.append(f"method {name} reads what is not kept: {lack}")
-            if method.strategy != config.strategy:
-                problems.append(f"method {name} is not of the strategy {config.strategy}")
-        except ConfigError as error:
-            problems.append(str(error))
+    problems += [problem for name in config.methods for problem in _problems(name, config)]
+    if config.level == "middle" and config.backbone.startswith("timm:"):
+        problems.append(NO_STAGES)
     if config.projection and config.strategy != "frozen":
         problems.append("projection needs a backbone that stays as it is: --strategy frozen")
     if config.data == "folder" and config.root:
@@ -89,6 +82,19 @@ def check(config: Config) -> None:
     if problems:
         raise ConfigError("; ".join(problems))
     pick_device(config.device)
+
+
+def _problems(name: str, config: Config) -> list[str]:
+    """What is wrong with a method that is to be scored in a run."""
+    try:
+        method = parse_method(name)
+    except ConfigError as error:
+        return [str(error)]
+    lack = lacking(method, config.to_dict())
+    problems = [f"method {name} reads what is not kept: {lack}"] if lack else []
+    if method.strategy != config.strategy:
+        problems.append(f"method {name} is not of the strategy {config.strategy}")
+    return problems
 
 
 def run(

@@ -29,6 +29,10 @@ from memoryless.strategies import STRATEGIES, Arrival, Totals
 from memoryless.training import LOWER_RATE, History, Report, StateTraining, part, pick_device
 from memoryless.transports import Drift
 
+NO_STAGES = (
+    "level middle reads the stages of a ResNet: choose --backbone resnet18 or resnet18_3x3, or "
+    "--level last"
+)
 CHUNK = 1024  # features taken into the moments at once
 
 
@@ -65,10 +69,7 @@ class Learner:
         if isinstance(backbone, ResNet18) and not self.strategy.last_relu:
             backbone.drop_last_relu()
         if config.level == "middle" and not isinstance(backbone, ResNet18):
-            raise ConfigError(
-                "level middle reads the stages of a ResNet: choose --backbone resnet18 or "
-                "resnet18_3x3, or --level last"
-            )
+            raise ConfigError(NO_STAGES)
         features = feature_size(backbone, channels, preparation.size)
         network = Network(backbone, self.strategy.make_layer(features))
         self.network = network.to(pick_device(config.device))
@@ -195,7 +196,7 @@ class Learner:
 
     def all_features(self, images: Split) -> Tensor:
         """What rows read, and what statistics read beside it."""
-        middle = self.config.level == "middle"
+        middle = self.reading.start > 0
         return extract_features(
             self.network.backbone, images, self.preparation, self.config.batch_size, middle
         )

@@ -37,7 +37,9 @@ def _plain(value: Any) -> Any:
 
 def compared(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that make an experiment what it is."""
-    idle = {"transports"} if config["statistics"] == "none" else set()
+    idle = set()
+    if config["statistics"] == "none":
+        idle = {"transports"} if config["projection"] else {"transports", "level", "roots"}
     return {key: _plain(v) for key, v in config.items() if key not in NOT_COMPARED | idle}
 
 

@@ -97,7 +97,7 @@ def kept_states(run: RunFolder) -> Iterator[Kept]:
             if before:
                 record = replace(record, statistics=before.statistics, moved=before.moved)
             record = record.carry(Statistics(**birth), drift, composable(run.about["config"]))
-        if t == run.finished - 1:  # the only state that keeps it
+        if t == run.finished - 1 and run.about["config"]["projection"]:  # kept by the last only
             record = replace(record, projection=last_record(run).projection)
         before = record
         yield _kept(run, t, record)

@@ -58,6 +58,8 @@ class Reading:
     @classmethod
     def of(cls, settings: Mapping[str, Any], row: int) -> Self:
         """What a config's statistics read, where rows have this length."""
+        if settings["statistics"] == "none" and not settings["projection"]:
+            return cls()
         return cls(row if settings["level"] == "middle" else 0, settings["roots"])
 
     def __call__(self, features: Tensor) -> Tensor:

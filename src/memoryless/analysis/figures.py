@@ -117,8 +117,7 @@ def pareto_figure(rows: Sequence[Row], k: str = "top1") -> Figure:
         places, values = ([_at_least_one(r) for r in group], [getattr(r, k) for r in group])
         colour = panel.scatter(places, values, 14).get_facecolor()
         best = [(_at_least_one(row), getattr(row, k)) for row in front]
-        label = title.rpartition(": ")[2]
-        panel.step(*zip(*best, strict=True), where="post", color=colour, label=label)
+        panel.step(*zip(*best, strict=True), where="post", color=colour, label=title)
         for row, place in zip(front, best, strict=True):
             panel.annotate(row.method, place, (3, 3), textcoords="offset points", fontsize=7)
     panel.set_xscale("log")

@@ -89,6 +89,8 @@ def _rows(
     about, finished = runs[0].about, runs[0].finished
     sizes = about["sizes"][:finished]
     total = len(about["sizes"])
+    scored = [state["methods"] for states in results for state in states]
+    common = [method for method in scored[0] if all(method in other for other in scored)]
     return [
         Row(
             run=_place(runs),
@@ -106,7 +108,7 @@ def _rows(
             bytes_kept=_bytes_kept(method, results[0][-1]),
             cost=results[0][-1]["methods"][method].get("cost"),
         )
-        for method in results[0][0]["methods"]
+        for method in common
     ]  # fmt: skip
 
 

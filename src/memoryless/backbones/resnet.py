@@ -83,8 +83,8 @@ class ResNet18(nn.Module):
         The middle stages are averaged over each quarter of the image, and brought to length one.
         """
         second, third, last = self.stages(x)
-        quarters = [F.adaptive_avg_pool2d(stage, 2).flatten(1) for stage in (second, third)]
-        return torch.cat([last.mean((2, 3)), *(F.normalize(q) for q in quarters)], dim=1)
+        quarters = [F.normalize(_quarters(stage)) for stage in (second, third)]
+        return torch.cat([last.mean((2, 3)), *quarters], dim=1)
 
     def stages(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What the last three stages give, (B, channels, height, width) each."""
@@ -92,6 +92,17 @@ class ResNet18(nn.Module):
         second = self.layer2(x)
         third = self.layer3(second)
         return second, third, self.layer4(third)
+
+
+def _quarters(x: Tensor) -> Tensor:
+    """Means (B, 4 channels) over the quarters of an image, which share an odd middle row.
+
+    That is adaptive_avg_pool2d to 2 x 2, which some devices refuse for odd sides.
+    """
+    middle = x.shape[2] // 2, x.shape[3] // 2
+    upper, lower = x[:, :, : x.shape[2] - middle[0]], x[:, :, middle[0] :]
+    halves = [(y[..., : x.shape[3] - middle[1]], y[..., middle[1] :]) for y in (upper, lower)]
+    return torch.stack([part.mean((2, 3)) for row in halves for part in row], dim=2).flatten(1)
 
 
 def _stage(inputs: int, outputs: int, stride: int) -> nn.Sequential:

@@ -51,6 +51,7 @@ def compare(
     from memoryless.runs import find_runs
     from memoryless.transports import TRANSPORTS
 
+    found = [run for run in find_runs(runs) if run.finished > 1]
     calibrations = () if calibrations == ("all",) else calibrations
     for kind, names, table in (
         ("head", heads, HEADS),
@@ -66,7 +67,6 @@ def compare(
     drawing = figures_module() if figure else None
     if figure and drawing:
         choose("format", figure.suffix[1:], drawing.METADATA)
-    found = [run for run in find_runs(runs) if run.finished > 1]
     if not found:
         raise ConfigError("the runs there have no second state yet: let memoryless run go on")
     wanted = methods or comparison.combinations(found, heads, calibrations, transports)

@@ -45,11 +45,11 @@ def table(
     from memoryless.methods import parse_method
     from memoryless.runs import find_runs
 
+    found = [run for run in find_runs(runs) if run.finished]
     for path in write:
         check_format(path)
     for name in methods:
         parse_method(name)
-    found = [run for run in find_runs(runs) if run.finished]
     tables = {
         "accuracy": lambda: grids(summarise(found, include_first, methods)),
         "paired": lambda: paired_grids(found, methods, by),

@@ -9,7 +9,8 @@ from memoryless.strategies.finetune import Arrival, Finetune
 
 class Frozen(Finetune):
     def begin_state(self, arrival: Arrival) -> None:
-        arrival.network.backbone.requires_grad_(not self.known)
+        if self.known:
+            arrival.network.backbone.requires_grad_(False)
         super().begin_state(arrival)
 
     def train_mode(self, network: nn.Module) -> None:
