@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow test-browser check bench clean
+.PHONY: demo test test-slow test-browser golden check bench clean
 
 demo: $(READY)
 	$(BIN)/memoryless demo
@@ -19,6 +19,10 @@ test-slow: $(READY)
 test-browser: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,browser]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser
+
+# Prints what differs from the stored digests of small runs; --write stores the new ones.
+golden: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/golden.py
 
 check: $(READY)
 	$(BIN)/ruff check .

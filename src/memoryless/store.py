@@ -38,7 +38,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get("memoryless", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Copies, because what is mapped from a file may lie at any address, and kernels round
+            # by address: a resumed run would end with other bits.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError as error:
         raise StoreError(f"the file {path} is missing: {MEND}") from error
     except PermissionError as error:
