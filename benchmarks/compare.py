@@ -13,10 +13,10 @@ from pathlib import Path
 
 import torch
 
-from memoryless.analysis.compare import combinations, compare
 from memoryless.config import Config
 from memoryless.heads import FITTED_HEADS
-from memoryless.runs import RunFolder
+from memoryless.lab.analysis.compare import combinations, compare
+from memoryless.lab.runs import RunFolder
 from memoryless.store import write_json, write_tensors
 
 STATES, NEW, FEATURES, TESTED = 10, 10, 512, 100

@@ -20,14 +20,14 @@ import torch
 from torch import Tensor
 
 from conftest import make_toy
-from memoryless.analysis.compare import combinations
-from memoryless.analysis.rescore import results_with
 from memoryless.config import Config
-from memoryless.experiment import Observer, run
+from memoryless.lab.analysis.compare import combinations
+from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.experiment import Observer, run
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.states import kept_states, last_record, read_test
 from memoryless.methods import parse_method
-from memoryless.runs import RunFolder
 from memoryless.scorers import Projected
-from memoryless.states import kept_states, last_record, read_test
 from memoryless.store import read_tensors
 
 FILE = Path(__file__).parent / "golden.json"

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from memoryless.analysis import measures
-from memoryless.analysis.figures import FIGURES, METADATA, save_figures
-from memoryless.analysis.paired import paired_grids
-from memoryless.analysis.rescore import results_with
-from memoryless.analysis.summary import summarise
-from memoryless.analysis.typology import statistics_grid, typology_grids
 from memoryless.cli import main
 from memoryless.errors import ConfigError
-from memoryless.experiment import run
 from memoryless.inference import Outcome
+from memoryless.lab.analysis import measures
+from memoryless.lab.analysis.figures import FIGURES, METADATA, save_figures
+from memoryless.lab.analysis.paired import paired_grids
+from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.analysis.typology import statistics_grid, typology_grids
+from memoryless.lab.experiment import run
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.scoring import figures
 from memoryless.methods import METHODS, Method, parse_method
 from memoryless.record import Record
-from memoryless.runs import RunFolder
-from memoryless.scoring import figures
 from memoryless.store import write_tensors
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 import memoryless
 from memoryless.cli import app, main
 from memoryless.cli.progress import ProgressPrinter
-from memoryless.runs import RunFolder
+from memoryless.lab.runs import RunFolder
 from memoryless.training import Progress
 from test_data import make_folder
 
@@ -243,7 +243,7 @@ def test_interrupt(photos, capsys, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("memoryless.experiment.run", stop)
+    monkeypatch.setattr("memoryless.lab.experiment.run", stop)
     code, _, err = call("run", *SMALL, "--root", "photos", capsys=capsys)
     assert code == 130
     assert "the same command goes on from the last finished epoch" in err

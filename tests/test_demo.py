@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryless.analysis.summary import summarise
 from memoryless.cli import main
 from memoryless.cli.demo import SETTINGS
-from memoryless.runs import find_runs
+from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.runs import find_runs
 
 # Top-5 average incremental accuracy that an untuned trial reached. FT, the baseline that knows only
 # its last state, has no floor: all the others must stand above it.

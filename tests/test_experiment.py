@@ -18,15 +18,15 @@ import torch
 from torch import nn
 
 from conftest import make_toy
-from memoryless.analysis.summary import summarise
 from memoryless.config import Config
 from memoryless.errors import ConfigError, StoreError, TrainingError
-from memoryless.experiment import Observer, run
 from memoryless.inference import Kept, method_scorers, score
+from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.experiment import Observer, run
+from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.methods import methods_of
 from memoryless.metrics import accuracy_at, error_typology
 from memoryless.record import Record
-from memoryless.runs import RunFolder, find_runs
 from memoryless.store import read_tensors, write_json
 from memoryless.training import Progress
 
@@ -205,7 +205,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from conftest import make_toy
 from memoryless.config import Config
-from memoryless.experiment import run
+from memoryless.lab.experiment import run
 run(Config(states="3", width=2, epochs=20, epochs_later=2, batch_size=8, output=Path(sys.argv[1])),
     make_toy())
 """

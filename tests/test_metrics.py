@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from memoryless import metrics
-from memoryless.analysis.published import published
+from memoryless.lab.analysis.published import published
 
 PUBLISHED = published()
 SCORES = np.array([[5.0, 4, 3, 2], [1, 2, 3, 4], [2, 9, 1, 0], [0, 1, 2, 3]])

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from conftest import make_toy
-from memoryless.analysis.figures import draw_similarity
-from memoryless.analysis.grid import FORMATS
-from memoryless.analysis.paper_table import NORMALISATIONS, accuracy_table
-from memoryless.analysis.published import published, published_accuracy, published_g_il
-from memoryless.analysis.summary import Row
 from memoryless.cli import main
 from memoryless.config import Config
 from memoryless.data import SOURCES
 from memoryless.errors import ConfigError, DataError
-from memoryless.experiment import Observer, run
+from memoryless.lab.analysis.figures import draw_similarity
+from memoryless.lab.analysis.grid import FORMATS
+from memoryless.lab.analysis.paper_table import NORMALISATIONS, accuracy_table
+from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
+from memoryless.lab.analysis.summary import Row
+from memoryless.lab.experiment import Observer, run
+from memoryless.lab.paper import PaperTable
+from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS, Preset
+from memoryless.lab.runs import RunFolder
 from memoryless.methods import METHODS
-from memoryless.paper import PaperTable
-from memoryless.presets import PAPER_STRATEGIES, PRESETS, Preset
-from memoryless.runs import RunFolder
 from memoryless.training import Progress
 
 TOY = Preset(

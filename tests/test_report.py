@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from memoryless.analysis.figures import FIGURES
-from memoryless.analysis.measures import best_method, class_accuracies
-from memoryless.analysis.summary import summarise
 from memoryless.cli import main
 from memoryless.config import Config
-from memoryless.experiment import run
-from memoryless.report import render
-from memoryless.runs import RunFolder
+from memoryless.lab.analysis.figures import FIGURES
+from memoryless.lab.analysis.measures import best_method, class_accuracies
+from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.experiment import run
+from memoryless.lab.report import render
+from memoryless.lab.runs import RunFolder
 
 CHROMIUM = Path("/usr/bin/chromium")
 

@@ -10,29 +10,29 @@ import pytest
 import torch
 
 from conftest import make_toy
-from memoryless.analysis.compare import combinations, compare, pareto_front
-from memoryless.analysis.paired import paired_grids
-from memoryless.analysis.rescore import lacked_by, results_with
 from memoryless.cli import main
 from memoryless.config import Config
 from memoryless.data import SOURCES
 from memoryless.errors import ConfigError
-from memoryless.experiment import Observer, check, run, scored_in_run
 from memoryless.heads import HEADS
 from memoryless.heads.classes import lda
 from memoryless.heads.projection import ProjectionSums
 from memoryless.inference import Kept, choose_shrinkage, method_scorers, score
+from memoryless.lab.analysis.compare import combinations, compare, pareto_front
+from memoryless.lab.analysis.paired import paired_grids
+from memoryless.lab.analysis.rescore import lacked_by, results_with
+from memoryless.lab.experiment import Observer, check, run, scored_in_run
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.states import kept_states, last_kept, last_record, read_test
+from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
 from memoryless.methods import grid_of, method_name, methods_of, parse_method
 from memoryless.metrics import ranks
 from memoryless.record import Record
-from memoryless.runs import RunFolder
 from memoryless.scorers import Linear
-from memoryless.states import kept_states, last_kept, last_record, read_test
 from memoryless.statistics import roots
 from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import STRATEGIES
-from memoryless.stream import Stream
 from test_statistics import EVERY_FORM
 
 

@@ -14,15 +14,15 @@ import torch.nn.functional as F
 from conftest import make_toy
 from memoryless.backbones import ResNet18
 from memoryless.config import Config
-from memoryless.experiment import run
+from memoryless.lab.experiment import run
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
 from memoryless.methods import methods_of
 from memoryless.network import CosineLayer
 from memoryless.recipes import RECIPES
-from memoryless.runs import RunFolder
 from memoryless.strategies import STRATEGIES, Arrival, Totals
 from memoryless.strategies.replay import herding
-from memoryless.stream import Stream
 from test_experiment import Interrupt, assert_same_run
 
 STREAM = Stream(make_toy(), "3")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from conftest import make_toy
 from memoryless.errors import ConfigError, DataError
-from memoryless.stream import BELOUADAH, Stream, state_sizes
+from memoryless.lab.stream import BELOUADAH, Stream, state_sizes
 
 TOY = make_toy(classes=7)
 

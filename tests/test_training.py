@@ -20,11 +20,11 @@ from memoryless.data.batches import batches
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, DataError, StoreError, TrainingError
 from memoryless.features import extract_features
+from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
 from memoryless.network import LinearLayer, Network
 from memoryless.record import Record
 from memoryless.strategies import STRATEGIES, Arrival, Finetune, Totals
-from memoryless.stream import Stream
 from memoryless.training import advice, pick_device
 
 

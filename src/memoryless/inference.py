@@ -12,9 +12,10 @@ from torch import Tensor
 
 from memoryless.calibration import CALIBRATIONS, Calibrated, StateNumbers
 from memoryless.errors import choose
-from memoryless.heads import CLASS_HEADS, ROW_HEADS, SHRINKAGES, Layer
+from memoryless.heads import CLASS_HEADS, ROW_HEADS, SHRINKAGES
 from memoryless.heads.fitted import gaussian_replay
 from memoryless.methods import Method
+from memoryless.network import Layer
 from memoryless.randomness import torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Linear, Read, Scorer

@@ -17,10 +17,10 @@ from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError, choose
 from memoryless.features import compact, extract_features
-from memoryless.heads import FITTED_HEADS, Layer, ProjectionSums, fit_head
+from memoryless.heads import FITTED_HEADS, ProjectionSums, fit_head
 from memoryless.inference import fitted_name
 from memoryless.methods import Method, offered
-from memoryless.network import Network
+from memoryless.network import Layer, Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Scorer

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from memoryless.heads import Layer
+Layer = tuple[Tensor, Tensor]  # rows (N, d) and biases (N,)
 
 
 class GrowingLayer(nn.Module):

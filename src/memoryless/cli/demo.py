@@ -27,13 +27,13 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
     """
     from rich.console import Console
 
-    from memoryless.analysis.sketch import sketch
-    from memoryless.analysis.summary import summarise
-    from memoryless.analysis.table import grids
     from memoryless.cli.progress import ProgressPrinter
     from memoryless.config import Config
-    from memoryless.experiment import run
-    from memoryless.runs import RunFolder
+    from memoryless.lab.analysis.sketch import sketch
+    from memoryless.lab.analysis.summary import summarise
+    from memoryless.lab.analysis.table import grids
+    from memoryless.lab.experiment import run
+    from memoryless.lab.runs import RunFolder
 
     console = Console()
     with ProgressPrinter(console) as observer:

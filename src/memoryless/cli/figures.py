@@ -29,7 +29,7 @@ def figures(
         Some of png, svg, pdf.
     """
     from memoryless.errors import ConfigError, choose
-    from memoryless.runs import find_runs
+    from memoryless.lab.runs import find_runs
 
     drawing = figures_module()
     for name in only:
@@ -48,7 +48,7 @@ def figures_module() -> ModuleType:
     from memoryless.errors import ConfigError
 
     try:
-        from memoryless.analysis import figures
+        from memoryless.lab.analysis import figures
     except ImportError as error:
         raise ConfigError(
             f"figures need {error.name}: pip install 'memoryless[figures]'"

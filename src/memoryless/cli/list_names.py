@@ -15,12 +15,12 @@ def list_names() -> None:
     from memoryless.data import SOURCES
     from memoryless.data.augment import AUGMENTATIONS
     from memoryless.heads import HEADS
+    from memoryless.lab.presets import PRESETS
+    from memoryless.lab.stream import ORDERS
     from memoryless.methods import METHODS
-    from memoryless.presets import PRESETS
     from memoryless.schedules import LR_RULES, SCHEDULES
     from memoryless.statistics import FORMS
     from memoryless.strategies import STRATEGIES
-    from memoryless.stream import ORDERS
     from memoryless.transports import TRANSPORTS
 
     names: dict[str, Iterable[str]] = {

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from memoryless import training
 from memoryless.data import Dataset
-from memoryless.experiment import Observer
+from memoryless.lab.experiment import Observer
 
 SECONDS_BETWEEN_LINES = 5
 

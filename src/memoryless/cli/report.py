@@ -19,11 +19,11 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
         The page.
     """
     from memoryless.errors import ConfigError
+    from memoryless.lab.runs import find_runs
     from memoryless.methods import parse_method
-    from memoryless.runs import find_runs
 
     try:
-        from memoryless.report import write_report
+        from memoryless.lab.report import write_report
     except ImportError as error:
         raise ConfigError(
             f"a report needs {error.name}: pip install 'memoryless[figures]'"

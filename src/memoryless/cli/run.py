@@ -28,7 +28,7 @@ def run(
     """
     # Imported here, with torch, so that --help and errors are immediate.
     from memoryless.cli.progress import ProgressPrinter
-    from memoryless.experiment import run as run_experiment
+    from memoryless.lab.experiment import run as run_experiment
 
     with ProgressPrinter() as observer:
         run_experiment(experiment, observer=observer)

@@ -36,14 +36,14 @@ def table(
     include_first
         Count the first state in the averages, as newer papers do; the paper leaves it out.
     """
-    from memoryless.analysis.grid import check_format, write_grids
-    from memoryless.analysis.paired import paired_grids
-    from memoryless.analysis.summary import summarise
-    from memoryless.analysis.table import grids
-    from memoryless.analysis.typology import statistics_grid, typology_grids
     from memoryless.errors import ConfigError
+    from memoryless.lab.analysis.grid import check_format, write_grids
+    from memoryless.lab.analysis.paired import paired_grids
+    from memoryless.lab.analysis.summary import summarise
+    from memoryless.lab.analysis.table import grids
+    from memoryless.lab.analysis.typology import statistics_grid, typology_grids
+    from memoryless.lab.runs import find_runs
     from memoryless.methods import parse_method
-    from memoryless.runs import find_runs
 
     found = [run for run in find_runs(runs) if run.finished]
     for path in write:

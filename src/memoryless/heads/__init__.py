@@ -5,7 +5,7 @@ from __future__ import annotations
 from memoryless.heads.classes import CLASS_HEADS, SHRINKAGES
 from memoryless.heads.fitted import FITTED_HEADS, fit_head
 from memoryless.heads.projection import ProjectionSums, projected
-from memoryless.heads.rows import ROW_HEADS, Layer
+from memoryless.heads.rows import ROW_HEADS
 
 __all__ = [
     "CLASS_HEADS",
@@ -14,7 +14,6 @@ __all__ = [
     "MEANS_ONLY",
     "ROW_HEADS",
     "SHRINKAGES",
-    "Layer",
     "ProjectionSums",
     "fit_head",
     "projected",

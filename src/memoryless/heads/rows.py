@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-Layer = tuple[Tensor, Tensor]
+from memoryless.network import Layer
 
 
 def current(W: Tensor, b: Tensor) -> Layer:

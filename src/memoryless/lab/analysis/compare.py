@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from memoryless.analysis.grid import Grid
-from memoryless.analysis.summary import Row, summarise
-from memoryless.analysis.table import COLUMNS, by_stream
+from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.summary import Row, summarise
+from memoryless.lab.analysis.table import COLUMNS, by_stream
+from memoryless.lab.runs import RunFolder
 from memoryless.methods import grid_of
-from memoryless.runs import RunFolder
 
 
 def combinations(

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from memoryless.analysis.grid import Grid
-from memoryless.analysis.published import published, published_accuracy, published_g_il
-from memoryless.analysis.summary import Row
-from memoryless.analysis.table import cell
+from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
+from memoryless.lab.analysis.summary import Row
+from memoryless.lab.analysis.table import cell
 from memoryless.methods import METHODS
 from memoryless.metrics import g_il
 

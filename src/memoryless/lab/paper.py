@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.analysis.grid import Grid
-from memoryless.analysis.paper_table import paper_tables
-from memoryless.analysis.summary import summarise
 from memoryless.config import Config
 from memoryless.data import Dataset, load
-from memoryless.experiment import Observer, check, run
+from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.paper_table import paper_tables
+from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.experiment import Observer, check, run
+from memoryless.lab.presets import Preset
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
-from memoryless.presets import Preset
-from memoryless.runs import RunFolder
 from memoryless.schedules import epochs_of
 from memoryless.strategies import Totals
-from memoryless.stream import Stream
 
 MEASURED_BATCHES = 4
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from memoryless.analysis.grid import Grid
-from memoryless.analysis.summary import Row
+from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.summary import Row
 
 COLUMNS: dict[str, Callable[[Row], str]] = {
     "method": lambda row: row.method,

@@ -25,9 +25,9 @@ from torch import Tensor
 
 from memoryless.heads import projected
 from memoryless.inference import Kept
+from memoryless.lab.runs import RunFolder
 from memoryless.learner import Learned, Learner
 from memoryless.record import Record
-from memoryless.runs import RunFolder
 from memoryless.scorers import Linear, Projected, Scorer
 from memoryless.statistics import Reading, Statistics
 from memoryless.store import read_tensors, write_tensors

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 
 from memoryless.heads.rows import siw
 from memoryless.inference import method_scorers, score
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.states import last_kept, read_test
 from memoryless.methods import parse_method
 from memoryless.randomness import numpy_generator
 from memoryless.record import Record
-from memoryless.runs import RunFolder
-from memoryless.states import last_kept, read_test
 from memoryless.store import read_tensors
 
 

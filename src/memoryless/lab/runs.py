@@ -154,7 +154,7 @@ def provenance() -> dict[str, Any]:
 
 def _commit() -> str | None:
     """The commit of the checkout this package runs from, if it runs from one."""
-    checkout = Path(__file__).parents[2]
+    checkout = Path(__file__).parents[3]
     if not (checkout / ".git").exists():
         return None
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]

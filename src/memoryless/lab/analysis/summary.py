@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.analysis.rescore import results_with
+from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.runs import RunFolder, compared
 from memoryless.methods import parse_method, parts_used
 from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
-from memoryless.runs import RunFolder, compared
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.analysis.grid import Grid
-from memoryless.analysis.rescore import results_with
-from memoryless.runs import RunFolder
+from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.runs import RunFolder
 
 
 def paired_grids(

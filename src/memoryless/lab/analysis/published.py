@@ -13,7 +13,7 @@ from memoryless.metrics import g_il
 @cache
 def published() -> dict[str, Any]:
     """Tables of the paper and its supplement, under our names of the methods."""
-    return json.loads((files("memoryless.analysis") / "published.json").read_text())
+    return json.loads((files("memoryless.lab.analysis") / "published.json").read_text())
 
 
 def published_accuracy(method: str, data: str, states: int) -> float | None:

@@ -10,13 +10,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from memoryless.analysis import measures
-from memoryless.analysis.compare import pareto_front
-from memoryless.analysis.summary import Row, summarise
-from memoryless.analysis.table import by_stream
 from memoryless.errors import StoreError, choose
+from memoryless.lab.analysis import measures
+from memoryless.lab.analysis.compare import pareto_front
+from memoryless.lab.analysis.summary import Row, summarise
+from memoryless.lab.analysis.table import by_stream
+from memoryless.lab.runs import RunFolder
 from memoryless.methods import methods_of
-from memoryless.runs import RunFolder
 
 mpl.rcParams["svg.hashsalt"] = "memoryless"  # equal figures give equal files
 METADATA: dict[str, dict[str, None]] = {

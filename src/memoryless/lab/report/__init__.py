@@ -15,16 +15,16 @@ import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
-from memoryless.analysis.compare import compare_grids
-from memoryless.analysis.figures import FIGURES, METADATA
-from memoryless.analysis.grid import Grid
-from memoryless.analysis.measures import best_method, class_accuracies
-from memoryless.analysis.paper_table import paper_tables
-from memoryless.analysis.summary import Row, summarise
-from memoryless.analysis.table import grids
-from memoryless.analysis.typology import statistics_grid, typology_grids
 from memoryless.errors import StoreError
-from memoryless.runs import RunFolder
+from memoryless.lab.analysis.compare import compare_grids
+from memoryless.lab.analysis.figures import FIGURES, METADATA
+from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.measures import best_method, class_accuracies
+from memoryless.lab.analysis.paper_table import paper_tables
+from memoryless.lab.analysis.summary import Row, summarise
+from memoryless.lab.analysis.table import grids
+from memoryless.lab.analysis.typology import statistics_grid, typology_grids
+from memoryless.lab.runs import RunFolder
 
 CAPTIONS = {
     "magnitudes": "Mean |w| of new and past classes, as trained and standardised (Fig. 2).",
@@ -49,7 +49,7 @@ def write_report(runs: Sequence[RunFolder], path: Path, methods: Sequence[str] =
 
 def render(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> str:
     """The page; `methods` are scored anew in place of those that the runs scored."""
-    template = (files("memoryless.report") / "page.html.j2").read_text()
+    template = (files("memoryless.lab.report") / "page.html.j2").read_text()
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     by_state = [run for run in runs if run.finished > 1]
     rows = summarise(runs, methods=methods, leave_out=True)

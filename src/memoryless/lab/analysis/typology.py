@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memoryless.analysis.grid import Grid
-from memoryless.analysis.rescore import results_with
-from memoryless.runs import RunFolder
+from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.runs import RunFolder
 
 KINDS = {
     "c_p": "c(p)", "e_pp": "e(p,p)", "e_pn": "e(p,n)",

@@ -21,16 +21,16 @@ from memoryless.errors import ConfigError, choose
 from memoryless.features import compact
 from memoryless.heads import ROW_HEADS
 from memoryless.inference import Kept
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.scoring import score_methods
+from memoryless.lab.states import last_record, write_state
+from memoryless.lab.stream import State, Stream
 from memoryless.learner import NO_STAGES, Learned, Learner, prepare
 from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
-from memoryless.runs import RunFolder
 from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
-from memoryless.scoring import score_methods
-from memoryless.states import last_record, write_state
 from memoryless.statistics import check_form
 from memoryless.store import commit_folder, read_tensors, write_json
 from memoryless.strategies import STRATEGIES, Totals
-from memoryless.stream import State, Stream
 from memoryless.training import Progress, advice, pick_device
 from memoryless.transports import TRANSPORTS
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from memoryless.errors import ConfigError
 from memoryless.heads import FITTED_HEADS
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.scoring import score_methods
+from memoryless.lab.states import composable, kept_states, read_test
 from memoryless.methods import Method, lacking, parse_method
-from memoryless.runs import RunFolder
-from memoryless.scoring import score_methods
-from memoryless.states import composable, kept_states, read_test
 
 
 def results_with(

@@ -1,0 +1,1 @@
+"""The laboratory: streams, runs, tables, figures and reports, for people with papers."""
