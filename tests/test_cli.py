@@ -209,7 +209,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatc
 def test_an_output_that_cannot_be_written(photos, capsys):
     Path("runs").write_text("a file in the way")
     code, _, err = call("run", *SMALL, "--root", "photos", capsys=capsys)
-    assert code == 1
+    assert code == 2
     assert err.startswith("memoryless: cannot write runs/latest/seed-0/run.json (Not a directory)")
 
 

@@ -19,7 +19,7 @@ from torch import nn
 
 from conftest import make_toy
 from memoryless.config import Config
-from memoryless.errors import ConfigError, StoreError, TrainingError
+from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.inference import Kept, method_scorers, score
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import Observer, run
@@ -141,7 +141,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(StoreError, match="No space left on device"):
+    with pytest.raises(WriteError, match="No space left on device"):
         write_json(file, {"a": 2})
     assert json.loads(file.read_text()) == {"a": 1}
     assert list(tmp_path.iterdir()) == [file]
@@ -302,7 +302,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tiny, toy):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, old[1]))
     try:
-        with pytest.raises(StoreError, match=r"cannot write .*training.safetensors .*: make room"):
+        with pytest.raises(WriteError, match=r"cannot write .*training.safetensors .*: make room"):
             run(config, toy)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)

@@ -9,7 +9,7 @@ from pathlib import Path
 import memoryless
 
 STOREYS = [
-    {"errors"},
+    {"errors", "names"},
     {"config", "recipes", "store", "randomness", "metrics"},
     {"data", "backbones", "network", "losses", "schedules"},
     {"features", "statistics", "transports", "scorers", "heads", "calibration", "record"},

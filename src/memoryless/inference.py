@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from memoryless.calibration import CALIBRATIONS, Calibrated, StateNumbers
-from memoryless.errors import choose
 from memoryless.heads import CLASS_HEADS, ROW_HEADS, SHRINKAGES
 from memoryless.heads.fitted import gaussian_replay
 from memoryless.methods import Method
+from memoryless.names import choose
 from memoryless.network import Layer
 from memoryless.randomness import torch_generator
 from memoryless.record import Record

@@ -15,11 +15,12 @@ from memoryless.config import Config
 from memoryless.data import Dataset, Images, Split, hold_out
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
-from memoryless.errors import ConfigError, TrainingError, choose
+from memoryless.errors import ConfigError, TrainingError
 from memoryless.features import compact, extract_features
 from memoryless.heads import FITTED_HEADS, ProjectionSums, fit_head
 from memoryless.inference import fitted_name
 from memoryless.methods import Method, offered
+from memoryless.names import choose
 from memoryless.network import Layer, Network
 from memoryless.randomness import derive, torch_generator
 from memoryless.record import Record

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memoryless.calibration import CALIBRATIONS
-from memoryless.errors import ConfigError, choose
+from memoryless.errors import ConfigError
 from memoryless.heads import (
     CLASS_HEADS,
     FITTED_HEADS,
@@ -17,6 +17,7 @@ from memoryless.heads import (
     ROW_HEADS,
     SHRINKAGES,
 )
+from memoryless.names import choose
 from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
 

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from memoryless.errors import StoreError
+from memoryless.errors import StoreError, WriteError
 
 Tensors = Mapping[str, Tensor]
 MEND = "delete the run's folder (seed-N) and run the same command again"
@@ -115,8 +115,8 @@ def _write(path: Path, content: bytes) -> None:
         raise _cannot_write(path, error) from error
 
 
-def _cannot_write(path: Path, error: OSError) -> StoreError:
-    return StoreError(
+def _cannot_write(path: Path, error: OSError) -> WriteError:
+    return WriteError(
         f"cannot write {path} ({error.strerror}): make room or choose another --output, then run "
         "the same command again; finished states are kept"
     )

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from memoryless.backbones.resnet import ResNet18
 from memoryless.config import BackboneConfig
-from memoryless.errors import ConfigError, choose, first_ten
+from memoryless.errors import ConfigError
+from memoryless.names import choose, first_ten
 
 __all__ = ["BACKBONES", "ResNet18", "build_backbone", "feature_size", "load_weights"]
 

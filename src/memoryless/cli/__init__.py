@@ -20,6 +20,7 @@ from memoryless.cli.report import report
 from memoryless.cli.run import run
 from memoryless.cli.table import table
 from memoryless.errors import MemorylessError
+from memoryless.names import as_flags, printable
 
 app = App(
     name="memoryless",
@@ -67,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    print("memoryless:", " ".join(message.split()), file=sys.stderr)  # always one line
+    line = printable(as_flags(" ".join(message.split())))  # always one line
+    print("memoryless:", line, file=sys.stderr)
     return code
 
 

@@ -43,12 +43,13 @@ def compare(
 
     from memoryless.calibration import CALIBRATIONS
     from memoryless.cli.figures import figures_module
-    from memoryless.errors import ConfigError, choose
+    from memoryless.errors import ConfigError
     from memoryless.heads import HEADS
     from memoryless.lab.analysis import compare as comparison
     from memoryless.lab.analysis.grid import check_format, write_grids
     from memoryless.lab.runs import find_runs
     from memoryless.methods import parse_method
+    from memoryless.names import choose
     from memoryless.transports import TRANSPORTS
 
     found = [run for run in find_runs(runs) if run.finished > 1]

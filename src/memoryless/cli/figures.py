@@ -28,8 +28,9 @@ def figures(
     formats
         Some of png, svg, pdf.
     """
-    from memoryless.errors import ConfigError, choose
+    from memoryless.errors import ConfigError
     from memoryless.lab.runs import find_runs
+    from memoryless.names import choose
 
     drawing = figures_module()
     for name in only:

@@ -74,11 +74,12 @@ def paper(
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     """
     from memoryless.cli.progress import ProgressPrinter
-    from memoryless.errors import ConfigError, choose
+    from memoryless.errors import ConfigError
     from memoryless.lab.analysis.grid import check_format, write_grids
     from memoryless.lab.paper import PaperTable
     from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
     from memoryless.methods import parse_method
+    from memoryless.names import choose
 
     part = re.fullmatch(r"(\d+)/(\d+)", shard)
     if not part or not 1 <= int(part[1]) <= int(part[2]):

@@ -10,7 +10,7 @@ from memoryless.data.cifar import load_cifar
 from memoryless.data.dataset import Dataset, Images, Split, from_arrays, hold_out, validation_set
 from memoryless.data.files import load_folder, load_list
 from memoryless.data.quickdraw import load_quickdraw100
-from memoryless.errors import choose
+from memoryless.names import choose
 
 __all__ = ["SOURCES", "Dataset", "Images", "Split", "from_arrays", "hold_out", "load"]
 

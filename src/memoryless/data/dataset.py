@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from memoryless.errors import DataError, first_ten
+from memoryless.errors import DataError
+from memoryless.names import first_ten
 from memoryless.randomness import numpy_generator
 
 

@@ -17,7 +17,8 @@ from memoryless.data.dataset import (
     hold_out,
 )
 from memoryless.data.decode import FileImages, find_broken
-from memoryless.errors import ConfigError, DataError, first_ten
+from memoryless.errors import ConfigError, DataError
+from memoryless.names import first_ten
 
 IGNORED = {"thumbs.db", "desktop.ini"}
 

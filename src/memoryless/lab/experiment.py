@@ -17,7 +17,7 @@ from memoryless.backbones import BACKBONES
 from memoryless.config import Config
 from memoryless.data import SOURCES, Dataset, load
 from memoryless.data.augment import AUGMENTATIONS
-from memoryless.errors import ConfigError, choose
+from memoryless.errors import ConfigError
 from memoryless.features import compact
 from memoryless.heads import ROW_HEADS
 from memoryless.inference import Kept
@@ -27,6 +27,7 @@ from memoryless.lab.states import last_record, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.learner import NO_STAGES, Learned, Learner, prepare
 from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
+from memoryless.names import choose
 from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
 from memoryless.statistics import check_form
 from memoryless.store import commit_folder, read_tensors, write_json

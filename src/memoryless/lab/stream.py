@@ -14,7 +14,8 @@ import numpy as np
 from memoryless.config import StreamConfig
 from memoryless.data import Dataset, Split
 from memoryless.data.files import read_text
-from memoryless.errors import ConfigError, DataError, first_ten
+from memoryless.errors import ConfigError, DataError
+from memoryless.names import first_ten
 from memoryless.randomness import numpy_generator
 
 # The order the paper's group published later for CIFAR-100, as indices of alphabetical fine labels.

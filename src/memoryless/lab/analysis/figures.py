@@ -10,13 +10,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from memoryless.errors import StoreError, choose
+from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.compare import pareto_front
 from memoryless.lab.analysis.summary import Row, summarise
 from memoryless.lab.analysis.table import by_stream
 from memoryless.lab.runs import RunFolder
 from memoryless.methods import methods_of
+from memoryless.names import choose
 
 mpl.rcParams["svg.hashsalt"] = "memoryless"  # equal figures give equal files
 METADATA: dict[str, dict[str, None]] = {
@@ -175,5 +176,5 @@ def save_figure(figure: Figure, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata=choose("format", path.suffix[1:], METADATA))
     except OSError as error:
-        raise StoreError(f"cannot write {path} ({error.strerror})") from error
+        raise WriteError(f"cannot write {path} ({error.strerror})") from error
     return path

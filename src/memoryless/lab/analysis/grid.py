@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memoryless.errors import ConfigError, StoreError, choose
+from memoryless.errors import ConfigError, WriteError
+from memoryless.names import choose
 from memoryless.store import to_json
 
 
@@ -116,4 +117,4 @@ def write_grids(grids: Sequence[Grid], path: Path) -> None:
     try:
         path.write_text(FORMATS[path.suffix](grids), encoding="utf-8", errors="replace")
     except OSError as error:
-        raise StoreError(f"cannot write {path} ({error.strerror}): choose another place") from error
+        raise WriteError(f"cannot write {path} ({error.strerror}): choose another place") from error

@@ -15,7 +15,7 @@ import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
-from memoryless.errors import StoreError
+from memoryless.errors import WriteError
 from memoryless.lab.analysis.compare import compare_grids
 from memoryless.lab.analysis.figures import FIGURES, METADATA
 from memoryless.lab.analysis.grid import Grid
@@ -42,7 +42,7 @@ def write_report(runs: Sequence[RunFolder], path: Path, methods: Sequence[str] =
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(runs, methods), encoding="utf-8", errors="replace")
     except OSError as error:
-        raise StoreError(
+        raise WriteError(
             f"cannot write {path} ({error.strerror}): choose another --output"
         ) from error
 

@@ -1,0 +1,65 @@
+"""Names: looked up in tables, listed in sentences, and shown safely."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from memoryless.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def choose(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """The entry called `name`, or an error that lists what there is.
+
+    >>> choose("head", "siv", {"siw": 1, "l2": 2})
+    Traceback (most recent call last):
+        ...
+    memoryless.errors.ConfigError: unknown head 'siv': choose from siw, l2; did you mean 'siw'?
+    """
+    if name in table:
+        return table[name]
+    close = difflib.get_close_matches(name, table, n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    raise ConfigError(f"unknown {kind} '{name}': choose from {', '.join(table)}{hint}")
+
+
+def first_ten(offenders: Iterable[str]) -> str:
+    """The first ten of them and how many more there are.
+
+    >>> first_ten(f"{i}.png" for i in range(12))
+    '0.png, 1.png, 2.png, 3.png, 4.png, 5.png, 6.png, 7.png, 8.png, 9.png and 2 more'
+    """
+    listed = list(offenders)
+    more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
+    return ", ".join(listed[:10]) + more
+
+
+def printable(text: str) -> str:
+    """Text that a terminal shows and does not obey: control signs stand as escapes.
+
+    >>> printable("red \\x1b[31m, e-acute \\xe9")
+    'red \\\\x1b[31m, e-acute é'
+    """
+    return "".join(
+        sign.encode("unicode_escape").decode() if unicodedata.category(sign)[0] == "C" else sign
+        for sign in text
+    )
+
+
+def as_flags(text: str) -> str:
+    """A sentence whose settings, written `name=value`, stand as flags of the command line.
+
+    >>> as_flags("train with `held_out=0.1`, or add `skip_broken=True`; check `root`")
+    'train with --held-out 0.1, or add --skip-broken; check --root'
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = found["name"].replace("_", "-"), found["value"]
+        return f"--{name}" if value in (None, "True") else f"--{name} {value}"
+
+    return re.sub(r"`(?P<name>[a-z_]+)(=(?P<value>[^`]*))?`", flag, text)
