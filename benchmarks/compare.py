@@ -13,9 +13,9 @@ from pathlib import Path
 
 import torch
 
-from memoryless.config import Config
 from memoryless.heads import FITTED_HEADS
 from memoryless.lab.analysis.compare import combinations, compare
+from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
 from memoryless.store import write_json, write_tensors
 

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.timing import side_by_side
-from memoryless.config import Config
 from memoryless.data import from_arrays
+from memoryless.lab.config import Config
 from memoryless.learner import Learner, prepare
 from memoryless.strategies import Arrival
 from memoryless.training import Progress, StateTraining
@@ -30,7 +30,7 @@ def measure() -> dict[str, float]:
     labels = np.arange(IMAGES) % CLASSES
     dataset = from_arrays(pixels, labels, pixels, labels, augment=("pad_crop", "flip"))
     config = Config(width=16, epochs=1, batch_size=BATCH)
-    preparation = prepare(config, dataset, dataset.train)
+    preparation = prepare(config, dataset.train, dataset.image_size, dataset.augment)
     learner = Learner(config, 0, 3, preparation)
 
     generator = torch.Generator().manual_seed(0)

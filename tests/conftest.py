@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from memoryless.config import Config
-from memoryless.data import Dataset, from_arrays
+from memoryless.data import Dataset, Split, from_arrays
+from memoryless.lab.config import Config
+from memoryless.learner import Learner, prepare
+from memoryless.strategies import Totals
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +33,15 @@ def make_toy(classes: int = 6, train: int = 12, test: int = 4, side: int = 8) ->
         return np.clip(patterns[labels] + noise, 0, 255).astype(np.uint8), labels
 
     return from_arrays(*draw(train), *draw(test), name="toy", augment=("pad_crop", "flip"))
+
+
+def make_learner(
+    config: Config, first: Split, seed: int = 0, backbone: nn.Module | None = None
+) -> Learner:
+    """A learner of the toy data, before its first state."""
+    config = config.resolved(8)
+    preparation = prepare(config, first, 8, ("pad_crop", "flip"))
+    return Learner(config, seed, 1, preparation, backbone, Totals(classes=6, train_images=72))
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from conftest import make_toy
-from memoryless.config import Config
 from memoryless.lab.analysis.compare import combinations
 from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import kept_states, last_record, read_test
@@ -44,8 +44,7 @@ STATED: dict[str, Any] = {
     "epochs_later": 1,
     "batch_size": 16,
     "lr": 0.1,
-    "lr_rule": "t+1",
-    "lr_later": None,
+    "lr_later": "t+1",
     "schedule": "cosine",
     "patience": 60,
     "patience_later": 15,
@@ -57,7 +56,7 @@ STATED: dict[str, Any] = {
     "augment": ("pad_crop", "flip"),
     "mean": None,
     "std": None,
-    "holdout": 0.0,
+    "held_out": 0.0,
     "mu": "largest",
     "device": "cpu",
     "threads": 1,
@@ -71,35 +70,35 @@ STATED: dict[str, Any] = {
     "compile": False,
     "statistics": "none",
     "level": "last",
-    "roots": False,
+    "square_roots": False,
     "transports": ("none", "linear", "widened", "sdc", "backward"),
     "projection": 0,
 }
-RICH = {"statistics": "full", "level": "middle", "roots": True, "holdout": 0.25}
+RICH = {"statistics": "full", "level": "middle", "square_roots": True, "held_out": 0.25}
 CASES: dict[str, dict[str, Any]] = {
     "finetune": {"strategy": "finetune"},
-    "lwf": {"strategy": "lwf", "lr": 2.0, "lr_rule": "constant", "classifier_init": "grow"},
+    "lwf": {"strategy": "lwf", "lr": 2.0, "lr_later": "constant", "classifier_init": "grow"},
     "lwf all": {"strategy": "lwf", "outputs": "all", "schedule": "multistep", "decay": 0.2},
     "lwf_kd": {"strategy": "lwf_kd", "lr_later": 0.05, "classifier_init": "grow"},
-    "lucir": {"strategy": "lucir", "lr_rule": "constant", "classifier_init": "grow"},
+    "lucir": {"strategy": "lucir", "lr_later": "constant", "classifier_init": "grow"},
     "frozen": {"strategy": "frozen"},
     "joint": {"strategy": "joint"},
-    "independent": {"strategy": "independent", "lr_rule": "constant"},
+    "independent": {"strategy": "independent", "lr_later": "constant"},
     "replay": {"strategy": "replay"},
     "replay random": {"strategy": "replay", "exemplars": "random", "mu": "true"},
     "plateau": {"strategy": "finetune", "schedule": "plateau", "patience": 1, "epochs": 3},
-    "affine": {"strategy": "finetune", "augment": ("affine", "resized_crop"), "lr_rule": "t"},
+    "affine": {"strategy": "finetune", "augment": ("affine", "resized_crop"), "lr_later": "t"},
     "finetune+": {"strategy": "finetune", **RICH},
-    "lwf+": {"strategy": "lwf", "lr": 2.0, "lr_rule": "constant", **RICH},
+    "lwf+": {"strategy": "lwf", "lr": 2.0, "lr_later": "constant", **RICH},
     "lwf_kd+": {"strategy": "lwf_kd", "lr_later": 0.05, "classifier_init": "grow", **RICH},
     "lucir+": {"strategy": "lucir", "classifier_init": "grow", "statistics": "full"},
     "frozen+": {"strategy": "frozen", "projection": 20, **RICH},
     "joint+": {"strategy": "joint", **RICH},
     "independent+": {"strategy": "independent", **RICH},
     "replay+": {"strategy": "replay", **RICH},
-    "last": {"strategy": "finetune", "statistics": "full", "holdout": 0.25},
+    "last": {"strategy": "finetune", "statistics": "full", "held_out": 0.25},
     "mean": {"strategy": "finetune", "statistics": "mean"},
-    "tied": {"strategy": "lwf_kd", "statistics": "tied", "roots": True},
+    "tied": {"strategy": "lwf_kd", "lr_later": 0.05, "statistics": "tied", "square_roots": True},
     "diagonal": {"strategy": "finetune", "statistics": "diagonal"},
     "low-rank": {"strategy": "finetune", "statistics": "low-rank:2"},
 }
@@ -148,7 +147,7 @@ def digests(folder: RunFolder) -> dict[str, str]:
         if kept.held_out:
             parts[f"{t}.held_out"] = digest(dict(zip("Xy", kept.held_out, strict=True)))
     results = folder.results()
-    if folder.about["config"]["holdout"]:  # every method there is
+    if folder.about["config"]["held_out"]:  # every method there is
         names = combinations([folder], calibrations=())
         results = results_with(folder, names, leave_out=True)
     return parts | {

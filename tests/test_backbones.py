@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from memoryless.backbones import BACKBONES, ResNet18, build_backbone, feature_size, load_weights
-from memoryless.config import BackboneConfig
 from memoryless.errors import ConfigError
+from memoryless.settings import BackboneSettings
 
 
 def torchvision_resnet18() -> dict[str, tuple[int, ...]]:
@@ -93,7 +93,9 @@ def test_weights_load_and_the_last_layer_is_left_out(tmp_path, suffix):
     weights = {k: v for k, v in weights.items() if not k.endswith("num_batches_tracked")}
     file = tmp_path / f"weights{suffix}"
     save_file(weights, file) if suffix == ".safetensors" else torch.save(weights, file)
-    target = build_backbone(BackboneConfig(backbone="resnet18", width=4, backbone_weights=file), 3)
+    target = build_backbone(
+        BackboneSettings(backbone="resnet18", width=4, backbone_weights=file), 3
+    )
     for name, value in source.state_dict().items():
         torch.testing.assert_close(target.state_dict()[name], value)
 
@@ -150,13 +152,13 @@ class FakeTimm:
 
 def test_timm_models_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", FakeTimm)
-    backbone = build_backbone(BackboneConfig(backbone="timm:tiny"), channels=3)
+    backbone = build_backbone(BackboneSettings(backbone="timm:tiny"), channels=3)
     assert feature_size(backbone, 3, 16) == 7
     with pytest.raises(ConfigError, match="timm cannot build 'huge'"):
-        build_backbone(BackboneConfig(backbone="timm:huge"), channels=3)
+        build_backbone(BackboneSettings(backbone="timm:huge"), channels=3)
 
 
 def test_timm_missing_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(ConfigError, match=r"pip install 'memoryless\[timm\]'"):
-        build_backbone(BackboneConfig(backbone="timm:resnet18"), channels=3)
+        build_backbone(BackboneSettings(backbone="timm:resnet18"), channels=3)

@@ -317,7 +317,7 @@ def test_energy_by_hand():
 
 def test_without_held_out_images_there_is_no_background():
     numbers = StateNumbers(torch.ones(1), torch.zeros(2).long())
-    with pytest.raises(ConfigError, match="train with --holdout"):
+    with pytest.raises(ConfigError, match="train with `held_out"):
         CALIBRATIONS["bg_z"](Linear(torch.eye(2), torch.zeros(2)), numbers)
 
 

@@ -125,7 +125,12 @@ BAD = {
     ),
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
     "run --epochs many": 'invalid value for --epochs: unable to convert "many" into int.',
-    "run --epochs 0": "epochs must be at least 1",
+    "run --epochs 0": "epochs must be from 1 to 1,000,000, not 0",
+    "run --epochs 1.5": "--epochs must be a whole number, not 1.5",
+    "run --epochs 1e3": "--epochs must be a whole number, not 1e3",
+    "run --seeds 0 1.5": "--seeds must be a whole number, not 1.5",
+    "paper --states 2.5": "--states must be a whole number, not 2.5",
+    "run --config rounded.toml": "--epochs must be a whole number, not 1.5",
     "run extra": "unexpected 'extra': settings are given as --name value; see --help",
     "run --data folder --root nowhere": "there is no folder nowhere: check --root",
     "run --config none.toml": "there is no config file none.toml: check --config",
@@ -148,7 +153,9 @@ BAD = {
     "run --data folder --root . --output runs/here": (
         "output runs/here lies in the folder of images: move it outside"
     ),
-    "run --width 99999999999999999999": "width must be at most 1,000,000",
+    "run --width 99999999999999999999": (
+        "width must be from 1 to 1,000,000, not 99999999999999999999"
+    ),
     "table": NO_RUN,
     "table --methods FT here": NO_RUN,
     "compare --calibrations none here": NO_RUN,
@@ -198,6 +205,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatc
     Path("there").mkdir()
     Path("there/run.json").touch()
     Path("wrong.toml").write_text("epoch = 3\n")
+    Path("rounded.toml").write_text("epochs = 1.5\n")
     Path("tables.toml").write_text("[run]\nepochs = 3\n")
     Path("broken.toml").write_text("epochs = = 3\n")
     code, _, err = call(*command.split(), capsys=capsys)

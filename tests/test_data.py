@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from memoryless.config import DataConfig
 from memoryless.data import SOURCES, from_arrays, hold_out, load
 from memoryless.data.cifar import LAYOUTS
 from memoryless.data.decode import FileImages, decode
 from memoryless.errors import ConfigError, DataError
+from memoryless.settings import DataSettings
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
 
@@ -63,15 +63,15 @@ def make_cifar(root: Path, name: str, classes: int = 10) -> Path:
     return folder
 
 
-def make_source(name: str, root: Path) -> DataConfig:
+def make_source(name: str, root: Path) -> DataSettings:
     if name == "folder":
-        return DataConfig(data=name, root=make_folder(root), image_size=8)
+        return DataSettings(data=name, root=make_folder(root), image_size=8)
     if name == "list":
-        return DataConfig(data=name, image_size=8, **make_lists(root))
+        return DataSettings(data=name, image_size=8, **make_lists(root))
     if name == "quickdraw100":
-        return DataConfig()
+        return DataSettings()
     make_cifar(root, name)
-    return DataConfig(data=name, root=root)
+    return DataSettings(data=name, root=root)
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -99,7 +99,7 @@ def test_cifar_reads_folder_archive_and_environment_alike(name, tmp_path, monkey
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(folder, folder.name)
     monkeypatch.setenv("MEMORYLESS_DATA", str(archive.parent))
-    read = [load(DataConfig(data=name, root=r)) for r in (tmp_path, folder, archive, None)]
+    read = [load(DataSettings(data=name, root=r)) for r in (tmp_path, folder, archive, None)]
     for dataset in read[1:]:
         assert dataset.classes == read[0].classes
         assert torch.equal(dataset.train.images.pixels, read[0].train.images.pixels)
@@ -122,31 +122,31 @@ def test_cifar_pickles_run_nothing(tmp_path, monkeypatch, payload):
     folder = make_cifar(tmp_path, "cifar100")
     (folder / "train").write_bytes(as_python_2({b"data": payload, b"fine_labels": [0]}))
     with pytest.raises(DataError, match="train is damaged or not genuine: it asks for"):
-        load(DataConfig(data="cifar100", root=tmp_path))
+        load(DataSettings(data="cifar100", root=tmp_path))
     assert not Path("attacked").exists()
 
 
 def test_cifar_says_what_is_wrong(tmp_path):
     with pytest.raises(DataError, match=r"cifar100 is not in .*MEMORYLESS_DATA"):
-        load(DataConfig(data="cifar100", root=tmp_path))
+        load(DataSettings(data="cifar100", root=tmp_path))
     folder = make_cifar(tmp_path, "cifar100")
     (folder / "train").write_bytes(b"\x80\x03garbage")
     with pytest.raises(DataError, match="train is damaged"):
-        load(DataConfig(data="cifar100", root=tmp_path))
+        load(DataSettings(data="cifar100", root=tmp_path))
     (folder / "train").write_bytes(as_python_2({b"other": 1}))
     with pytest.raises(DataError, match="not in the official layout"):
-        load(DataConfig(data="cifar100", root=tmp_path))
+        load(DataSettings(data="cifar100", root=tmp_path))
     (folder / "test").unlink()
     with pytest.raises(DataError, match="lacks the files test"):
-        load(DataConfig(data="cifar100", root=tmp_path))
+        load(DataSettings(data="cifar100", root=tmp_path))
     broken = tmp_path / "cut.tar.gz"
     broken.write_bytes(b"\x1f\x8b\x08\x00cut")
     with pytest.raises(DataError, match=r"cut.tar.gz cannot be read"):
-        load(DataConfig(data="cifar100", root=broken))
+        load(DataSettings(data="cifar100", root=broken))
 
 
 def test_folder_holds_out_the_same_share_each_time(tmp_path):
-    config = DataConfig(data="folder", root=make_folder(tmp_path), test_share=0.4, image_size=8)
+    config = DataSettings(data="folder", root=make_folder(tmp_path), test_share=0.4, image_size=8)
     one, two = load(config), load(config)
     assert (np.bincount(one.test.labels) == 2).all()
     assert (one.test.indices == two.test.indices).all()
@@ -156,11 +156,11 @@ def test_folder_holds_out_the_same_share_each_time(tmp_path):
 def test_folder_with_train_and_test(tmp_path):
     make_folder(tmp_path / "train", images=4)
     make_folder(tmp_path / "test", images=2)
-    dataset = load(DataConfig(data="folder", root=tmp_path, image_size=8))
+    dataset = load(DataSettings(data="folder", root=tmp_path, image_size=8))
     assert (len(dataset.train), len(dataset.test)) == (12, 6)
     (tmp_path / "test" / "yellow").mkdir()
     with pytest.raises(DataError, match="1 classes without training images: yellow"):
-        load(DataConfig(data="folder", root=tmp_path))
+        load(DataSettings(data="folder", root=tmp_path))
 
 
 def test_broken_files_are_all_named_before_training(tmp_path):
@@ -169,14 +169,14 @@ def test_broken_files_are_all_named_before_training(tmp_path):
         (tmp_path / "red" / f"bad{i:02d}.png").write_bytes(b"no image")
     (tmp_path / "red" / ".hidden").write_bytes(b"ignored")
     (tmp_path / "red" / "Thumbs.db").write_bytes(b"ignored")
-    config = DataConfig(data="folder", root=tmp_path, image_size=8)
+    config = DataSettings(data="folder", root=tmp_path, image_size=8)
     with pytest.raises(DataError) as caught:
         load(config)
     message = str(caught.value)
     assert message.startswith(f"12 entries of {tmp_path.name} cannot be used: ")
     assert all(f"bad{i:02d}.png (not an image)" in message for i in range(10))
     assert message.endswith("and 2 more; mend them, or leave them out with --skip-broken")
-    dataset = load(DataConfig(data="folder", root=tmp_path, image_size=8, skip_broken=True))
+    dataset = load(DataSettings(data="folder", root=tmp_path, image_size=8, skip_broken=True))
     assert len(dataset.train) + len(dataset.test) == 15
     assert dataset.notes[0].startswith(f"left out 12 entries of {tmp_path.name}: ")
 
@@ -189,7 +189,7 @@ def test_truncated_images_are_found(tmp_path):
         Image.fromarray(noise).save(path)
         path.write_bytes(path.read_bytes()[:-600])
     with pytest.raises(DataError, match="2 entries") as caught:
-        load(DataConfig(data="folder", root=tmp_path, image_size=8))
+        load(DataSettings(data="folder", root=tmp_path, image_size=8))
     assert "cut.jpg" in str(caught.value)
     assert "cut.png" in str(caught.value)
 
@@ -197,7 +197,7 @@ def test_truncated_images_are_found(tmp_path):
 def test_empty_classes(tmp_path):
     make_folder(tmp_path)
     (tmp_path / "empty").mkdir()
-    config = DataConfig(data="folder", root=tmp_path, image_size=8)
+    config = DataSettings(data="folder", root=tmp_path, image_size=8)
     (tmp_path / "red" / "bad.png").write_bytes(b"no image")
     with pytest.raises(DataError) as caught:
         load(config)
@@ -207,7 +207,7 @@ def test_empty_classes(tmp_path):
         "class empty (it has no training image)",
     ):
         assert part in str(caught.value)
-    dataset = load(DataConfig(data="folder", root=tmp_path, image_size=8, skip_broken=True))
+    dataset = load(DataSettings(data="folder", root=tmp_path, image_size=8, skip_broken=True))
     assert dataset.classes == ("blue", "green", "red")
     assert set(dataset.train.labels) == {0, 1, 2}
     assert "class empty (it has no test image)" in dataset.notes[0]
@@ -216,12 +216,12 @@ def test_empty_classes(tmp_path):
 @pytest.mark.parametrize(
     ("config", "error", "message"),
     [
-        (DataConfig(data="folder"), ConfigError, "add --root FOLDER"),
-        (DataConfig(data="folder", root=Path("nowhere")), DataError, "no folder nowhere"),
-        (DataConfig(data="list"), ConfigError, "needs both --train-list FILE and --test-list"),
-        (DataConfig(data="cifar1000"), ConfigError, "did you mean 'cifar100'"),
+        (DataSettings(data="folder"), ConfigError, "add --root FOLDER"),
+        (DataSettings(data="folder", root=Path("nowhere")), DataError, "no folder nowhere"),
+        (DataSettings(data="list"), ConfigError, "needs both --train-list FILE and --test-list"),
+        (DataSettings(data="cifar1000"), ConfigError, "did you mean 'cifar100'"),
         (
-            DataConfig(data="list", train_list=Path("a.txt"), test_list=Path("b.txt")),
+            DataSettings(data="list", train_list=Path("a.txt"), test_list=Path("b.txt")),
             DataError,
             "the file a.txt cannot be read",
         ),
@@ -234,7 +234,7 @@ def test_bad_sources(config, error, message):
 
 def test_folder_without_classes(tmp_path):
     with pytest.raises(DataError, match="has no class folders"):
-        load(DataConfig(data="folder", root=tmp_path))
+        load(DataSettings(data="folder", root=tmp_path))
 
 
 def test_bad_list_lines_and_labels_are_all_named(tmp_path):
@@ -243,7 +243,7 @@ def test_bad_list_lines_and_labels_are_all_named(tmp_path):
         file.write("no label here\nimages/red/gone.png 2\nimages/red/0 a.png -1\nlonely\n")
     with lists["test_list"].open("a") as file:
         file.write("images/red/0 a.png 7\n")
-    config = DataConfig(data="list", image_size=8, **lists)
+    config = DataSettings(data="list", image_size=8, **lists)
     with pytest.raises(DataError) as caught:
         load(config)
     message = str(caught.value)
@@ -251,7 +251,7 @@ def test_bad_list_lines_and_labels_are_all_named(tmp_path):
     for part in ("train.txt line 14 (not 'path label')", "train.txt line 16", "line 17",
                  "0 a.png (label 7 is not below 3)", "gone.png (", "No such file"):  # fmt: skip
         assert part in message
-    kept = load(DataConfig(data="list", image_size=8, skip_broken=True, **lists))
+    kept = load(DataSettings(data="list", image_size=8, skip_broken=True, **lists))
     assert (len(kept.train), len(kept.test)) == (12, 3)
 
 
@@ -262,7 +262,7 @@ def test_lists_take_class_names_and_a_root(tmp_path):
     moved = tmp_path / "elsewhere" / "train.txt"
     moved.parent.mkdir()
     lists["train_list"] = lists["train_list"].rename(moved)
-    config = DataConfig(data="list", root=tmp_path, class_names=names, image_size=8, **lists)
+    config = DataSettings(data="list", root=tmp_path, class_names=names, image_size=8, **lists)
     assert load(config).classes == ("sky", "grass", "rose")
     names.write_text("sky\ngrass\n")
     with pytest.raises(DataError, match="label 2 is not below 2"):
@@ -364,7 +364,7 @@ def test_hold_out_takes_some_of_each_class_and_leaves_some(labels, share, contex
 
 
 def test_validation_never_touches_test_images():
-    whole, tuning = load(DataConfig()), load(DataConfig(validation=0.25))
+    whole, tuning = load(DataSettings()), load(DataSettings(validation=0.25))
     assert torch.equal(tuning.test.images.pixels, whole.train.images.pixels)
     assert (len(tuning.train), len(tuning.test)) == (6000, 2000)
     assert not set(tuning.train.indices) & set(tuning.test.indices)

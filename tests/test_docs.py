@@ -12,7 +12,7 @@ import pytest
 
 import memoryless
 from memoryless.cli import main
-from memoryless.config import Config
+from memoryless.lab.config import Config
 from memoryless.methods import METHODS
 from test_data import make_folder
 

@@ -10,7 +10,7 @@ import memoryless
 
 STOREYS = [
     {"errors", "names"},
-    {"config", "recipes", "store", "randomness", "metrics"},
+    {"settings", "store", "randomness", "metrics"},
     {"data", "backbones", "network", "losses", "schedules"},
     {"features", "statistics", "transports", "scorers", "heads", "calibration", "record"},
     {"strategies", "training", "learner", "inference", "methods"},

@@ -10,14 +10,14 @@ import pytest
 
 from conftest import make_toy
 from memoryless.cli import main
-from memoryless.config import Config
-from memoryless.data import SOURCES
+from memoryless.data import SOURCES, Source
 from memoryless.errors import ConfigError, DataError
 from memoryless.lab.analysis.figures import draw_similarity
 from memoryless.lab.analysis.grid import FORMATS
 from memoryless.lab.analysis.paper_table import NORMALISATIONS, accuracy_table
 from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
 from memoryless.lab.analysis.summary import Row
+from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS, Preset
@@ -36,7 +36,7 @@ TOY = Preset(
 
 @pytest.fixture
 def table(tmp_path, monkeypatch) -> PaperTable:
-    monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
+    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: make_toy(), 8))
     return PaperTable("toy", TOY, TOY.states, PAPER_STRATEGIES, (0, 1), tmp_path)
 
 
@@ -197,7 +197,7 @@ def test_latex_escapes_names():
 
 def test_paper_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
+    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: make_toy(), 8))
     monkeypatch.setitem(PRESETS, "toy", replace(TOY, states=(2,)))
     assert main(["paper", "--preset", "toy", "--dry-run"]) == 0
     out = capsys.readouterr().out
@@ -213,9 +213,11 @@ def test_paper_command(tmp_path, monkeypatch, capsys):
 
 def test_paper_with_methods_beyond_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
+    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: make_toy(), 8))
     monkeypatch.setitem(PRESETS, "toy", replace(TOY, states=(2,)))
-    words = "paper --preset toy --strategies finetune --statistics full --roots --holdout 0.25"
+    words = (
+        "paper --preset toy --strategies finetune --statistics full --square-roots --held-out 0.25"
+    )
     name = "finetune+lda:auto+bg_z+linear"
     assert main([*words.split(), "--methods", name]) == 0
     assert name in capsys.readouterr().out
@@ -223,7 +225,7 @@ def test_paper_with_methods_beyond_it(tmp_path, monkeypatch, capsys):
 
 def test_not_memoryless_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
+    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: make_toy(), 8))
     for strategy in ("replay", "frozen"):
         config = Config(data="toy", strategy=strategy, states="2", epochs=1, width=1)
         run(replace(config, output=Path(strategy)))

@@ -9,13 +9,13 @@ import lzma
 import numpy as np
 import pytest
 
-from memoryless.config import DataConfig
 from memoryless.data import load
 from memoryless.errors import DataError
+from memoryless.settings import DataSettings
 
 
 def test_quickdraw100_is_what_was_packed():
-    dataset = load(DataConfig())
+    dataset = load(DataSettings())
     assert len(dataset.classes) == 100
     assert (np.bincount(dataset.train.labels) == 80).all()
     assert (np.bincount(dataset.test.labels) == 20).all()
@@ -27,12 +27,12 @@ def test_quickdraw100_is_what_was_packed():
 
 
 def test_quickdraw100_with_other_classes_is_read_from_its_folder(tmp_path):
-    embedded = load(DataConfig())
+    embedded = load(DataSettings())
     classes = [f"class {i}" for i in range(100)]
     (tmp_path / "quickdraw100.json").write_text(json.dumps({"classes": classes}))
     pixels = np.repeat(np.arange(100, dtype=np.uint8), 100 * 28 * 14)  # both halves hold the class
     (tmp_path / "quickdraw100.xz").write_bytes(lzma.compress(pixels))
-    dataset = load(DataConfig(root=tmp_path))
+    dataset = load(DataSettings(root=tmp_path))
     assert dataset.classes == tuple(classes) != embedded.classes
     last = dataset.train.read(np.array([7999]))  # class 99 is 0x63
     assert sorted(last.unique().tolist()) == [3 * 17, 6 * 17]
@@ -54,4 +54,4 @@ def test_a_folder_without_quickdraw100_is_refused(names, pixels, tmp_path):
         (tmp_path / "quickdraw100.json").write_text(json.dumps(names))
     (tmp_path / "quickdraw100.xz").write_bytes(pixels)
     with pytest.raises(DataError, match="does not hold quickdraw100"):
-        load(DataConfig(root=tmp_path))
+        load(DataSettings(root=tmp_path))

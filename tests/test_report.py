@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from memoryless.cli import main
-from memoryless.config import Config
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.analysis.measures import best_method, class_accuracies
 from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.report import render
 from memoryless.lab.runs import RunFolder

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from conftest import make_toy
+from conftest import make_learner, make_toy
 from memoryless.cli import main
-from memoryless.config import Config
-from memoryless.data import SOURCES
+from memoryless.data import SOURCES, Source
 from memoryless.errors import ConfigError
 from memoryless.heads import HEADS
 from memoryless.heads.classes import lda
@@ -21,24 +20,24 @@ from memoryless.inference import Kept, choose_shrinkage, method_scorers, score
 from memoryless.lab.analysis.compare import combinations, compare, pareto_front
 from memoryless.lab.analysis.paired import paired_grids
 from memoryless.lab.analysis.rescore import lacked_by, results_with
-from memoryless.lab.experiment import Observer, check, run, scored_in_run
+from memoryless.lab.config import Config
+from memoryless.lab.experiment import Observer, run, scored_in_run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import kept_states, last_kept, last_record, read_test
 from memoryless.lab.stream import Stream
-from memoryless.learner import Learner, prepare
 from memoryless.methods import grid_of, method_name, methods_of, parse_method
 from memoryless.metrics import ranks
 from memoryless.record import Record
 from memoryless.scorers import Linear
-from memoryless.statistics import roots
-from memoryless.store import read_tensors, write_tensors
+from memoryless.statistics import square_roots
+from memoryless.store import read_tensors
 from memoryless.strategies import STRATEGIES
 from test_statistics import EVERY_FORM
 
 
 @pytest.fixture
 def gathering(tiny) -> Config:
-    return replace(tiny, statistics="full", holdout=0.25)
+    return replace(tiny, statistics="full", held_out=0.25)
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_held_out_images_have_no_part_in_statistics(finished):
     assert held["labels"].bincount().tolist() == [0, 0, 3, 3]
 
 
-@pytest.mark.parametrize("read", [{}, {"roots": True}, {"level": "middle"}])
+@pytest.mark.parametrize("read", [{}, {"square_roots": True}, {"level": "middle"}])
 def test_what_runs_score_is_what_is_scored_again(read, gathering, toy):
     finished = RunFolder(run(replace(gathering, **read), toy)[0])
     stored = finished.results()
@@ -113,7 +112,7 @@ def test_what_runs_score_is_what_is_scored_again(read, gathering, toy):
 
 
 def test_statistics_are_of_roots_and_rows_are_not(gathering, toy):
-    config = replace(gathering, roots=True, output=gathering.output / "roots")
+    config = replace(gathering, square_roots=True, output=gathering.output / "roots")
     plain, rooted = (last_kept(RunFolder(run(c, toy)[0])) for c in (gathering, config))
     held, labels = plain.held_out
     features = held.float()
@@ -126,10 +125,12 @@ def test_statistics_are_of_roots_and_rows_are_not(gathering, toy):
     square = born.mean.square().sum(1) + born.full.diagonal(dim1=1, dim2=2).sum(1)
     assert (square >= 0.999).all()  # the sum of a unit vector's 16 entries is 1 to 4
     assert (square <= 4.001).all()
-    best = choose_shrinkage("lda", moved, roots(features), labels)
-    torch.testing.assert_close(scores("lda:auto+linear", rooted), lda(moved, best)(roots(features)))
+    best = choose_shrinkage("lda", moved, square_roots(features), labels)
+    torch.testing.assert_close(
+        scores("lda:auto+linear", rooted), lda(moved, best)(square_roots(features))
+    )
     fitted = rooted.fitted["fetril+none"]
-    torch.testing.assert_close(scores("fetril", rooted), fitted(roots(features)))
+    torch.testing.assert_close(scores("fetril", rooted), fitted(square_roots(features)))
 
 
 def test_statistics_are_of_the_middle_and_rows_are_not(gathering, toy):
@@ -158,14 +159,14 @@ def test_middle_features_of_other_backbones_are_refused(tiny, toy):
     with pytest.raises(ConfigError, match="level middle reads the stages of a ResNet"):
         run(config, toy, backbone=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 8)))
     with pytest.raises(ConfigError, match="level middle reads the stages of a ResNet"):
-        check(replace(config, backbone="timm:resnet50"))
+        replace(config, backbone="timm:resnet50").resolved(8)
     assert not config.output.exists()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_combination_with_every_strategy(strategy, gathering, toy):
     """Whatever the grid offers can be scored, in every state, and has a name of its own."""
-    config = replace(gathering, strategy=strategy, epochs=1, level="middle", roots=True)
+    config = replace(gathering, strategy=strategy, epochs=1, level="middle", square_roots=True)
     config = replace(config, projection=20 if strategy == "frozen" else 0)
     folder = RunFolder(run(config, toy)[0])
     grid = {n: m for n, m in grid_of(strategy).items() if not lacked_by(folder, m)}
@@ -186,7 +187,7 @@ def test_every_combination_with_every_strategy(strategy, gathering, toy):
 
 
 def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_path):
-    gathering = replace(gathering, level="middle", roots=True)
+    gathering = replace(gathering, level="middle", square_roots=True)
     whole = RunFolder(run(gathering, toy)[0])
 
     class Kill(Observer):
@@ -206,12 +207,12 @@ def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_pat
 @pytest.mark.parametrize(
     ("given", "name", "advice"),
     [
-        ({}, "finetune+lda", "--statistics full"),
-        ({"statistics": "mean"}, "finetune+lda", "--statistics full"),
-        ({"statistics": "full", "transports": ("linear",)}, "finetune+ncm+sdc", "--transports sdc"),
-        ({"statistics": "full"}, "finetune+siw+bg_z+backward", "--holdout 0.1"),
-        ({"statistics": "full"}, "finetune+lda:auto+linear", "--holdout 0.1"),
-        ({"strategy": "frozen"}, "frozen+projection", "--projection 1000"),
+        ({}, "finetune+lda", "`statistics=full`"),
+        ({"statistics": "mean"}, "finetune+lda", "`statistics=full`"),
+        ({"statistics": "full", "transports": ("linear",)}, "finetune+ncm+sdc", "`transports=sdc`"),
+        ({"statistics": "full"}, "finetune+siw+bg_z+backward", "`held_out=0.1`"),
+        ({"statistics": "full"}, "finetune+lda:auto+linear", "`held_out=0.1`"),
+        ({"strategy": "frozen"}, "frozen+projection", "`projection=1000`"),
     ],
 )
 def test_what_a_run_lacks_is_named_with_the_setting(tiny, toy, given, name, advice):
@@ -230,7 +231,7 @@ def test_what_a_run_lacks_is_named_with_the_setting(tiny, toy, given, name, advi
 )
 def test_wrong_settings(tiny, given, message):
     with pytest.raises(ConfigError, match=message):
-        check(replace(tiny, **given))
+        replace(tiny, **given).resolved(8)
 
 
 def test_frozen_backbones_do_not_drift(tiny, toy):
@@ -246,10 +247,10 @@ def test_frozen_backbones_do_not_drift(tiny, toy):
 
 def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     data = make_toy(classes=10)
-    config = replace(tiny, strategy="frozen", states="10", projection=40)
+    config = replace(tiny, strategy="frozen", states="10", projection=40).resolved(8)
     folder = RunFolder(run(config, data)[0])
     first = Stream.from_config(data, config)[0].train
-    learner = Learner(config, 0, data.channels, prepare(config, data, first))
+    learner = make_learner(config, first)
     learner.restore(
         read_tensors(folder.state(9) / "network.safetensors")[0],
         last_record(folder),
@@ -313,38 +314,15 @@ def test_methods_asked_for_are_scored_in_the_run(gathering, toy):
     for wrong, message in {
         "finetune+siw+bg": "unknown head, calibration or transport",
         "lwf+siw": "is not of the strategy finetune",
-        "finetune+lda:auto": "reads what is not kept: train with --holdout",
+        "finetune+lda:auto": "reads what is not kept: train with `held_out=0.1`",
     }.items():
         with pytest.raises(ConfigError, match=message):
-            check(replace(gathering, methods=(wrong,), holdout=0.0))
-
-
-def test_runs_of_an_earlier_version_can_be_read(finished):
-    """Without the settings that came later, which are as if at their defaults."""
-    about = json.loads((finished.path / "run.json").read_text())
-    for key in ("statistics", "transports", "projection", "methods", "holdout", "level", "roots"):
-        del about["config"][key]
-    (finished.path / "run.json").write_text(json.dumps(about))
-    assert finished.about["config"]["statistics"] == "none"
-    assert results_with(finished, ["finetune+siw"])
-
-
-def test_runs_from_before_widened_covariances_have_the_rest(finished):
-    about = json.loads((finished.path / "run.json").read_text())
-    about["config"]["transports"].remove("widened")
-    (finished.path / "run.json").write_text(json.dumps(about))
-    for t in range(1, 3):
-        birth = finished.state(t) / "birth.safetensors"
-        parts, _ = read_tensors(birth)
-        write_tensors(birth, {n: part for n, part in parts.items() if n != "residual"})
-    assert results_with(finished, ["finetune+lda+linear"])[2]["methods"]
-    with pytest.raises(ConfigError, match="--transports widened"):
-        results_with(finished, ["finetune+lda+widened"])
+            replace(gathering, methods=(wrong,), held_out=0.0).resolved(8)
 
 
 def test_how_statistics_are_made_without_them_does_not_make_another_experiment(tiny, toy):
     (path,) = run(tiny, toy)
-    run(replace(tiny, transports=("linear",), level="middle", roots=True), toy)
+    run(replace(tiny, transports=("linear",), level="middle", square_roots=True), toy)
     assert read_test(RunFolder(path), 0)[0].shape == (8, 16)
     with pytest.raises(ConfigError, match="statistics none there, mean here"):
         run(replace(tiny, statistics="mean"), toy)
@@ -358,7 +336,7 @@ def test_means_alone_are_not_widened(tiny, toy):
 
 def test_compare_command(gathering, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(SOURCES, "toy", lambda config: make_toy())
+    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: make_toy(), 8))
     run(replace(gathering, data="toy", seeds=(0, 1), output=Path("runs")))
     assert main(["compare", "runs", "--write", "t.json", "--figure", "p.svg"]) == 0
     out = capsys.readouterr().out

@@ -116,7 +116,7 @@ def test_diagonal_and_low_rank_move_as_they_stand():
 
 
 def test_means_alone_have_no_covariance():
-    with pytest.raises(ConfigError, match="learn with --statistics full"):
+    with pytest.raises(ConfigError, match="learn with `statistics=full`"):
         _ = gather(*draw(5), "mean").covariances
 
 

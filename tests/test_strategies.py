@@ -11,17 +11,17 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import conftest
 from conftest import make_toy
 from memoryless.backbones import ResNet18
-from memoryless.config import Config
+from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
-from memoryless.learner import Learner, prepare
+from memoryless.learner import Learner
 from memoryless.methods import methods_of
 from memoryless.network import CosineLayer
-from memoryless.recipes import RECIPES
-from memoryless.strategies import STRATEGIES, Arrival, Totals
+from memoryless.strategies import STRATEGIES, Arrival
 from memoryless.strategies.replay import herding
 from test_experiment import Interrupt, assert_same_run
 
@@ -29,13 +29,7 @@ STREAM = Stream(make_toy(), "3")
 
 
 def make_learner(config: Config, **settings) -> Learner:
-    config = replace(config, **settings)
-    preparation = prepare(config, STREAM.dataset, STREAM[0].train)
-    return Learner(config, 0, 1, preparation, totals=Totals(6, 72))
-
-
-def test_every_strategy_has_a_recipe():
-    assert set(RECIPES) == set(STRATEGIES)
+    return conftest.make_learner(replace(config, **settings), STREAM[0].train)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -93,7 +87,7 @@ def test_lwf_kd_loss_is_new_cross_entropy_and_weighted_distillation(tiny):
     learner = make_learner(tiny, strategy="lwf_kd", kd_weight=3.0)
     learner.learn(STREAM[0].train, 2)
     strategy, network = learner.strategy, learner.network
-    strategy.known = 2
+    strategy.past = 2
     generator = torch.Generator().manual_seed(0)
     strategy.begin_state(Arrival(network, STREAM[1].train, 2, learner.features, generator))
     images = torch.randn(5, 1, 8, 8)
@@ -157,9 +151,8 @@ def test_frozen_changes_nothing_but_the_layer(tiny):
 def test_what_is_fixed_in_a_backbone_stays_fixed(tiny):
     backbone = ResNet18(channels=1, width=2, small_images=True)
     backbone.conv1.requires_grad_(False)
-    config, before = replace(tiny, strategy="frozen"), backbone.conv1.weight.clone()
-    preparation = prepare(config, STREAM.dataset, STREAM[0].train)
-    learner = Learner(config, 0, 1, preparation, backbone)
+    config, before = replace(tiny, strategy="frozen").resolved(8), backbone.conv1.weight.clone()
+    learner = conftest.make_learner(config, STREAM[0].train, backbone=backbone)
     learner.learn(STREAM[0].train, 2)
     assert torch.equal(learner.network.backbone.conv1.weight, before)
 
@@ -207,8 +200,9 @@ def test_herding_equals_a_direct_greedy_search():
 
 
 def test_recipes_fill_what_a_config_leaves_open():
-    assert Config(strategy="lwf").lr == 2.0
-    assert Config(strategy="lwf", lr=0.3).lr == 0.3
-    assert Config(strategy="lucir").epochs == 160
-    assert Config().classifier_init == "reset"
-    assert Config(strategy="lwf_kd").lr_later == 0.05
+    assert Config(strategy="lwf").resolved().lr == 2.0
+    assert Config(strategy="lwf", lr=0.3).resolved().lr == 0.3
+    assert replace(Config(), strategy="lucir").resolved().epochs == 160
+    assert Config().resolved().classifier_init == "reset"
+    assert Config(strategy="lwf_kd").resolved().lr_later == 0.05
+    assert Config(strategy="lwf_kd", lr_later="t+1").resolved().lr_later == "t+1"

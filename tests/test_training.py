@@ -13,26 +13,25 @@ import pytest
 import torch
 from torch import nn
 
-from conftest import make_toy
-from memoryless.config import Config
+from conftest import make_learner, make_toy
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, DataError, StoreError, TrainingError
 from memoryless.features import extract_features
+from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
-from memoryless.network import LinearLayer, Network
+from memoryless.network import LinearLayer, Network, check_device, pick_device
 from memoryless.record import Record
-from memoryless.strategies import STRATEGIES, Arrival, Finetune, Totals
-from memoryless.training import advice, pick_device
+from memoryless.strategies import STRATEGIES, Arrival, Strategy
+from memoryless.training import advice
 
 
 def learn(config: Config, seed: int = 0, states: int = 2, backbone: nn.Module | None = None):
     """A learner after some states of the toy stream."""
     stream = Stream(make_toy(), config.states)
-    preparation = prepare(config, stream.dataset, stream[0].train)
-    learner = Learner(config, seed, 1, preparation, backbone)
+    learner = make_learner(config, stream[0].train, seed=seed, backbone=backbone)
     for state in stream[:states]:
         learner.learn(state.train, stream.sizes[state.index])
     return learner
@@ -55,8 +54,7 @@ def test_strategy_contract(name, tiny):
     """It learns, grows by the new classes, and its record holds their rows as trained."""
     stream = Stream(make_toy(), "3")
     config = replace(tiny, strategy=name)
-    preparation = prepare(config, stream.dataset, stream[0].train)
-    learner = Learner(config, 0, 1, preparation, totals=Totals(6, 72))
+    learner = make_learner(config, stream[0].train)
     learner.learn(stream[0].train, 2)
     torch.testing.assert_close(learner.record.W, learner.layer[0])
     before = learner.record
@@ -72,7 +70,7 @@ def test_strategy_contract(name, tiny):
 def test_training_lowers_the_loss_and_learns(tiny):
     config = replace(tiny, epochs=12, width=4, states="1", augment=("none",))
     stream = Stream(make_toy(), "1")
-    learner = Learner(config, 0, 1, prepare(config, stream.dataset, stream[0].train))
+    learner = make_learner(config, stream[0].train)
     history = learner.learn(stream[0].train, 6).history
     assert history.loss[-1] < 0.3 * history.loss[0]
     W, b = learner.layer
@@ -137,7 +135,7 @@ def test_plateau_watches_the_held_out_loss(tiny, monkeypatch):
     monkeypatch.setattr(torch.optim, "SGD", SpySGD)
     monkeypatch.setattr(SpySGD, "steps", [])
     monkeypatch.setattr("memoryless.training.StateTraining._evaluate", lambda self, split: 1.0)
-    learn(replace(tiny, schedule="plateau", patience=1, epochs=3, holdout=0.25), states=1)
+    learn(replace(tiny, schedule="plateau", patience=1, epochs=3, held_out=0.25), states=1)
     rates = sorted({step["lr"] for step in SpySGD.steps}, reverse=True)
     assert rates == pytest.approx([0.1, 0.01])  # it never gets better than the first epoch
 
@@ -150,16 +148,16 @@ def test_held_out_loss_is_measured_without_augmentation_in_eval_mode(tiny, monke
         return Preparation.normalise(self, images)
 
     modes = []
-    original = Finetune.loss
+    original = Strategy.loss
 
     def loss(self, network, images, labels):
         modes.append((network.training, torch.is_grad_enabled()))
         return original(self, network, images, labels)
 
-    monkeypatch.setattr(Finetune, "loss", loss)
+    monkeypatch.setattr(Strategy, "loss", loss)
     monkeypatch.setattr(Preparation, "train", lambda self, x, generator: self.normalise(x))
     monkeypatch.setattr(Preparation, "test", test_only)
-    learn(replace(tiny, holdout=0.25, batch_size=64), states=1)
+    learn(replace(tiny, held_out=0.25, batch_size=64), states=1)
     assert modes == [(True, True), (False, False)] * 2
     assert prepared[:2] == [6, 6]
 
@@ -190,7 +188,7 @@ def test_augmentation_reaches_the_network(tiny):
 
 def test_normalisation_is_measured_on_state_0(tiny):
     stream = Stream(make_toy(), "3")
-    first = prepare(tiny, stream.dataset, stream[0].train)
+    first = prepare(tiny, stream[0].train, stream.dataset.image_size, stream.dataset.augment)
     pixels = stream[0].train.read(np.arange(24)).numpy() / 255
     assert first.mean == pytest.approx([pixels.mean()])
     assert first.std == pytest.approx([pixels.std()], rel=1e-5)
@@ -203,8 +201,8 @@ def test_weights_that_overflow_in_the_last_step_are_noticed(tiny):
 
 
 def test_held_out_images_are_watched_and_not_trained_on(tiny):
-    config = replace(tiny, holdout=0.25, schedule="plateau")
-    learner = Learner(config, 0, 1, prepare(config, make_toy(), make_toy().train))
+    config = replace(tiny, held_out=0.25, schedule="plateau")
+    learner = make_learner(config, make_toy().train)
     history = learner.learn(Stream(make_toy(), "3")[0].train, 2).history
     assert history.images == [18, 18]  # of 24
     assert history.watched != history.loss
@@ -216,11 +214,14 @@ def test_nan_loss_stops_with_advice(tiny):
 
 
 def test_failed_allocations_become_advice():
-    with pytest.raises(TrainingError, match="lower --batch-size or --width"), advice(Config()):
+    with (
+        pytest.raises(TrainingError, match="lower `batch_size` or `width`"),
+        advice(Config().resolved()),
+    ):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
-    with pytest.raises(TrainingError, match="leave out --compile"), advice(Config(compile=True)):
+    with pytest.raises(TrainingError, match="leave out `compile`"), advice(Config(compile=True)):
         raise RuntimeError("no compiler")
-    with pytest.raises(RuntimeError, match="other"), advice(Config()):
+    with pytest.raises(RuntimeError, match="other"), advice(Config().resolved()):
         raise RuntimeError("other")
 
 
@@ -233,7 +234,7 @@ def test_one_image_is_not_enough(tiny):
 
 def test_unusable_device():
     with pytest.raises(ConfigError, match="unknown device 'nonsense': choose auto, cpu"):
-        pick_device("nonsense")
+        check_device("nonsense")
     assert pick_device("cpu").type == "cpu"
 
 
@@ -251,10 +252,10 @@ def test_any_module_can_be_the_backbone(tiny):
 
 def test_given_normalisation_is_used(tiny):
     split = make_toy()
-    given = prepare(replace(tiny, mean=(0.1,), std=(0.3,)), split, split.train)
+    given = prepare(replace(tiny, mean=(0.1,), std=(0.3,)), split.train, 8, ())
     assert (given.mean, given.std) == ((0.1,), (0.3,))
     with pytest.raises(ConfigError, match="mean and std need 1 values each"):
-        prepare(replace(tiny, mean=(0.1, 0.1), std=(0.3, 0.3)), split, split.train)
+        prepare(replace(tiny, mean=(0.1, 0.1), std=(0.3, 0.3)), split.train, 8, ())
 
 
 def test_no_image_or_feature_is_reachable_after_a_state(tiny, monkeypatch):
@@ -284,7 +285,7 @@ def test_nothing_in_the_record_grows_with_the_images(tiny):
     sizes = []
     for dataset in (few, many):
         stream = Stream(dataset, "3")
-        learner = Learner(tiny, 0, 1, prepare(tiny, dataset, stream[0].train))
+        learner = make_learner(tiny, stream[0].train)
         for state in stream:
             learner.learn(state.train, 2)
         sizes.append(learner.record.ledger)

@@ -40,8 +40,8 @@ class StateNumbers:
         """Features and labels of the held-out images, if there are any."""
         if self.held_out is None:
             raise ConfigError(
-                f"state {len(self.mu) - 1} held out no image from training: train with --holdout "
-                "0.1, on classes of at least two images"
+                f"state {len(self.mu) - 1} held out no image from training: train with "
+                "`held_out=0.1`, on classes of at least two images"
             )
         return self.held_out[0].float(), self.held_out[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from memoryless.backbones import ResNet18, build_backbone, feature_size
-from memoryless.config import Config
-from memoryless.data import Dataset, Images, Split, hold_out
+from memoryless.backbones import NO_STAGES, ResNet18, build_backbone, feature_size
+from memoryless.data import Images, Split, hold_out
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError
@@ -20,20 +20,16 @@ from memoryless.features import compact, extract_features
 from memoryless.heads import FITTED_HEADS, ProjectionSums, fit_head
 from memoryless.inference import fitted_name
 from memoryless.methods import Method, offered
-from memoryless.names import choose
-from memoryless.network import Layer, Network
-from memoryless.randomness import derive, torch_generator
+from memoryless.network import Layer, Network, pick_device
+from memoryless.randomness import derive, seeded, torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Scorer
+from memoryless.settings import TrainingSettings, plain_values
 from memoryless.statistics import Moments, Reading, Statistics
-from memoryless.strategies import STRATEGIES, Arrival, Totals
-from memoryless.training import LOWER_RATE, History, Report, StateTraining, part, pick_device
+from memoryless.strategies import STRATEGIES, Arrival, ModelSettings, Totals
+from memoryless.training import LOWER_RATE, History, Report, StateTraining, part
 from memoryless.transports import Drift
 
-NO_STAGES = (
-    "level middle reads the stages of a ResNet: choose --backbone resnet18 or resnet18_3x3, or "
-    "--level last"
-)
 CHUNK = 1024  # features taken into the moments at once
 
 
@@ -56,36 +52,36 @@ class Learner:
 
     def __init__(
         self,
-        config: Config,
+        settings: ModelSettings,
         seed: int,
         channels: int,
         preparation: Preparation,
         backbone: nn.Module | None = None,
         totals: Totals | None = None,
     ):
-        self.config, self.seed, self.preparation = config, seed, preparation
-        self.strategy = choose("strategy", config.strategy, STRATEGIES)(config, totals)
-        torch.manual_seed(derive(seed, "backbone"))
-        backbone = backbone or build_backbone(config, channels)
+        self.settings, self.seed, self.preparation = settings, seed, preparation
+        self.strategy = STRATEGIES[settings.strategy](settings, totals)
+        with seeded(derive(seed, "backbone")):
+            backbone = backbone or build_backbone(settings, channels)
         if isinstance(backbone, ResNet18) and not self.strategy.last_relu:
             backbone.drop_last_relu()
-        if config.level == "middle" and not isinstance(backbone, ResNet18):
+        if settings.level == "middle" and not isinstance(backbone, ResNet18):
             raise ConfigError(NO_STAGES)
         features = feature_size(backbone, channels, preparation.size)
         network = Network(backbone, self.strategy.make_layer(features))
-        self.network = network.to(pick_device(config.device))
+        self.network = network.to(pick_device(settings.device))
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.record = Record.empty(features)
 
     @property
     def reading(self) -> Reading:
         """What statistics are of."""
-        return Reading.of(self.config.to_dict(), self.record.W.shape[1])
+        return Reading.of(plain_values(self.settings), self.record.W.shape[1])
 
     @property
     def layer(self) -> Layer:
         """The classification layer as trained, for the classes seen, on the CPU."""
-        seen = len(self.record.b)
+        seen = self.record.classes
         W, b = self.network.layer.as_linear()
         return W[:seen], b[:seen]
 
@@ -97,18 +93,18 @@ class Learner:
         report: Report = lambda progress: None,
     ) -> Learned:
         """Learn a state: train, then write what is kept of it into the record."""
-        state, strategy = len(self.record.mu), self.strategy
-        strategy.known = len(self.record.b)
+        state, strategy = self.record.states, self.strategy
+        strategy.past = self.record.classes
         held_out = self._held_out(images, state)
         train = images.take(~held_out)
-        old = self.all_features(train) if strategy.known and self._gathers else None
+        old = self.all_features(train) if strategy.past and self._gathers else None
         generator = torch_generator(self.seed, state, "layer")
         strategy.begin_state(Arrival(self.network, train, new_classes, self.features, generator))
         training = StateTraining(
             self.network,
             strategy,
             self.preparation,
-            self.config,
+            self.settings,
             self.seed,
             state,
             checkpoint,
@@ -118,7 +114,7 @@ class Learner:
         history = training.run(strategy.training_images(train), watched)
         strategy.end_state(self.network, train, self.features)
         features, labels = self.all_features(images), torch.from_numpy(images.labels)
-        mu = self._mu(self.reading.rows(features), labels, strategy.known + new_classes)
+        mu = self._mu(self.reading.rows(features), labels, strategy.past + new_classes)
         if not math.isfinite(mu):  # the last step can spoil weights after a sound loss
             raise TrainingError(f"the model of state {state} gives {mu}, no scores: {LOWER_RATE}")
         self.record = strategy.remember(self.record, self.network, new_classes, mu)
@@ -130,21 +126,22 @@ class Learner:
 
     def _held_out(self, images: Split, state: int) -> np.ndarray:
         """Mask of the images that take no part in training or statistics."""
-        if not self.config.holdout:
+        if not self.settings.held_out:
             return np.zeros(len(images), dtype=bool)
         labels = images.labels - images.labels.min()
-        return hold_out(labels, self.config.holdout, self.seed, state, "holdout")
+        # The last word is part of the draw: it stays, or other images would be held out.
+        return hold_out(labels, self.settings.held_out, self.seed, state, "holdout")
 
     @property
     def _gathers(self) -> bool:
-        return self.config.statistics != "none"
+        return self.settings.statistics != "none"
 
     def _gather(
         self, features: Tensor, labels: Tensor, old: Tensor | None, history: History
     ) -> Learned:
         """Statistics of the new classes into the record, the past ones moved to where they are."""
-        record, config, known = self.record, self.config, self.strategy.known
-        new = len(record.b) - known
+        record, settings, past = self.record, self.settings, self.strategy.past
+        new = record.classes - past
         fitted: dict[str, Scorer] = {}
         drift = None
         if old is not None:
@@ -152,32 +149,32 @@ class Learner:
             drift = Drift.measure(old, features, by_sdc.mean if by_sdc else None, self.reading)
         features = self.reading(features)
         d = features.shape[1]
-        if config.projection:
-            past = record.projection or ProjectionSums.empty(config.projection)
-            sums = past.add(features, labels, new)
+        if settings.projection:
+            so_far = record.projection or ProjectionSums.empty(settings.projection)
+            sums = so_far.add(features, labels, new)
             record = replace(record, projection=sums)
             fitted[fitted_name("projection", "none")] = sums.scorer(d)
         birth = None
         if self._gathers:
-            moments = Moments(new, d, config.statistics)
+            moments = Moments(new, d, settings.statistics)
             for f, y in zip(features.split(CHUNK), labels.split(CHUNK), strict=True):
-                moments.add(f, y - known)
+                moments.add(f, y - past)
             birth = moments.statistics()
-            record = record.carry(birth, drift, config.transports)
+            record = record.carry(birth, drift, settings.transports)
             fitted |= self._fit(record, features, labels)
         self.record = record
         return Learned(history, birth, drift, fitted)
 
     def _fit(self, record: Record, features: Tensor, labels: Tensor) -> dict[str, Scorer]:
         """The heads that need the state's features, under every transport that is kept."""
-        state, settings = len(record.mu) - 1, self.config.to_dict()
+        state, settings = record.states - 1, plain_values(self.settings)
         return {
             fitted_name(head, transport): fit_head(
                 head, statistics, features, labels, torch_generator(self.seed, state, head)
             )
             for head in FITTED_HEADS
             for transport, statistics in record.statistics.items()
-            if offered(Method(self.config.strategy, head, transport=transport), settings)
+            if offered(Method(self.settings.strategy, head, transport=transport), settings)
         }
 
     def tensors(self) -> dict[str, torch.Tensor]:
@@ -185,8 +182,10 @@ class Learner:
         network = {f"network.{k}": v for k, v in self.network.state_dict().items()}
         return network | {f"strategy.{k}": v for k, v in self.strategy.tensors().items()}
 
-    def restore(self, tensors: dict[str, torch.Tensor], record: Record, images: Images) -> None:
-        """Put everything back as it was at the end of a state."""
+    def restore(
+        self, tensors: dict[str, torch.Tensor], record: Record, images: Images | None = None
+    ) -> None:
+        """Put everything back as it was at the end of a state; only replay needs `images`."""
         self.network.load_state_dict(part(tensors, "network."))
         self.strategy.restore(part(tensors, "strategy."), images)
         self.record = record
@@ -199,7 +198,7 @@ class Learner:
         """What rows read, and what statistics read beside it."""
         middle = self.reading.start > 0
         return extract_features(
-            self.network.backbone, images, self.preparation, self.config.batch_size, middle
+            self.network.backbone, images, self.preparation, self.settings.batch_size, middle
         )
 
     @torch.no_grad()
@@ -208,19 +207,20 @@ class Learner:
         layer = self.network.layer
         device = next(layer.parameters()).device
         logits = layer(features.to(device))[:, :seen].cpu()
-        if self.config.mu == "largest":
+        if self.settings.mu == "largest":
             return logits.amax(1).mean().item()
         return logits.gather(1, labels[:, None]).mean().item()
 
 
-def prepare(config: Config, dataset: Dataset, first_images: Split) -> Preparation:
-    """The preparation of a whole stream; what is not given is measured on state 0's images."""
-    if config.mean and config.std:
-        mean, std = config.mean, config.std
+def prepare(
+    settings: TrainingSettings, first_images: Split, size: int, augment: Sequence[str]
+) -> Preparation:
+    """The preparation of a model's images; what is not given is measured on state 0's images."""
+    if settings.mean and settings.std:
+        mean, std = settings.mean, settings.std
     else:
         mean, std = channel_statistics(first_images)
-    if not len(mean) == len(std) == dataset.channels:
-        raise ConfigError(f"mean and std need {dataset.channels} values each, one a channel")
-    return Preparation(
-        dataset.image_size, mean, std, dataset.augment if config.augment is None else config.augment
-    )
+    channels = first_images.images.shape[0]
+    if not len(mean) == len(std) == channels:
+        raise ConfigError(f"mean and std need {channels} values each, one a channel")
+    return Preparation(size, mean, std, augment if settings.augment is None else settings.augment)

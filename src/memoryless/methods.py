@@ -187,11 +187,11 @@ def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
     moved = reads or transport != "none"
     watches = method.calibration in ("bg_z", "energy") or method.shrinkage == "auto"
     needs = [
-        (head == "projection" and not settings["projection"], "--projection 1000"),
-        (moved and form == "none", "--statistics full"),
-        (reads and form == "mean" and head not in MEANS_ONLY, "--statistics full"),
-        (moved and transport not in settings["transports"], f"--transports {transport}"),
-        (watches and not settings["holdout"], "--holdout 0.1"),
+        (head == "projection" and not settings["projection"], "`projection=1000`"),
+        (moved and form == "none", "`statistics=full`"),
+        (reads and form == "mean" and head not in MEANS_ONLY, "`statistics=full`"),
+        (moved and transport not in settings["transports"], f"`transports={transport}`"),
+        (watches and not settings["held_out"], "`held_out=0.1`"),
     ]
     return next((f"train with {setting}" for missing, setting in needs if missing), None)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from memoryless.errors import ConfigError
 
 Layer = tuple[Tensor, Tensor]  # rows (N, d) and biases (N,)
 
@@ -116,3 +119,22 @@ class Network(nn.Module):
     @property
     def classes(self) -> int:
         return self.layer.classes
+
+
+def check_device(name: str) -> None:
+    """Raise unless the name is that of a device which can be used."""
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", name):
+        raise ConfigError(f"unknown device '{name}': choose auto, cpu, cuda, cuda:N or mps")
+    try:
+        torch.empty(0, device="cpu" if name == "auto" else name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0].split(". ")[0][:200]
+        raise ConfigError(
+            f"device '{name}' cannot be used here: {reason}; choose auto or cpu"
+        ) from error
+
+
+def pick_device(name: str) -> torch.device:
+    """The device of a checked name; `auto` is CUDA, else MPS, else the CPU."""
+    fast = [n for n in ("cuda", "mps") if getattr(torch, n).is_available()]
+    return torch.device([*fast, "cpu"][0] if name == "auto" else name)

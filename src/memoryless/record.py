@@ -32,6 +32,14 @@ class Record:
     moved: Tensor | None = None  # (N, d) rows under the transport backward
     projection: ProjectionSums | None = None
 
+    @property
+    def classes(self) -> int:
+        return len(self.b)
+
+    @property
+    def states(self) -> int:
+        return len(self.mu)
+
     @classmethod
     def empty(cls, features: int) -> Record:
         no_class = torch.zeros(0)
@@ -39,12 +47,11 @@ class Record:
 
     def extend(self, W_new: Tensor, b_new: Tensor, mu: float) -> Record:
         """The record after a state that trained these rows; values are copied."""
-        state = len(self.mu)
         return replace(
             self,
             W=torch.cat([self.W, W_new.detach().cpu()]),
             b=torch.cat([self.b, b_new.detach().cpu()]),
-            class_state=torch.cat([self.class_state, torch.full((len(b_new),), state)]),
+            class_state=torch.cat([self.class_state, torch.full((len(b_new),), self.states)]),
             mu=torch.cat([self.mu, torch.tensor([mu])]),
         )
 

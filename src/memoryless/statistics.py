@@ -34,12 +34,12 @@ def check_form(form: str) -> str:
     raise ConfigError(f"unknown statistics '{form}': choose from {', '.join(FORMS)}, K a number")
 
 
-def roots(features: Tensor) -> Tensor:
+def square_roots(features: Tensor) -> Tensor:
     """Square roots of features at length one, which keep their signs.
 
     Their classes are closer to normal (Tukey's transformation, as in FeCAM, NeurIPS 2023).
 
-    >>> roots(torch.tensor([[0.36, -0.48, 0.8], [0, 0, 0]])).square()
+    >>> square_roots(torch.tensor([[0.36, -0.48, 0.8], [0, 0, 0]])).square()
     tensor([[0.3600, 0.4800, 0.8000],
             [0.0000, 0.0000, 0.0000]])
     """
@@ -53,18 +53,18 @@ class Reading:
 
     start: int = 0
     """The first column read; 0 for all, which rows read too."""
-    roots: bool = False
+    square_roots: bool = False
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], row: int) -> Self:
         """What a config's statistics read, where rows have this length."""
         if settings["statistics"] == "none" and not settings["projection"]:
             return cls()
-        return cls(row if settings["level"] == "middle" else 0, settings["roots"])
+        return cls(row if settings["level"] == "middle" else 0, settings["square_roots"])
 
     def __call__(self, features: Tensor) -> Tensor:
         read = features[:, self.start :]
-        return roots(read) if self.roots else read
+        return square_roots(read) if self.square_roots else read
 
     def rows(self, features: Tensor) -> Tensor:
         """What rows read."""
@@ -109,7 +109,7 @@ class Statistics:
             identity = torch.eye(d).expand(classes, d, d)
             return self.factors.mT @ self.factors + self.rest[:, None, None] * identity
         raise ConfigError(
-            "the record holds no covariances: learn with --statistics full, tied, low-rank:K or "
+            "the record holds no covariances: learn with `statistics=full`, tied, low-rank:K or "
             "diagonal"
         )
 

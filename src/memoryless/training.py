@@ -7,7 +7,6 @@ saved after each one: a state killed anywhere goes on from its last finished epo
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,19 +17,19 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from memoryless.config import TrainingConfig
 from memoryless.data import Split
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
-from memoryless.errors import ConfigError, DataError, StoreError, TrainingError
+from memoryless.errors import DataError, StoreError, TrainingError
 from memoryless.network import Network
-from memoryless.randomness import derive, numpy_generator, torch_generator
+from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
 from memoryless.schedules import epochs_of, learning_rate
+from memoryless.settings import TrainingSettings
 from memoryless.store import read_tensors, write_tensors
-from memoryless.strategies import Finetune
+from memoryless.strategies import Strategy
 
 SECONDS_BETWEEN_REPORTS = 0.2
-LOWER_RATE = "lower --lr, or use --precision float32; finished states are kept"
+LOWER_RATE = "lower `lr`, or use `precision=float32`; finished states are kept"
 
 
 @dataclass(frozen=True)
@@ -60,29 +59,12 @@ class History:
     images: list[int] = field(default_factory=list)
 
 
-def pick_device(name: str) -> torch.device:
-    """`auto` is CUDA, else MPS, else the CPU."""
-    if name == "auto":
-        fast = [n for n in ("cuda", "mps") if getattr(torch, n).is_available()]
-        return torch.device(fast[0] if fast else "cpu")
-    if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name):
-        raise ConfigError(f"unknown device '{name}': choose auto, cpu, cuda, cuda:N or mps")
-    try:
-        torch.empty(0, device=name)
-        return torch.device(name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(
-            f"device '{name}' cannot be used: {reason}; choose auto or cpu"
-        ) from error
-
-
-def autocast(config: TrainingConfig, device: torch.device) -> AbstractContextManager[None]:
+def autocast(config: TrainingSettings, device: torch.device) -> AbstractContextManager[None]:
     return torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
 
 
 @contextmanager
-def advice(config: TrainingConfig) -> Iterator[None]:
+def advice(config: TrainingSettings) -> Iterator[None]:
     """Turn a failed allocation, which torch reports in many ways, or compilation into advice."""
     try:
         yield
@@ -90,11 +72,11 @@ def advice(config: TrainingConfig) -> Iterator[None]:
         if isinstance(error, MemoryError) or "memory" in str(error):
             raise TrainingError(
                 f"there is not enough memory to train with batches of {config.batch_size}: lower "
-                "--batch-size or --width; finished states are kept"
+                "`batch_size` or `width`; finished states are kept"
             ) from error
         if config.compile:
             reason = str(error).splitlines()[0]
-            raise TrainingError(f"torch.compile failed ({reason}): leave out --compile") from error
+            raise TrainingError(f"torch.compile failed ({reason}): leave out `compile`") from error
         raise
 
 
@@ -103,9 +85,9 @@ class StateTraining:
     """One state's training; `run` resumes from `checkpoint` if that holds epochs of this state."""
 
     network: Network
-    strategy: Finetune
+    strategy: Strategy
     preparation: Preparation
-    config: TrainingConfig
+    config: TrainingSettings
     seed: int
     state: int
     checkpoint: Path | None = None
@@ -130,7 +112,8 @@ class StateTraining:
         with advice(self.config):
             for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
                 started = time.perf_counter()
-                loss = self._train_epoch(epoch, train)
+                with seeded(derive(self.seed, self.state, epoch, "dropout")):
+                    loss = self._train_epoch(epoch, train)
                 watched = self._evaluate(held_out) if held_out else loss
                 self._check_finite(epoch, watched)
                 seconds = time.perf_counter() - started
@@ -139,7 +122,6 @@ class StateTraining:
 
     def _train_epoch(self, epoch: int, split: Split) -> float:
         self.strategy.train_mode(self.model)
-        torch.manual_seed(derive(self.seed, self.state, epoch, "dropout"))
         order = numpy_generator(self.seed, self.state, epoch, "order").permutation(len(split))
         generator = torch_generator(self.seed, self.state, epoch, "augmentation")
         total = torch.zeros((), device=self.device)

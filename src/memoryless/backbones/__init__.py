@@ -11,26 +11,47 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from memoryless.backbones.resnet import ResNet18
-from memoryless.config import BackboneConfig
 from memoryless.errors import ConfigError
 from memoryless.names import choose, first_ten
+from memoryless.settings import BackboneSettings
 
-__all__ = ["BACKBONES", "ResNet18", "build_backbone", "feature_size", "load_weights"]
+__all__ = [
+    "BACKBONES",
+    "NO_STAGES",
+    "ResNet18",
+    "build_backbone",
+    "check_backbone",
+    "feature_size",
+    "load_weights",
+]
 
 BACKBONES: dict[str, Callable[[int, int], nn.Module]] = {
     "resnet18": ResNet18,
     "resnet18_3x3": lambda channels, width: ResNet18(channels, width, small_images=True),
 }
 
+NO_STAGES = (
+    "level middle reads the stages of a ResNet: choose `backbone=resnet18` or resnet18_3x3, or "
+    "`level=last`"
+)
 
-def build_backbone(config: BackboneConfig, channels: int) -> nn.Module:
-    """The backbone a config names, with its initial weights if it names a file."""
-    if config.backbone.startswith("timm:"):
-        backbone = _from_timm(config.backbone.removeprefix("timm:"), channels)
+
+def check_backbone(name: str, level: str) -> None:
+    """Raise unless the name is a backbone's that has what statistics read."""
+    if not name.startswith("timm:"):
+        choose("backbone", name, BACKBONES)
+    elif level == "middle":
+        raise ConfigError(NO_STAGES)
+
+
+def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
+    """The backbone settings name, with its initial weights if they name a file."""
+    if settings.backbone.startswith("timm:"):
+        backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)
     else:
-        backbone = choose("backbone", config.backbone, BACKBONES)(channels, config.width)
-    if config.backbone_weights:
-        load_weights(backbone, config.backbone_weights)
+        backbone = BACKBONES[settings.backbone](channels, settings.width)
+    if settings.backbone_weights:
+        load_weights(backbone, settings.backbone_weights)
     return backbone
 
 

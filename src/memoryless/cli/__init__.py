@@ -19,6 +19,7 @@ from memoryless.cli.paper import paper
 from memoryless.cli.report import report
 from memoryless.cli.run import run
 from memoryless.cli.table import table
+from memoryless.cli.whole_numbers import check_whole_numbers
 from memoryless.errors import MemorylessError
 from memoryless.names import as_flags, printable
 
@@ -27,7 +28,7 @@ app = App(
     help="Learn new image classes over time and keep no image of the past.",
     version_flags=["--version"],
     default_parameter=Parameter(consume_multiple=True, negative_iterable=()),
-    config=fill_from_file,
+    config=[fill_from_file, check_whole_numbers],
     suppress_keyboard_interrupt=False,
 )
 app.command(demo)

@@ -27,14 +27,15 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
     """
     from rich.console import Console
 
-    from memoryless.cli.progress import ProgressPrinter
-    from memoryless.config import Config
+    from memoryless.cli.progress import ProgressPrinter, set_threads
     from memoryless.lab.analysis.sketch import sketch
     from memoryless.lab.analysis.summary import summarise
     from memoryless.lab.analysis.table import grids
+    from memoryless.lab.config import Config
     from memoryless.lab.experiment import run
     from memoryless.lab.runs import RunFolder
 
+    set_threads(SETTINGS["threads"])
     console = Console()
     with ProgressPrinter(console) as observer:
         folder = RunFolder(run(Config(**SETTINGS, output=output), observer=observer)[0])

@@ -30,7 +30,7 @@ def list_names() -> None:
         "augmentations": AUGMENTATIONS,
         "strategies": STRATEGIES,
         "schedules": SCHEDULES,
-        "lr rules": LR_RULES,
+        "lr later": LR_RULES,
         "heads": HEADS,
         "calibrations": CALIBRATIONS,
         "transports": TRANSPORTS,

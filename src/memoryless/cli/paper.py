@@ -20,8 +20,8 @@ def paper(
     test_list: Path | None = None,
     statistics: str | None = None,
     level: Literal["last", "middle"] | None = None,
-    roots: bool | None = None,
-    holdout: float | None = None,
+    square_roots: bool | None = None,
+    held_out: float | None = None,
     output: Path = Path("runs/paper"),
     shard: str = "1/1",
     dry_run: bool = False,
@@ -56,11 +56,11 @@ def paper(
         What records keep for heads beyond the paper's, such as full; by default the preset's.
     level
         What statistics are gathered of: the last stage's features or the middle ones'.
-    roots
+    square_roots
         Gather statistics of the square roots of features at length one.
-    holdout
+    held_out
         Share of each state's training images held out, for bg_z, energy and shrinkage auto;
-        needs an output of its own, as statistics, level and roots do.
+        needs an output of its own, as statistics, level and square_roots do.
     output
         Folder for all runs: OUTPUT/PRESET/10-states/lwf/seed-0.
     shard
@@ -73,7 +73,7 @@ def paper(
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     """
-    from memoryless.cli.progress import ProgressPrinter
+    from memoryless.cli.progress import ProgressPrinter, set_threads
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.grid import check_format, write_grids
     from memoryless.lab.paper import PaperTable
@@ -96,8 +96,8 @@ def paper(
         "test_list": test_list,
         "statistics": statistics,
         "level": level,
-        "roots": roots,
-        "holdout": holdout,
+        "square_roots": square_roots,
+        "held_out": held_out,
     }
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     table = PaperTable(
@@ -109,6 +109,7 @@ def paper(
         output,
         given,
     )
+    set_threads(table.cells[0].threads)
     if dry_run:
         times = table.estimate()
         for cell, seconds in times:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
@@ -15,6 +17,12 @@ from memoryless.data import Dataset
 from memoryless.lab.experiment import Observer
 
 SECONDS_BETWEEN_LINES = 5
+
+
+def set_threads(number: int | None) -> None:
+    """Let torch use this many CPU threads; only a face may, since all of a program share them."""
+    if number:
+        torch.set_num_threads(min(number, os.cpu_count() or 1))
 
 
 class ProgressPrinter(Observer):

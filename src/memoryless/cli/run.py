@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from memoryless.config import Config
+from memoryless.lab.config import Config
 
 
 def run(
@@ -27,9 +27,10 @@ def run(
         Every setting of the experiment.
     """
     # Imported here, with torch, so that --help and errors are immediate.
-    from memoryless.cli.progress import ProgressPrinter
+    from memoryless.cli.progress import ProgressPrinter, set_threads
     from memoryless.lab.experiment import run as run_experiment
 
+    set_threads(experiment.threads)
     with ProgressPrinter() as observer:
         run_experiment(experiment, observer=observer)
     print(f"done: memoryless table {experiment.output}")

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from memoryless.errors import ConfigError
 from memoryless.names import choose
 
 PADDING = 1 / 8  # of the side: 4 pixels at 32, as in He et al. 2016
@@ -83,6 +84,16 @@ AUGMENTATIONS: dict[str, Augmentation | None] = {
 }
 
 
+def check_augmentations(names: Sequence[str]) -> None:
+    """Raise unless every name is an augmentation's, each stands once, and none stands alone."""
+    for name in names:
+        choose("augmentation", name, AUGMENTATIONS)
+    if len(set(names)) < len(names) or ("none" in names and len(names) > 1):
+        raise ConfigError(
+            f"augment {' '.join(names)} contradicts itself: name each change once, or none alone"
+        )
+
+
 def centre(images: Tensor, size: int) -> Tensor:
     """The central square of `size`, or the whole image resized where that is not its size."""
     side = images.shape[-1]
@@ -106,8 +117,7 @@ class Preparation:
     augment: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name in self.augment:
-            choose("augmentation", name, AUGMENTATIONS)
+        check_augmentations(self.augment)
 
     def train(self, images: Tensor, generator: torch.Generator) -> Tensor:
         for name in self.augment:

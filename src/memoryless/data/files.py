@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.config import DataConfig
 from memoryless.data.dataset import (
     Dataset,
     Split,
@@ -19,7 +18,9 @@ from memoryless.data.dataset import (
 from memoryless.data.decode import FileImages, find_broken
 from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten
+from memoryless.settings import DataSettings
 
+FILE_SIDE = 224  # of what the network sees of photos, as for ImageNet
 IGNORED = {"thumbs.db", "desktop.ini"}
 
 
@@ -31,7 +32,7 @@ class Entry:
     label: int
 
 
-def load_folder(config: DataConfig) -> Dataset:
+def load_folder(config: DataSettings) -> Dataset:
     """`root/<class>/*`, or the same under `root/train` and `root/test`."""
     root = config.root
     if root is None:
@@ -76,7 +77,7 @@ def _folder_entries(root: Path, classes: Sequence[str]) -> list[Entry]:
     ]
 
 
-def load_list(config: DataConfig) -> Dataset:
+def load_list(config: DataSettings) -> Dataset:
     """Lines of "path label", the label last; paths are relative to the list or to `root`."""
     if config.train_list is None or config.test_list is None:
         raise ConfigError("data = list needs both --train-list FILE and --test-list FILE")
@@ -129,7 +130,7 @@ def _dataset(
     classes: Sequence[str],
     train: list[Entry],
     test: list[Entry] | None,
-    config: DataConfig,
+    config: DataSettings,
     bad: list[str],
 ) -> Dataset:
     """Decode every file once, and report all that cannot be used in one error."""
@@ -164,11 +165,11 @@ def _dataset(
     return check_classes(drop_empty_classes(dataset))
 
 
-def image_size(config: DataConfig) -> int:
-    return config.image_size or 224
+def image_size(config: DataSettings) -> int:
+    return config.image_size or FILE_SIDE
 
 
-def _split(entries: list[Entry], config: DataConfig) -> Split:
+def _split(entries: list[Entry], config: DataSettings) -> Split:
     side = round(image_size(config) * 256 / 224)  # the margin that crops are taken from
     images = FileImages([e.path for e in entries], side, config.grey)
     return Split.whole(images, np.array([e.label for e in entries], dtype=np.int64))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import os
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,27 +13,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from memoryless.backbones import BACKBONES
-from memoryless.config import Config
-from memoryless.data import SOURCES, Dataset, load
-from memoryless.data.augment import AUGMENTATIONS
-from memoryless.errors import ConfigError
+from memoryless.data import Dataset, load
 from memoryless.features import compact
 from memoryless.heads import ROW_HEADS
 from memoryless.inference import Kept
+from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.scoring import score_methods
 from memoryless.lab.states import last_record, write_state
 from memoryless.lab.stream import State, Stream
-from memoryless.learner import NO_STAGES, Learned, Learner, prepare
+from memoryless.learner import Learned, Learner, prepare
 from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
-from memoryless.names import choose
-from memoryless.schedules import LR_RULES, SCHEDULES, epochs_of
-from memoryless.statistics import check_form
+from memoryless.schedules import epochs_of
 from memoryless.store import commit_folder, read_tensors, write_json
 from memoryless.strategies import STRATEGIES, Totals
-from memoryless.training import Progress, advice, pick_device
-from memoryless.transports import TRANSPORTS
+from memoryless.training import Progress, advice
 
 
 class Observer:
@@ -49,55 +43,6 @@ class Observer:
     def state_finished(self, results: dict[str, Any]) -> None: ...
 
 
-def check(config: Config) -> None:
-    """Every name of a config, before anything is loaded; all wrong ones in one error."""
-    problems = []
-    names: list[tuple[str, str, Any]] = [
-        ("data set", config.data, SOURCES),
-        ("strategy", config.strategy, STRATEGIES),
-        ("schedule", config.schedule, SCHEDULES),
-        ("lr_rule", config.lr_rule, LR_RULES),
-        *(("augmentation", name, AUGMENTATIONS) for name in config.augment or ()),
-        *(("transport", name, TRANSPORTS) for name in config.transports),
-    ]
-    if not config.backbone.startswith("timm:"):
-        names.append(("backbone", config.backbone, BACKBONES))
-    for kind, name, table in names:
-        try:
-            choose(kind, name, table)
-        except ConfigError as error:
-            problems.append(str(error))
-    try:
-        check_form(config.statistics)
-    except ConfigError as error:
-        problems.append(str(error))
-    problems += [problem for name in config.methods for problem in _problems(name, config)]
-    if config.level == "middle" and config.backbone.startswith("timm:"):
-        problems.append(NO_STAGES)
-    if config.projection and config.strategy != "frozen":
-        problems.append("projection needs a backbone that stays as it is: --strategy frozen")
-    if config.data == "folder" and config.root:
-        root = config.root.resolve()
-        if config.output.resolve().is_relative_to(root):
-            problems.append(f"output {config.output} lies in the folder of images: move it outside")
-    if problems:
-        raise ConfigError("; ".join(problems))
-    pick_device(config.device)
-
-
-def _problems(name: str, config: Config) -> list[str]:
-    """What is wrong with a method that is to be scored in a run."""
-    try:
-        method = parse_method(name)
-    except ConfigError as error:
-        return [str(error)]
-    lack = lacking(method, config.to_dict())
-    problems = [f"method {name} reads what is not kept: {lack}"] if lack else []
-    if method.strategy != config.strategy:
-        problems.append(f"method {name} is not of the strategy {config.strategy}")
-    return problems
-
-
 def run(
     config: Config,
     dataset: Dataset | None = None,
@@ -108,16 +53,14 @@ def run(
 
     `dataset` and `backbone` take the place of those the config names.
     """
-    check(config)
-    if config.threads:
-        torch.set_num_threads(min(config.threads, os.cpu_count() or 1))
+    config = config.resolved(dataset.image_size if dataset else None)
     observer = observer or Observer()
     dataset = dataset or load(config)
     observer.data_loaded(dataset)
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
     stream = Stream.from_config(dataset, config)
-    preparation = prepare(config, dataset, stream[0].train)
+    preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment)
     facts = {
         "dataset": dataset.name,
         "classes": stream.classes,
@@ -137,7 +80,7 @@ def run(
             own = copy.deepcopy(backbone)
             learner = Learner(config, seed, dataset.channels, preparation, own, totals)
         folder.start(config.to_dict(), seed, facts)
-        Run(learner, stream, folder, observer).finish()
+        Run(learner, scored_in_run(config), stream, folder, observer).finish()
     return [folder.path for folder in folders]
 
 
@@ -162,6 +105,7 @@ class Run:
     """One seed's way through a stream, from wherever its folder stands."""
 
     learner: Learner
+    methods: Mapping[str, Method]
     stream: Stream
     folder: RunFolder
     observer: Observer
@@ -169,7 +113,7 @@ class Run:
     def finish(self) -> None:
         """Learn the states that are not committed yet."""
         done = self.folder.finished
-        work = [epochs_of(self.learner.config, s.index) * len(s.train) for s in self.stream]
+        work = [epochs_of(self.learner.settings, s.index) * len(s.train) for s in self.stream]
         self.folder.tidy()
         self.observer.run_started(self.folder.path, work, done)
         if 0 < done < len(self.stream):
@@ -191,7 +135,7 @@ class Run:
         kept = Kept(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.reading
         )
-        scored = score_methods(features, labels, scored_in_run(learner.config), kept)
+        scored = score_methods(features, labels, self.methods, kept)
         past = self.stream[: state.index + 1]
         results = {
             "state": state.index,

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.config import Config
 from memoryless.data import Dataset, load
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.paper_table import paper_tables
 from memoryless.lab.analysis.summary import summarise
-from memoryless.lab.experiment import Observer, check, run
+from memoryless.lab.config import Config
+from memoryless.lab.experiment import Observer, run
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
@@ -54,8 +54,6 @@ class PaperTable:
 
     @cached_property
     def dataset(self) -> Dataset:
-        for cell in self.cells:
-            check(cell)
         dataset = load(self.cells[0])
         self.preset.check(self.name, dataset)
         return dataset
@@ -92,7 +90,9 @@ class PaperTable:
         config = replace(config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6)
         config = replace(config, statistics="none", projection=0)
         totals = Totals(len(self.dataset.classes), len(self.dataset.train))
-        preparation = prepare(config, self.dataset, stream[0].train)
+        preparation = prepare(
+            config, stream[0].train, self.dataset.image_size, self.dataset.augment
+        )
         learner = Learner(config, 0, self.dataset.channels, preparation, totals=totals)
         rate = 0.0
         for state in stream[:2]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memoryless.config import Config
 from memoryless.data import Dataset
 from memoryless.errors import ConfigError, DataError
+from memoryless.lab.config import Config
 
 PAPER_STRATEGIES = ("finetune", "lwf", "lucir", "joint")
 
@@ -45,7 +45,7 @@ class Preset:
             states="1" if name == "joint" else str(states),
             seeds=(seed,),
             output=place,
-        )
+        ).resolved()
 
     def check(self, name: str, dataset: Dataset) -> None:
         """Raise unless the data set has the classes and images that the preset is for."""
@@ -97,6 +97,7 @@ _AS_PUBLISHED = {
     "backbone": "resnet18",
     "width": 64,
     "image_size": 224,
+    "batch_size": 128,
     "augment": ("resized_crop", "flip"),
 }
 # LUCIR's own settings for ImageNet (CVPR 2019); LwF's are iCaRL's for all sets.

@@ -20,8 +20,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from memoryless.config import Config
 from memoryless.errors import ConfigError, StoreError
+from memoryless.lab.config import Config
 from memoryless.store import MEND, read_json, write_json
 
 FORMAT = 1
@@ -39,7 +39,7 @@ def compared(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that make an experiment what it is."""
     idle = set()
     if config["statistics"] == "none":
-        idle = {"transports"} if config["projection"] else {"transports", "level", "roots"}
+        idle = {"transports"} if config["projection"] else {"transports", "level", "square_roots"}
     return {key: _plain(v) for key, v in config.items() if key not in NOT_COMPARED | idle}
 
 

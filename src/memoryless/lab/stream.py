@@ -11,10 +11,10 @@ from typing import overload
 
 import numpy as np
 
-from memoryless.config import StreamConfig
 from memoryless.data import Dataset, Split
 from memoryless.data.files import read_text
 from memoryless.errors import ConfigError, DataError
+from memoryless.lab.config import StreamSettings
 from memoryless.names import first_ten
 from memoryless.randomness import numpy_generator
 
@@ -60,7 +60,7 @@ class Stream(Sequence[State]):
         self._test = dataset.test.relabel(position[dataset.test.labels])
 
     @classmethod
-    def from_config(cls, dataset: Dataset, config: StreamConfig) -> Stream:
+    def from_config(cls, dataset: Dataset, config: StreamSettings) -> Stream:
         return cls(dataset, config.states, config.order)
 
     def __len__(self) -> int:

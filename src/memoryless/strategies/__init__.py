@@ -1,19 +1,26 @@
-"""Strategies by name: how a state is trained."""
+"""Strategies by name, and the settings of a model: those of its parts and of every strategy."""
 
 from __future__ import annotations
 
-from memoryless.strategies.finetune import Arrival, Finetune, Totals
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from memoryless.errors import ConfigError
+from memoryless.names import choose
+from memoryless.settings import BackboneSettings, RecordSettings, TrainingSettings, conform
+from memoryless.strategies.base import BASE_RECIPE, Arrival, Strategy, Totals
+from memoryless.strategies.finetune import Finetune
 from memoryless.strategies.frozen import Frozen
 from memoryless.strategies.independent import Independent
 from memoryless.strategies.joint import Joint
-from memoryless.strategies.lucir import Lucir
-from memoryless.strategies.lwf import Lwf
-from memoryless.strategies.lwf_kd import LwfKd
-from memoryless.strategies.replay import Replay
+from memoryless.strategies.lucir import Lucir, LucirSettings
+from memoryless.strategies.lwf import Lwf, LwfSettings
+from memoryless.strategies.lwf_kd import LwfKd, LwfKdSettings
+from memoryless.strategies.replay import Replay, ReplaySettings
 
-__all__ = ["STRATEGIES", "Arrival", "Finetune", "Totals"]
+__all__ = ["STRATEGIES", "Arrival", "ModelSettings", "Strategy", "Totals"]
 
-STRATEGIES: dict[str, type[Finetune]] = {
+STRATEGIES: dict[str, type[Strategy]] = {
     "finetune": Finetune,
     "lwf": Lwf,
     "lwf_kd": LwfKd,
@@ -23,3 +30,85 @@ STRATEGIES: dict[str, type[Finetune]] = {
     "independent": Independent,
     "replay": Replay,
 }
+
+SMALL_SIDE = 64  # of images that the 3x3 stem is for; larger ones need the ImageNet stem's stride
+PHOTO_BATCH = 32  # about 3 GB to train a ResNet-18 at 224 pixels
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(
+    ReplaySettings,
+    LucirSettings,
+    LwfKdSettings,
+    LwfSettings,
+    RecordSettings,
+    TrainingSettings,
+    BackboneSettings,
+):
+    """All that the core reads."""
+
+    def resolved(self, side: int | None = None) -> Self:
+        """These settings in their types, with nothing left open; every problem in one error.
+
+        `side` is that of the images that the network sees. Settings that are resolved stay as they
+        are.
+        """
+        values, problems = conform(self)
+        for name, value in self._filled(values, side or SMALL_SIDE).items():
+            if values.get(name, "wrong") is None:
+                values[name] = value
+        sound = replace(self, **values)
+        problems = problems or sound.problems()
+        if problems:
+            raise ConfigError("; ".join(problems))
+        return sound
+
+    def _filled(self, given: dict[str, Any], side: int) -> dict[str, Any]:
+        """Values for what is open: the strategy's recipe, and what suits the images."""
+        photos = side > SMALL_SIDE
+        recipe = BASE_RECIPE.copy()
+        if self.strategy in STRATEGIES:
+            recipe |= STRATEGIES[self.strategy].recipe
+        batch_size = given.get("batch_size") or (PHOTO_BATCH if photos else 128)
+        if photos:  # rates are published for 128; a step of fewer images must be shorter
+            recipe["lr"] *= min(batch_size / 128, 1)  # (Goyal et al. 2017)
+        return recipe | {
+            "backbone": "resnet18" if photos else "resnet18_3x3",
+            "batch_size": batch_size,
+            "epochs_later": given.get("epochs") or recipe["epochs"],
+            "patience_later": given.get("patience"),
+        }
+
+    def problems(self) -> list[str]:
+        """What is wrong with resolved settings; every name is looked up."""
+        from memoryless.backbones import check_backbone
+        from memoryless.data.augment import check_augmentations
+        from memoryless.network import check_device
+        from memoryless.schedules import LR_RULES, SCHEDULES
+        from memoryless.statistics import check_form
+        from memoryless.transports import TRANSPORTS
+
+        checks: list[Any] = [
+            lambda: choose("strategy", self.strategy, STRATEGIES),
+            lambda: choose("schedule", self.schedule, SCHEDULES),
+            lambda: isinstance(self.lr_later, float) or choose("lr_later", self.lr_later, LR_RULES),
+            lambda: check_augmentations(self.augment or ()),
+            *(lambda name=name: choose("transport", name, TRANSPORTS) for name in self.transports),
+            lambda: check_form(self.statistics),
+            lambda: check_backbone(self.backbone, self.level),
+            lambda: check_device(self.device),
+        ]
+        found = []
+        for check in checks:
+            try:
+                check()
+            except ConfigError as error:
+                found.append(str(error))
+        if (self.mean is None) != (self.std is None):
+            found.append("mean and std must be given together")
+        strategy = STRATEGIES.get(self.strategy, Strategy)
+        if self.projection and not strategy.backbone_stays:
+            found.append(
+                "projection needs a backbone that stays as it is: choose `strategy=frozen`"
+            )
+        return found

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from torch import nn
+from typing import TYPE_CHECKING
 
-from memoryless.strategies.finetune import Arrival, Finetune
+from memoryless.strategies.base import Arrival, Strategy
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
-class Frozen(Finetune):
+class Frozen(Strategy):
+    backbone_stays = True
+
     def begin_state(self, arrival: Arrival) -> None:
-        if self.known:
+        if self.past:
             arrival.network.backbone.requires_grad_(False)
         super().begin_state(arrival)
 
     def train_mode(self, network: nn.Module) -> None:
-        network.train(not self.known)  # batch statistics are frozen too
+        network.train(not self.past)  # batch statistics are frozen too

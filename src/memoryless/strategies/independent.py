@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import torch
+from typing import ClassVar
 
-from memoryless.strategies.finetune import Arrival, Finetune
+from memoryless.randomness import seeded
+from memoryless.strategies.base import Arrival, Strategy
 
 
-class Independent(Finetune):
+class Independent(Strategy):
+    # Each state starts from scratch, so each learns at the first state's rate.
+    recipe: ClassVar = {"lr_later": "constant"}
+
     def begin_state(self, arrival: Arrival) -> None:
-        if self.known:
-            torch.manual_seed(int(torch.randint(2**31, (), generator=arrival.generator)))
-            for module in reversed(
-                list(arrival.network.backbone.modules())
-            ):  # the whole after its parts
-                reset = getattr(module, "reset_parameters", None)
-                if callable(reset):
-                    reset()
+        if self.past:
+            import torch
+
+            with seeded(int(torch.randint(2**31, (), generator=arrival.generator))):
+                for module in reversed(list(arrival.network.backbone.modules())):
+                    reset = getattr(module, "reset_parameters", None)
+                    if callable(reset):  # the whole after its parts
+                        reset()
         super().begin_state(arrival)

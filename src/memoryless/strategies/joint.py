@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memoryless.strategies.finetune import Finetune
+from memoryless.strategies.base import Strategy
 
 
-class Joint(Finetune):
+class Joint(Strategy):
     memoryless = False
     one_state = True
     heads = ("current",)

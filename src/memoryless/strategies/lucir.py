@@ -5,44 +5,65 @@ trains on exemplars: without exemplars the first is zero and the second impossib
 out.
 """
 
-from __future__ import annotations
-
 import math
-from typing import cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from memoryless.settings import NOT_NEGATIVE
+from memoryless.strategies.base import Arrival
+from memoryless.strategies.teacher import Teacher
 
-from memoryless import losses
-from memoryless.network import CosineLayer, Network
-from memoryless.strategies.finetune import Arrival
-from memoryless.strategies.lwf import Teacher
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from memoryless.network import CosineLayer, Network
+
+
+@dataclass(frozen=True, kw_only=True)
+class LucirSettings:
+    lambda_base: Annotated[float, NOT_NEGATIVE] = 5.0
+    """lucir: weight of the less-forget loss; 5 for CIFAR, 10 for large sets."""
 
 
 class Lucir(Teacher):
+    # LUCIR, CVPR 2019 (CIFAR-100): 160 epochs, rate 0.1 divided by 10 at 80 and 120.
+    recipe: ClassVar = {
+        "epochs": 160,
+        "lr_later": "constant",
+        "schedule": "multistep",
+        "classifier_init": "grow",
+    }
     unit_features = True
     last_relu = False
     heads = ("current",)
     weight = 0.0
-    """Of the less-forget loss: grows with the share of old classes."""
+    """Of the less-forget loss: grows with the share of past classes."""
 
-    def make_layer(self, features: int) -> CosineLayer:
+    def make_layer(self, features: int) -> "CosineLayer":
+        from memoryless.network import CosineLayer
+
         return CosineLayer(features)
 
     def begin_state(self, arrival: Arrival) -> None:
+        import torch
+
         super().begin_state(arrival)
-        self.weight = self.config.lambda_base * math.sqrt(self.known / arrival.new)
-        if self.known:
-            layer = cast(CosineLayer, arrival.network.layer)
+        self.weight = self.settings.lambda_base * math.sqrt(self.past / arrival.new)
+        if self.past:
+            layer = cast("CosineLayer", arrival.network.layer)
             labels = torch.from_numpy(arrival.images.labels)
             layer.imprint(arrival.extract(arrival.images), labels)
 
-    def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
+    def loss(self, network: "Network", images: "Tensor", labels: "Tensor") -> "Tensor":
+        import torch
+        from torch.nn.functional import cross_entropy
+
+        from memoryless.losses import less_forget
+
         features = network.backbone(images)
-        loss = F.cross_entropy(network.layer(features), labels)
+        loss = cross_entropy(network.layer(features), labels)
         if self.teacher is None:
             return loss
         with torch.no_grad():
             old_features = self.teacher.backbone(images)
-        return loss + self.weight * losses.less_forget(features, old_features)
+        return loss + self.weight * less_forget(features, old_features)

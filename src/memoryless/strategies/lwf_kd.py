@@ -1,23 +1,39 @@
-"""LwF as later work uses it: cross-entropy over the new outputs, softmax distillation of the old.
+"""LwF as later work uses it: cross-entropy over new outputs, softmax distillation of old ones."""
 
-Weight 10 and temperature 2, as the baseline of LDC (ECCV 2024) and others.
-"""
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from __future__ import annotations
+from memoryless.settings import NOT_NEGATIVE, POSITIVE
+from memoryless.strategies.teacher import Teacher
 
-import torch.nn.functional as F
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
-from memoryless import losses
-from memoryless.network import Network
-from memoryless.strategies.lwf import Teacher
+    from memoryless.network import Network
+
+
+@dataclass(frozen=True, kw_only=True)
+class LwfKdSettings:
+    """Weight and temperature are those of the baseline of LDC (ECCV 2024) and others."""
+
+    kd_weight: Annotated[float, NOT_NEGATIVE] = 10.0
+    """lwf_kd: weight of the distillation."""
+    kd_temperature: Annotated[float, POSITIVE] = 2.0
+    """lwf_kd: temperature of the distillation."""
 
 
 class LwfKd(Teacher):
-    def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
+    # As a baseline of later work (such as LDC, ECCV 2024): later states at a rate of 0.05.
+    recipe: ClassVar = {"lr_later": 0.05, "classifier_init": "grow"}
+
+    def loss(self, network: "Network", images: "Tensor", labels: "Tensor") -> "Tensor":
+        from torch.nn.functional import cross_entropy
+
+        from memoryless.losses import distillation
+
         logits, old = network(images), self.old_logits(images)
-        loss = F.cross_entropy(logits[:, self.known :], labels - self.known)
+        loss = cross_entropy(logits[:, self.past :], labels - self.past)
         if old is None:
             return loss
-        kept = losses.distillation(logits[:, : self.known], old, self.config.kd_temperature)
-        return loss + self.config.kd_weight * kept
+        kept = distillation(logits[:, : self.past], old, self.settings.kd_temperature)
+        return loss + self.settings.kd_weight * kept

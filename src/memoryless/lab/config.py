@@ -1,0 +1,82 @@
+"""Settings of an experiment: a model's, and where its classes come from, in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from memoryless.errors import ConfigError
+from memoryless.names import choose
+from memoryless.settings import COUNT, SEED, DataSettings, plain_values
+from memoryless.strategies import ModelSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings:
+    """How classes arrive."""
+
+    states: str = "10"
+    """Number of states, or the classes of each: "50,10,10,10,10,10"."""
+    order: str = "natural"
+    """Class order: natural, seed:N, belouadah (CIFAR-100), or a file
+    with one class index or name a line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ModelSettings, StreamSettings, DataSettings):
+    """One experiment; each of its seeds is a run."""
+
+    methods: tuple[str, ...] = ()
+    """Methods to score after each state beside those of the strategy, such as
+    finetune+siw+bg_z+backward."""
+    seeds: tuple[Annotated[int, SEED], ...] = (0,)
+    """Training seeds; each gives a run of its own, on the same stream."""
+    output: Path = Path("runs/latest")
+    """Folder for the runs: OUTPUT/seed-N."""
+    threads: Annotated[int, COUNT] | None = None
+    """CPU threads; by default all cores. One is nearly as fast for small networks, and far faster
+    where other work takes a core away. The command line sets them, Python leaves them alone."""
+
+    def resolved(self, side: int | None = None) -> Self:
+        return super().resolved(side or self.image_size or self._source_side())
+
+    def _source_side(self) -> int | None:
+        from memoryless.data import SOURCES
+
+        return SOURCES[self.data].side if self.data in SOURCES else None
+
+    def problems(self) -> list[str]:
+        from memoryless.data import SOURCES
+
+        found = super().problems()
+        try:
+            choose("data set", self.data, SOURCES)
+        except ConfigError as error:
+            found.append(str(error))
+        found += [problem for name in self.methods for problem in self._method_problems(name)]
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            found.append("seeds must name at least one seed, and each once")
+        if self.data == "folder" and self.root:
+            root = self.root.resolve()
+            if self.output.resolve().is_relative_to(root):
+                found.append(f"output {self.output} lies in the folder of images: move it outside")
+        return found
+
+    def _method_problems(self, name: str) -> list[str]:
+        """What is wrong with a method that is to be scored in a run."""
+        from memoryless.methods import lacking, parse_method
+
+        try:
+            method = parse_method(name)
+        except ConfigError as error:
+            return [str(error)]
+        lack = lacking(method, self.to_dict())
+        found = [f"method {name} reads what is not kept: {lack}"] if lack else []
+        if method.strategy != self.strategy:
+            found.append(f"method {name} is not of the strategy {self.strategy}")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as they stand in a run folder."""
+        return plain_values(self)
