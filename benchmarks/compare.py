@@ -13,7 +13,6 @@ from pathlib import Path
 
 import torch
 
-from memoryless.heads import FITTED_HEADS
 from memoryless.lab.analysis.compare import combinations, compare
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
@@ -63,8 +62,12 @@ def _fill(run: RunFolder) -> RunFolder:
         rows = {"W": torch.randn(seen, FEATURES), "b": torch.randn(seen)}
         state = {"class_state": torch.arange(seen) // NEW, "mu": torch.rand(t + 1) + 1}
         near = torch.eye(FEATURES) + 0.001 * torch.randn(FEATURES, FEATURES)
-        drift = {"linear": near, "backward": near, "residual": 0.001 * torch.eye(FEATURES)}
-        drift["sdc"] = torch.randn(seen - NEW, FEATURES)
+        drift = {
+            "drift.forward": near,
+            "drift.backward": near,
+            "drift.residual": 0.001 * torch.eye(FEATURES),
+        }
+        drift["drift.sdc"] = torch.randn(seen - NEW, FEATURES)
         birth = {
             "birth.count": torch.full((NEW,), 500.0),
             "birth.mean": torch.randn(NEW, FEATURES),
@@ -72,17 +75,18 @@ def _fill(run: RunFolder) -> RunFolder:
         }
         fitted = {
             f"{head}+{transport}.{name}": part
-            for head in FITTED_HEADS
+            for head in ("fetril", "gaussian_replay")
             for transport in ("none", "linear", "widened", "sdc")
             if (head, transport) != ("fetril", "widened")
             for name, part in rows.items()
         }
         test = {"features": torch.randn(seen * TESTED, FEATURES).half()}
         test["labels"] = torch.arange(seen).repeat_interleave(TESTED)
-        write_tensors(folder / "record.safetensors", rows | state)
+        write_tensors(folder / "rows.safetensors", rows | state)
         write_tensors(folder / "layer.safetensors", rows)
         write_tensors(folder / "birth.safetensors", birth | (drift if t else {}))
-        write_tensors(folder / "fitted.safetensors", fitted)
+        kinds = {n.rpartition(".")[0]: {"kind": "linear", "unit": True} for n in fitted}
+        write_tensors(folder / "fitted.safetensors", fitted, kinds)
         write_tensors(folder / "test.safetensors", test)
         ledger = {"record": {"W": 0, "b": 0}}
         write_json(folder / "results.json", {"state": t, "methods": {}, "bytes": ledger})

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from benchmarks.timing import side_by_side
-from memoryless.inference import CHUNK, Kept, method_scorers, score
+from memoryless.build import EndOfState, build_scorers
+from memoryless.lab.scoring import CHUNK, score
 from memoryless.methods import methods_of
 from memoryless.record import Record
 from memoryless.scorers import Linear
@@ -29,11 +30,11 @@ def measure() -> dict[str, float]:
     record = Record(
         torch.randn(CLASSES, FEATURES), torch.randn(CLASSES), class_state, torch.rand(STATES) + 1
     )
-    kept = Kept(record, (torch.randn(CLASSES, FEATURES), torch.randn(CLASSES)))
+    kept = EndOfState(record, (torch.randn(CLASSES, FEATURES), torch.randn(CLASSES)))
     methods = methods_of("finetune")
 
     def ours() -> None:
-        score(features, labels, method_scorers(methods, kept))
+        score(features, labels, build_scorers(methods, kept))
 
     def products() -> None:
         for chunk in features.split(CHUNK):
@@ -47,7 +48,7 @@ def measure() -> dict[str, float]:
                 top5 = np.argsort(-(W @ feature + b))[:5]
                 _ = label in top5, label == top5[0]
 
-    made = [cast(Linear, scorer) for scorer in method_scorers(methods, kept).values()]
+    made = [cast(Linear, scorer) for scorer in build_scorers(methods, kept).values()]
     numpy_features = features[:LOOPED].float().numpy()
     arrays = [(layer.W.numpy(), layer.b.numpy()) for layer in made]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

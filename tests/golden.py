@@ -25,7 +25,7 @@ from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import kept_states, last_record, read_test
+from memoryless.lab.states import last_record, read_test, states_of
 from memoryless.methods import parse_method
 from memoryless.scorers import Projected
 from memoryless.store import read_tensors
@@ -137,7 +137,7 @@ def digests(folder: RunFolder) -> dict[str, str]:
     network, _ = read_tensors(folder.state(last) / "network.safetensors")
     parts = {"network": digest(network)}
     parts |= {f"record.{n}": digest({n: t}) for n, t in last_record(folder).tensors().items()}
-    for t, kept in enumerate(kept_states(folder)):
+    for t, kept in enumerate(states_of(folder)):
         features, labels = read_test(folder, t)
         parts[f"{t}.layer"] = digest(dict(zip("Wb", kept.layer, strict=True)))
         parts[f"{t}.features"] = digest({"features": features, "labels": labels})

@@ -11,16 +11,16 @@ import torch
 
 from memoryless.cli import main
 from memoryless.errors import ConfigError
-from memoryless.inference import Outcome
 from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.figures import FIGURES, METADATA, save_figures
 from memoryless.lab.analysis.paired import paired_grids
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.analysis.typology import statistics_grid, typology_grids
+from memoryless.lab.counting import figures
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.scoring import figures
+from memoryless.lab.scoring import Outcome
 from memoryless.methods import METHODS, Method, parse_method
 from memoryless.record import Record
 from memoryless.store import write_tensors
@@ -47,9 +47,18 @@ def test_methods_by_name_and_by_parts():
         ("finetume+siw", "did you mean 'finetune'"),
         ("finetune+siw+mc+mc", "names more than one calibration"),
         ("finetune+lda+mc", "compares logits, and head lda has none"),
-        ("finetune+lda+backward", "moves initial rows, which head lda does not read"),
-        ("finetune+ncm+widened", "is for covariances, which head ncm does not read: use linear"),
-        ("finetune+siw+linear", "moves statistics, which head siw does not read"),
+        (
+            "finetune+lda+backward",
+            "moves rows, and head lda reads covariances: choose none or linear",
+        ),
+        (
+            "finetune+ncm+widened",
+            "moves covariances, and head ncm reads means: choose none or",
+        ),
+        (
+            "finetune+siw+linear",
+            "and head siw reads rows: choose none or backward",
+        ),
         ("finetune+projection", "the strategy frozen"),
         ("finetune+ncm:3", "only lda, mahalanobis, rda, ridge take a shrinkage"),
         ("finetune+lda:much", "a number from 0 up, or auto"),
@@ -139,11 +148,11 @@ def test_statistics_of_a_data_set(tiny, toy):
 def test_weight_magnitudes_by_hand(finished):
     """Rows of 1 and 3 for past classes, of 5 for new ones; standardised rows of 1 and -1."""
     folder = finished.state(1)
-    record = Record.load(folder / "record.safetensors")
+    record = Record.load(folder / "rows.safetensors")
     rows = torch.tensor([[1.0, -1.0], [3.0, -3.0], [5.0, 5.0], [-5.0, 5.0]])
     write_tensors(folder / "layer.safetensors", {"W": rows, "b": torch.zeros(4)})
     initial = torch.tensor([[9.0, 7.0], [0.2, 0.1], [4.0, 2.0], [1.0, 8.0]])
-    replace(record, W=initial).save(folder / "record.safetensors")
+    replace(record, W=initial).save(folder / "rows.safetensors")
     found = measures.weight_magnitudes(finished)
     assert [found["past"][0], found["new"][0]] == [2.0, 5.0]
     assert [found["siw_past"][0], found["siw_new"][0]] == pytest.approx([1.0, 1.0])

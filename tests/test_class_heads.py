@@ -12,12 +12,13 @@ from scipy.spatial.distance import mahalanobis as scipy_mahalanobis
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from memoryless.build import EndOfState, build_scorers, choose_shrinkage
 from memoryless.calibration import CALIBRATIONS, StateNumbers, block_logsumexp
 from memoryless.errors import ConfigError
-from memoryless.heads import CLASS_HEADS, FITTED_HEADS, SHRINKAGES, ProjectionSums, fit_head
+from memoryless.heads import HEADS, Head, ProjectionSums
 from memoryless.heads.classes import lda, mahalanobis, ncm, rda, ridge, ridge_rows
 from memoryless.heads.fitted import DECAY, SCALE, fetril, fit_logistic, gaussian_replay
-from memoryless.inference import Kept, choose_shrinkage, method_scorers, score
+from memoryless.lab.scoring import score
 from memoryless.methods import Method
 from memoryless.record import Record
 from memoryless.scorers import Linear, Quadratic
@@ -119,13 +120,15 @@ def test_quadratic_scores_in_parts_change_nothing(statistics, monkeypatch):
 
 
 @pytest.mark.parametrize("form", EVERY_FORM[1:])
-@pytest.mark.parametrize("head", CLASS_HEADS)
+@pytest.mark.parametrize(
+    "head", [h.name for h in HEADS.values() if h.reads_statistics and not h.fitted]
+)
 def test_contract_of_class_heads(head, form):
     """Finite scores, also with fewer images than features, a constant feature, a lone image."""
     features, labels = on_sphere(number=4)
     features[:, 2] = 0.3
     features, labels = features[3:], labels[3:]  # one image of class 0 is left
-    scorer = CLASS_HEADS[head](gather(features, labels, form))
+    scorer = HEADS[head].make(gather(features, labels, form))
     scores = scorer(torch.randn(10, 6))
     assert scores.shape == (10, 3)
     assert scores.isfinite().all()
@@ -133,26 +136,28 @@ def test_contract_of_class_heads(head, form):
     assert scorer.cost == (3 * 6 * 7 // 2 if quadratic else 3 * 6)
     assert isinstance(scorer, Quadratic if quadratic else Linear)
     nothing = gather(torch.zeros(6, 6), torch.arange(6) % 3, form)
-    assert CLASS_HEADS[head](nothing)(torch.randn(4, 6)).isfinite().all()
+    assert HEADS[head].make(nothing)(torch.randn(4, 6)).isfinite().all()
 
 
-@pytest.mark.parametrize("head", CLASS_HEADS)
+@pytest.mark.parametrize(
+    "head", [h.name for h in HEADS.values() if h.reads_statistics and not h.fitted]
+)
 def test_class_heads_tell_classes_apart(head, data):
     features, labels = data
-    scores = CLASS_HEADS[head](gather(features, labels, "full"))(features)
+    scores = HEADS[head].make(gather(features, labels, "full"))(features)
     assert (scores.argmax(1) == labels).float().mean() > 0.9
 
 
-@pytest.mark.parametrize("head", SHRINKAGES)
+@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
 def test_a_shrinkage_chosen_without_past_images(head, data):
     """It is one of those offered, and no other is right more often on what was asked."""
     features, labels = data
     statistics = gather(features, labels, "full")
     held_out = features[labels == 2][:9], labels[labels == 2][:9]
-    assert choose_shrinkage(head, statistics, *held_out) in SHRINKAGES[head]
-    first_state = choose_shrinkage(head, statistics, features, labels)
-    right = {g: (CLASS_HEADS[head](statistics, g)(features).argmax(1) == labels).sum()
-             for g in SHRINKAGES[head]}  # fmt: skip
+    assert choose_shrinkage(HEADS[head], statistics, *held_out) in HEADS[head].shrinkages
+    first_state = choose_shrinkage(HEADS[head], statistics, features, labels)
+    right = {g: (HEADS[head].make(statistics, g)(features).argmax(1) == labels).sum()
+             for g in HEADS[head].shrinkages}  # fmt: skip
     assert right[first_state] == max(right.values())
 
 
@@ -190,16 +195,18 @@ def test_logistic_regression_is_scikit_learns(data):
     np.testing.assert_allclose(ours, theirs.predict_proba(SCALE * features.numpy()), atol=0.05)
 
 
-@pytest.mark.parametrize("head", FITTED_HEADS)
+@pytest.mark.parametrize(
+    "head", [h.name for h in HEADS.values() if h.fitted and h.reads_statistics]
+)
 def test_fitted_heads_know_past_and_new(head, data):
     features, labels = data
     statistics = gather(features, labels, "full")
     new = labels > 0
-    layer = fit_head(head, statistics, features[new], labels[new], random())
+    layer = HEADS[head].make(statistics, features[new], labels[new], random())
     assert (layer(features).argmax(1) == labels).float().mean() > 0.8
-    again = fit_head(head, statistics, features[new], labels[new], random())
+    again = HEADS[head].make(statistics, features[new], labels[new], random())
     torch.testing.assert_close(again.W, layer.W, rtol=0, atol=0)
-    first = fit_head(head, statistics, features, labels, random())  # a first state has no past
+    first = HEADS[head].make(statistics, features, labels, random())  # a first state has no past
     assert (first(features).argmax(1) == labels).float().mean() > 0.9
 
 
@@ -231,7 +238,7 @@ def test_contract_of_calibrations(name, unit):
     """Finite, and no change of order within a state; a linear scorer is left alone or folded."""
     scorer = Linear(torch.randn(7, 5), torch.randn(7), unit)
     features = torch.randn(40, 5)
-    calibrated = CALIBRATIONS[name](scorer, NUMBERS)
+    calibrated = CALIBRATIONS[name].fit(scorer, NUMBERS)
     scores = calibrated(features)
     assert scores.isfinite().all()
     assert isinstance(calibrated, Linear) == (name not in ("block_z", "energy"))
@@ -245,7 +252,7 @@ def test_contract_of_calibrations(name, unit):
 @pytest.mark.parametrize("name", CALIBRATIONS)
 def test_calibrations_bear_scores_without_spread(name):
     flat = Linear(torch.zeros(7, 5), torch.zeros(7))
-    assert CALIBRATIONS[name](flat, NUMBERS)(torch.randn(4, 5)).isfinite().all()
+    assert CALIBRATIONS[name].fit(flat, NUMBERS)(torch.randn(4, 5)).isfinite().all()
 
 
 @pytest.mark.parametrize("name", ["bg_z", "block_z", "energy"])
@@ -254,7 +261,7 @@ def test_scorers_that_are_not_linear_are_calibrated_too(name, statistics):
     numbers = StateNumbers(
         torch.ones(2), torch.tensor([0, 1, 1]), (torch.randn(4, 6), torch.ones(4).long())
     )
-    scores = CALIBRATIONS[name](quadratic, numbers)(torch.randn(3, 6))
+    scores = CALIBRATIONS[name].fit(quadratic, numbers)(torch.randn(3, 6))
     assert scores.shape == (3, 3)
     assert scores.isfinite().all()
 
@@ -273,12 +280,12 @@ def test_a_head_is_made_and_scored_once_for_all_its_calibrations(monkeypatch):
         calls.append("made")
         return Counting()
 
-    monkeypatch.setitem(CLASS_HEADS, "ncm", make)
+    monkeypatch.setitem(HEADS, "ncm", Head("ncm", "counts", "means", make))
     record = Record(torch.zeros(7, 5), torch.zeros(7), NUMBERS.class_state, NUMBERS.mu)
     record = replace(record, statistics={"none": Statistics(torch.ones(7), torch.zeros(7, 5))})
-    kept = Kept(record, (record.W, record.b), held_out=NUMBERS.held_out)
+    kept = EndOfState(record, (record.W, record.b), held_out=NUMBERS.held_out)
     names = ("none", "bg_z", "block_z", "energy")
-    scorers = method_scorers({c: Method("finetune", "ncm", c) for c in names}, kept)
+    scorers = build_scorers({c: Method("finetune", "ncm", c) for c in names}, kept)
     assert calls == ["made", 12, 12]  # bg_z and energy look at the held-out images
     score(torch.rand(9, 5), torch.zeros(9, dtype=torch.long), scorers)
     assert calls[3:] == [9]
@@ -288,14 +295,14 @@ def test_bg_z_by_hand():
     """Two states of one and two classes; held-out images of class 2 score as their features."""
     features = torch.tensor([[1.0, 2, 9], [3.0, 6, 9]])
     numbers = StateNumbers(torch.ones(2), torch.tensor([0, 1, 1]), (features, torch.tensor([2, 2])))
-    scorer = CALIBRATIONS["bg_z"](Linear(torch.eye(3), torch.zeros(3)), numbers)
+    scorer = CALIBRATIONS["bg_z"].fit(Linear(torch.eye(3), torch.zeros(3)), numbers)
     # state 0: 1 and 3, mean 2, deviation 1; state 1 without the own class: 2 and 6, mean 4, 2
     torch.testing.assert_close(scorer(torch.tensor([[4.0, 4, 8]])), torch.tensor([[2.0, 0, 2]]))
 
 
 def test_block_z_by_hand():
     numbers = StateNumbers(torch.ones(2), torch.tensor([0, 0, 1, 1]))
-    scorer = CALIBRATIONS["block_z"](Linear(torch.eye(4), torch.zeros(4)), numbers)
+    scorer = CALIBRATIONS["block_z"].fit(Linear(torch.eye(4), torch.zeros(4)), numbers)
     scores = scorer(torch.tensor([[1.0, 3, 10, 50]]))
     torch.testing.assert_close(scores, torch.tensor([[-1.0, 1, -1, 1]]))
 
@@ -304,7 +311,7 @@ def test_energy_by_hand():
     class_state = torch.tensor([0, 0, 1])
     held_out = torch.tensor([[0.0, 0, 1], [0.0, 0, 5]])
     numbers = StateNumbers(torch.ones(2), class_state, (held_out, torch.tensor([2, 2])))
-    scorer = CALIBRATIONS["energy"](Linear(torch.eye(3), torch.zeros(3)), numbers)
+    scorer = CALIBRATIONS["energy"].fit(Linear(torch.eye(3), torch.zeros(3)), numbers)
     scores = scorer(torch.tensor([[1.0, 1, 7]]))
     # state 1: logsumexp 1 and 5, mean 3, deviation 2; 7 is 2 deviations up and alone in its state
     assert scores[0, 2] == pytest.approx(2.0)
@@ -318,7 +325,7 @@ def test_energy_by_hand():
 def test_without_held_out_images_there_is_no_background():
     numbers = StateNumbers(torch.ones(1), torch.zeros(2).long())
     with pytest.raises(ConfigError, match="train with `held_out"):
-        CALIBRATIONS["bg_z"](Linear(torch.eye(2), torch.zeros(2)), numbers)
+        CALIBRATIONS["bg_z"].fit(Linear(torch.eye(2), torch.zeros(2)), numbers)
 
 
 def test_a_lone_new_class_is_no_outlier_by_bg_z():
@@ -326,17 +333,17 @@ def test_a_lone_new_class_is_no_outlier_by_bg_z():
     numbers = StateNumbers(
         torch.ones(2), torch.tensor([0, 0, 1]), (torch.tensor([[1.0, 3, 90]]), torch.tensor([2]))
     )
-    scorer = CALIBRATIONS["bg_z"](Linear(torch.eye(3), torch.zeros(3)), numbers)
+    scorer = CALIBRATIONS["bg_z"].fit(Linear(torch.eye(3), torch.zeros(3)), numbers)
     torch.testing.assert_close(scorer(torch.tensor([[2.0, 3, 4]])), torch.tensor([[0.0, 1, 2]]))
 
 
-@pytest.mark.parametrize("head", SHRINKAGES)
+@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
 def test_no_shrinkage_at_all_and_more_features_than_images(head):
     """Singular covariances with one wide direction, where rounding decides."""
     generator = random()
     features = torch.randn(3 * 20, 128, generator=generator) * torch.logspace(2, -3, 128)
     labels = torch.arange(60) % 3
     statistics = gather(features, labels, "full")
-    assert CLASS_HEADS[head](statistics, 0.0)(features).isfinite().all()
+    assert HEADS[head].make(statistics, 0.0)(features).isfinite().all()
     draws, _ = gaussian_replay(statistics, features[labels == 2], labels[labels == 2], generator)
     assert draws.isfinite().all()

@@ -18,12 +18,13 @@ import torch
 from torch import nn
 
 from conftest import make_toy
+from memoryless.build import EndOfState, build_scorers
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
-from memoryless.inference import Kept, method_scorers, score
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.runs import RunFolder, find_runs
+from memoryless.lab.scoring import score
 from memoryless.methods import methods_of
 from memoryless.metrics import accuracy_at, error_typology
 from memoryless.record import Record
@@ -60,17 +61,17 @@ def test_every_method_can_be_scored_again_from_the_folder(tiny, toy):
     (path,) = run(tiny, toy)
     folder = RunFolder(path)
     for t, results in enumerate(folder.results()):
-        record = Record.load(folder.state(t) / "record.safetensors")
+        record = Record.load(folder.state(t) / "rows.safetensors")
         layer, _ = read_tensors(folder.state(t) / "layer.safetensors")
         test, _ = read_tensors(folder.state(t) / "test.safetensors")
         assert test["features"].dtype == torch.float16
-        layers = method_scorers(methods_of("finetune"), Kept(record, (layer["W"], layer["b"])))
+        layers = build_scorers(methods_of("finetune"), EndOfState(record, (layer["W"], layer["b"])))
         outcomes = score(test["features"], test["labels"], layers)
         for name, outcome in outcomes.items():
             stored, labels = results["methods"][name], test["labels"].numpy()
             assert stored["top1"] == pytest.approx(100 * (outcome.predictions == labels).mean())
             assert stored["top5"] == accuracy_at(outcome.ranks, min(5, len(record.b)))
-            typology = error_typology(outcome.predictions, labels, first_new=2 * t)
+            typology = error_typology(outcome.predictions, labels, past=2 * t)
             known = {k: v for k, v in typology.items() if not math.isnan(v)}
             assert {k: v for k, v in stored["typology"].items() if v is not None} == known
             blocks = [labels // 2 == j for j in range(t + 1)]
@@ -286,7 +287,7 @@ def test_after_nan_the_finished_states_are_usable(tiny, toy):
         run(tiny, toy, Spoilable(), Spoil())
     folder = RunFolder(tiny.output / "seed-0")
     assert folder.finished == 1
-    assert Record.load(folder.state(0) / "record.safetensors").W.isfinite().all()
+    assert Record.load(folder.state(0) / "rows.safetensors").W.isfinite().all()
     assert summarise([folder])[0].states == "1/3"
     Spoilable.spoilt = False
     run(tiny, toy, Spoilable())

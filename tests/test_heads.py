@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import pearsonr
 
+from memoryless import heads
+from memoryless.build import EndOfState, build_scorers
 from memoryless.calibration import fold, mc_factors
-from memoryless.heads import rows as heads
-from memoryless.inference import Kept, method_scorers, score, share_products
+from memoryless.lab.scoring import score, share_products
 from memoryless.methods import METHODS, methods_of
 from memoryless.metrics import ranks
 from memoryless.record import Record
@@ -32,17 +33,17 @@ EXPECTED = {
 rows = arrays(np.float32, (3, 8), elements=st.floats(-5, 5, width=32), unique=True)
 
 
-@pytest.mark.parametrize("name", heads.ROW_HEADS)
+@pytest.mark.parametrize("name", [h.name for h in heads.HEADS.values() if h.gives_logits])
 def test_head_by_hand(name):
-    torch.testing.assert_close(heads.ROW_HEADS[name](W, b), EXPECTED[name])
+    torch.testing.assert_close(heads.HEADS[name].make(W, b), EXPECTED[name])
 
 
-@pytest.mark.parametrize("name", heads.ROW_HEADS)
+@pytest.mark.parametrize("name", [h.name for h in heads.HEADS.values() if h.gives_logits])
 def test_head_contract(name):
     """Shapes stay, inputs are left alone, and rows without spread give finite numbers."""
     degenerate = torch.stack([torch.zeros(5), torch.full((5,), 0.1), torch.arange(5.0)])
     before = degenerate.clone(), torch.zeros(3)
-    out_W, out_b = heads.ROW_HEADS[name](degenerate, torch.zeros(3))
+    out_W, out_b = heads.HEADS[name].make(degenerate, torch.zeros(3))
     assert out_W.shape == (3, 5)
     assert out_b.shape == (3,)
     assert out_W.isfinite().all()
@@ -110,7 +111,7 @@ def test_every_method_scores_as_the_paper_writes_it(name):
     features = torch.randn(5, 6, generator=generator)
     labels = torch.tensor([0, 1, 2, 3, 0])
     is_current = method.head == "current"
-    head_W, head_b = heads.ROW_HEADS[method.head](
+    head_W, head_b = heads.HEADS[method.head].make(
         current_W if is_current else initial_W, current_b if is_current else initial_b
     )
     expected = torch.zeros(5, 4)
@@ -120,10 +121,10 @@ def test_every_method_scores_as_the_paper_writes_it(name):
         for c in range(4):
             factor = 0.5 if method.calibration == "mc" and c < 2 else 1.0
             expected[i, c] = (features[i] @ head_W[c] + head_b[c]) * factor
-    kept = Kept(record, (current_W, current_b))
-    layer = method_scorers({"it": method}, kept)["it"]
+    kept = EndOfState(record, (current_W, current_b))
+    layer = build_scorers({"it": method}, kept)["it"]
     torch.testing.assert_close(layer(features), expected)
-    beside = method_scorers({"it": METHODS["inFT"]}, kept)["it"]
+    beside = build_scorers({"it": METHODS["inFT"]}, kept)["it"]
     outcome = score(features, labels, {"inFT": beside, name: layer})[name]
     assert outcome.predictions.tolist() == expected.argmax(1).tolist()
     assert outcome.ranks.tolist() == ranks(expected, labels).tolist()
@@ -133,7 +134,7 @@ def test_scoring_in_chunks_changes_nothing(monkeypatch):
     features, labels = torch.randn(50, 6), torch.randint(0, 4, (50,))
     layers = {name: Linear(torch.randn(4, 6), torch.randn(4), name == "b") for name in "ab"}
     whole = score(features, labels, layers)
-    monkeypatch.setattr("memoryless.inference.CHUNK", 7)
+    monkeypatch.setattr("memoryless.lab.scoring.CHUNK", 7)
     parts = score(features, labels, layers)
     for name in layers:
         assert (whole[name].ranks == parts[name].ranks).all()
@@ -147,7 +148,7 @@ def test_the_nine_methods_need_two_products():
     record.W[3] = 0
     layer = torch.randn(6, 40), torch.randn(6)
     methods = methods_of("finetune")
-    layers = method_scorers(methods, Kept(record, layer))
+    layers = build_scorers(methods, EndOfState(record, layer))
     products, readouts = share_products(layers)
     assert len(products) == 2
     features = torch.rand(30, 40) * 3
@@ -168,8 +169,8 @@ def test_shared_products_are_as_exact_as_direct_ones():
     rows = 1 + 0.01 * torch.randn(40, 64)
     record = Record(rows, torch.zeros(40), torch.zeros(40).long(), torch.ones(1))
     methods = {name: METHODS[name] for name in ("inFT", "inFT_siw")}
-    kept = Kept(record, (rows, torch.zeros(40)))
-    layers = method_scorers(methods, kept)
+    kept = EndOfState(record, (rows, torch.zeros(40)))
+    layers = build_scorers(methods, kept)
     features, labels = torch.rand(500, 64), torch.randint(0, 40, (500,))
     exact = features.double() @ layers["inFT_siw"].W.double().T
     wrong = score(features, labels, layers)["inFT_siw"].ranks != ranks(exact, labels).numpy()

@@ -66,7 +66,7 @@ def test_published_tables_are_all_there():
 def test_error_typology_by_hand():
     labels = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3, 3])  # classes 2 and 3 are new
     predictions = np.array([0, 1, 1, 3, 2, 3, 3, 3, 0, 1])
-    assert metrics.error_typology(predictions, labels, first_new=2) == pytest.approx(
+    assert metrics.error_typology(predictions, labels, past=2) == pytest.approx(
         {"c_p": 50, "e_pp": 25, "e_pn": 25, "c_n": 50, "e_nn": 100 / 6, "e_np": 200 / 6}
     )
 
@@ -74,12 +74,12 @@ def test_error_typology_by_hand():
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1), st.integers(0, 10)
 )  # fmt: skip
-def test_error_typology_sums_to_100(pairs, first_new):
+def test_error_typology_sums_to_100(pairs, past):
     predictions, labels = np.array(pairs).T
-    t = metrics.error_typology(predictions, labels, first_new)
+    t = metrics.error_typology(predictions, labels, past)
     for names, present in (
-        (("c_p", "e_pp", "e_pn"), (labels < first_new).any()),
-        (("c_n", "e_nn", "e_np"), (labels >= first_new).any()),
+        (("c_p", "e_pp", "e_pn"), (labels < past).any()),
+        (("c_n", "e_nn", "e_np"), (labels >= past).any()),
     ):
         total = sum(t[n] for n in names)
         assert total == pytest.approx(100) if present else math.isnan(total)

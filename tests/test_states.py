@@ -10,26 +10,26 @@ import pytest
 import torch
 
 from conftest import make_learner, make_toy
+from memoryless.build import EndOfState, build_scorers, choose_shrinkage
 from memoryless.cli import main
 from memoryless.data import SOURCES, Source
 from memoryless.errors import ConfigError
 from memoryless.heads import HEADS
 from memoryless.heads.classes import lda
 from memoryless.heads.projection import ProjectionSums
-from memoryless.inference import Kept, choose_shrinkage, method_scorers, score
 from memoryless.lab.analysis.compare import combinations, compare, pareto_front
 from memoryless.lab.analysis.paired import paired_grids
 from memoryless.lab.analysis.rescore import lacked_by, results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run, scored_in_run
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import kept_states, last_kept, last_record, read_test
+from memoryless.lab.scoring import score
+from memoryless.lab.states import last_record, last_state, read_test, states_of
 from memoryless.lab.stream import Stream
 from memoryless.methods import grid_of, method_name, methods_of, parse_method
 from memoryless.metrics import ranks
 from memoryless.record import Record
-from memoryless.scorers import Linear
-from memoryless.statistics import square_roots
+from memoryless.scorers import Linear, square_roots
 from memoryless.store import read_tensors
 from memoryless.strategies import STRATEGIES
 from test_statistics import EVERY_FORM
@@ -48,7 +48,7 @@ def finished(gathering, toy) -> RunFolder:
 @pytest.mark.parametrize("form", EVERY_FORM)
 def test_statistics_composed_of_births_are_those_of_the_record(tiny, toy, form):
     folder = RunFolder(run(replace(tiny, statistics=form), toy)[0])
-    *_, composing = kept_states(folder)
+    *_, composing = states_of(folder)
     kept, composed = last_record(folder).tensors(), composing.record.tensors()
     assert kept.keys() == composed.keys()
     for name, part in kept.items():
@@ -113,19 +113,19 @@ def test_what_runs_score_is_what_is_scored_again(read, gathering, toy):
 
 def test_statistics_are_of_roots_and_rows_are_not(gathering, toy):
     config = replace(gathering, square_roots=True, output=gathering.output / "roots")
-    plain, rooted = (last_kept(RunFolder(run(c, toy)[0])) for c in (gathering, config))
+    plain, rooted = (last_state(RunFolder(run(c, toy)[0])) for c in (gathering, config))
     held, labels = plain.held_out
     features = held.float()
 
-    def scores(name: str, kept: Kept) -> torch.Tensor:
-        return method_scorers({"it": parse_method(f"finetune+{name}")}, kept)["it"](features)
+    def scores(name: str, kept: EndOfState) -> torch.Tensor:
+        return build_scorers({"it": parse_method(f"finetune+{name}")}, kept)["it"](features)
 
     assert torch.equal(scores("siw+backward", plain), scores("siw+backward", rooted))
     born, moved = (rooted.record.statistics[name] for name in ("none", "linear"))
     square = born.mean.square().sum(1) + born.full.diagonal(dim1=1, dim2=2).sum(1)
     assert (square >= 0.999).all()  # the sum of a unit vector's 16 entries is 1 to 4
     assert (square <= 4.001).all()
-    best = choose_shrinkage("lda", moved, square_roots(features), labels)
+    best = choose_shrinkage(HEADS["lda"], moved, square_roots(features), labels)
     torch.testing.assert_close(
         scores("lda:auto+linear", rooted), lda(moved, best)(square_roots(features))
     )
@@ -140,7 +140,7 @@ def test_statistics_are_of_the_middle_and_rows_are_not(gathering, toy):
     for state, other in zip(results_with(last, rows), results_with(middle, rows), strict=True):
         for name in rows:  # compared as text, where a nan is equal to itself
             assert str(state["methods"][name]) == str(other["methods"][name])
-    kept = last_kept(middle)
+    kept = last_state(middle)
     assert kept.record.W.shape == (6, 16)
     assert kept.record.statistics["linear"].full.shape == (6, 48, 48)
     # two stages, each at length one: the second moment of the features is 2
@@ -149,7 +149,7 @@ def test_statistics_are_of_the_middle_and_rows_are_not(gathering, toy):
     torch.testing.assert_close(square, torch.full((6,), 2.0))
     held, _ = kept.held_out
     assert held.shape[1] == 16 + 48
-    scorer = method_scorers({"it": parse_method("finetune+lda+linear")}, kept)["it"]
+    scorer = build_scorers({"it": parse_method("finetune+lda+linear")}, kept)["it"]
     of_middle = lda(kept.record.statistics["linear"])(held[:, 16:].float())
     torch.testing.assert_close(scorer(held.float()), of_middle)
 
@@ -174,9 +174,9 @@ def test_every_combination_with_every_strategy(strategy, gathering, toy):
     for name, method in grid.items():
         assert parse_method(name) == method
         assert method_name(method) == name
-    for kept in kept_states(folder):
+    for kept in states_of(folder):
         features, labels = torch.rand(3, 64), torch.zeros(3, dtype=torch.long)
-        scorers = method_scorers(grid, kept)
+        scorers = build_scorers(grid, kept)
         outcomes = score(features, labels, scorers)
         for name, scorer in scorers.items():
             scores = scorer(features)
@@ -201,7 +201,7 @@ def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_pat
     folder = RunFolder(run(again, toy)[0])
     for part, tensor in last_record(whole).tensors().items():
         assert torch.equal(tensor, last_record(folder).tensors()[part]), part
-    assert not (folder.state(1) / "statistics.safetensors").exists()
+    assert not (folder.state(1) / "record.safetensors").exists()
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_frozen_backbones_do_not_drift(tiny, toy):
         for name, part in record.statistics[other].tensors().items():
             still = record.statistics["none"].tensors()[name]
             torch.testing.assert_close(part, still, rtol=1e-3, atol=1e-3)
-    assert record.moved is not None
-    torch.testing.assert_close(record.moved, record.W, rtol=1e-3, atol=1e-3)
+    assert record.rows["backward"] is not None
+    torch.testing.assert_close(record.rows["backward"], record.W, rtol=1e-3, atol=1e-3)
 
 
 def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
@@ -258,7 +258,7 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     )
     features, labels = learner.features(data.train), torch.from_numpy(data.train.labels)
     at_once = ProjectionSums.empty(40).add(features, labels, 10).scorer(features.shape[1])
-    in_states = last_kept(folder).fitted["projection+none"]
+    in_states = last_state(folder).fitted["projection+none"]
     torch.testing.assert_close(in_states(features), at_once(features), rtol=1e-4, atol=1e-4)
     ledger = folder.results()[-1]["bytes"]["record"]
     assert ledger["projection.gram"] == 40 * 40 * 4
@@ -331,7 +331,7 @@ def test_how_statistics_are_made_without_them_does_not_make_another_experiment(t
 def test_means_alone_are_not_widened(tiny, toy):
     folder = RunFolder(run(replace(tiny, statistics="mean"), toy)[0])
     assert last_record(folder).statistics.keys() == {"none", "linear", "sdc"}
-    assert last_kept(folder).fitted.keys() == {"fetril+none", "fetril+linear", "fetril+sdc"}
+    assert last_state(folder).fitted.keys() == {"fetril+none", "fetril+linear", "fetril+sdc"}
 
 
 def test_compare_command(gathering, tmp_path, monkeypatch, capsys):
@@ -373,4 +373,4 @@ def test_compare_command_with_wrong_words(words, message, tiny, toy, monkeypatch
 def test_without_statistics_runs_score_what_they_did(tiny):
     assert not any("+" in name for name in scored_in_run(tiny))
     assert combinations([]) == []
-    assert Kept(Record.empty(2), (torch.zeros(0, 2), torch.zeros(0))).fitted == {}
+    assert EndOfState(Record.empty(2), (torch.zeros(0, 2), torch.zeros(0))).fitted == {}

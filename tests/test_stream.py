@@ -36,8 +36,8 @@ def test_stream_gives_every_class_and_image_once(states, seed):
     trained = np.concatenate([state.train.indices for state in stream])
     assert sorted(trained) == list(range(len(TOY.train)))
     for state in stream:
-        seen = state.first_new + stream.sizes[state.index]
-        assert set(state.train.labels) == set(range(state.first_new, seen))
+        seen = state.past + stream.sizes[state.index]
+        assert set(state.train.labels) == set(range(state.past, seen))
         assert set(state.test.labels) == set(range(seen))
         original = TOY.train.labels[state.train.indices]
         assert (np.array(stream.order)[state.train.labels] == original).all()

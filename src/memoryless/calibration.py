@@ -1,11 +1,11 @@
 """Calibrations: scores made comparable between states, by numbers that belong to whole states.
 
-None of them changes the order of classes of one state.
+None of them changes the order of classes of one state. Their numbers are fitted when a state ends
+and stand in the scorer.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from memoryless.errors import ConfigError
-from memoryless.scorers import Linear, Scorer
+from memoryless.scorers import Affine, BlockZ, Energy, Linear, Scorer, block_logsumexp, positive
 
 
 @dataclass(frozen=True)
 class StateNumbers:
-    """What calibrations may read."""
+    """What calibrations are fitted on."""
 
     mu: Tensor  # (states,)
     class_state: Tensor  # (N,)
@@ -31,12 +31,7 @@ class StateNumbers:
         """1 where a class is of a state (N, states)."""
         return F.one_hot(self.class_state, len(self.mu)).float()
 
-    def held_out_scores(self, scorer: Scorer) -> tuple[Tensor, Tensor]:
-        """Scores and labels of the held-out images."""
-        features, labels = self.background()
-        return scorer(features), labels
-
-    def background(self) -> tuple[Tensor, Tensor]:
+    def held_out_images(self) -> tuple[Tensor, Tensor]:
         """Features and labels of the held-out images, if there are any."""
         if self.held_out is None:
             raise ConfigError(
@@ -47,32 +42,18 @@ class StateNumbers:
 
 
 @dataclass(frozen=True)
-class Calibrated(ABC):
-    """A scorer whose scores are those of another, calibrated."""
+class Calibration:
+    """Scores to scores, by numbers fitted when a state ends."""
 
-    scorer: Scorer
-
-    def __call__(self, features: Tensor) -> Tensor:
-        return self.calibrate(self.scorer(features))
-
-    @abstractmethod
-    def calibrate(self, scores: Tensor) -> Tensor:
-        """The other's scores, which stay as they are, to these."""
-
-    @property
-    def cost(self) -> int:
-        return self.scorer.cost
-
-
-@dataclass(frozen=True)
-class Affine(Calibrated):
-    """Scores times a gain and plus an offset for each class."""
-
-    gain: Tensor  # (N,)
-    offset: Tensor  # (N,)
-
-    def calibrate(self, scores: Tensor) -> Tensor:
-        return torch.addcmul(self.offset, scores, self.gain)
+    name: str
+    about: str
+    fit: Callable[[Scorer, StateNumbers], Scorer]
+    reads: tuple[str, ...] = ("class_state",)
+    """Parts of the record that the fitted scorer is made of."""
+    held_out: bool = False
+    """Whether it is fitted on held-out images."""
+    logits_only: bool = False
+    """Whether it compares logits, which only layers and rows give."""
 
 
 def fold(scorer: Scorer, gain: Tensor, offset: Tensor) -> Scorer:
@@ -112,75 +93,50 @@ def bg_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
 
     An image's own class is left out: the numbers are of scores that ought to be low.
     """
-    scores, labels = numbers.held_out_scores(scorer)
+    features, labels = numbers.held_out_images()
+    scores = scorer(features)
     counted = 1 - F.one_hot(labels, scores.shape[1]).float()
     blocks = numbers.blocks
     total = (counted @ blocks).sum(0)  # (states,) scores that count
     mean = ((scores * counted) @ blocks).sum(0) / total.clamp(min=1)
     away = (scores - mean[numbers.class_state]).square() * counted
-    std = _positive(((away @ blocks).sum(0) / total.clamp(min=1)).sqrt())
+    std = positive(((away @ blocks).sum(0) / total.clamp(min=1)).sqrt())
     if (total == 0).any():  # a lone new class has no images but its own: as other states do
         mean, std = (v.where(total > 0, v[total > 0].mean()) for v in (mean, std))
     gain, offset = 1 / std, -mean / std
     return fold(scorer, gain[numbers.class_state], offset[numbers.class_state])
 
 
-@dataclass(frozen=True)
-class BlockZ(Calibrated):
-    """Each state's scores by their mean and deviation within the image."""
-
-    blocks: Tensor  # (N, states)
-
-    def calibrate(self, scores: Tensor) -> Tensor:
-        size = self.blocks.sum(0)
-        centred = scores - (scores @ self.blocks / size) @ self.blocks.T
-        std = _positive((centred.square() @ self.blocks / size).sqrt())
-        return centred / (std @ self.blocks.T)
-
-
 def block_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
     return BlockZ(scorer, numbers.blocks)
 
 
-@dataclass(frozen=True)
-class Energy(Calibrated):
-    """Log-probability within the state, plus how unusual the state's logsumexp is."""
-
-    class_state: Tensor  # (N,)
-    mean: Tensor  # (states,)
-    std: Tensor  # (states,)
-
-    def calibrate(self, scores: Tensor) -> Tensor:
-        energy = block_logsumexp(scores, self.class_state, len(self.mean))
-        shift = (energy - self.mean) / self.std - energy
-        return scores + shift[:, self.class_state]
-
-
 def energy(scorer: Scorer, numbers: StateNumbers) -> Scorer:
     """Log-softmax within each state, plus its logsumexp by what it is on held-out images."""
-    scores, _ = numbers.held_out_scores(scorer)
-    sums = block_logsumexp(scores, numbers.class_state, len(numbers.mu))
-    spread = _positive(sums.std(0, correction=0))
+    features, _ = numbers.held_out_images()
+    sums = block_logsumexp(scorer(features), numbers.class_state, len(numbers.mu))
+    spread = positive(sums.std(0, correction=0))
     return Energy(scorer, numbers.class_state, sums.mean(0), spread)
 
 
-def block_logsumexp(scores: Tensor, class_state: Tensor, states: int) -> Tensor:
-    """log sum exp of each state's scores (n, states)."""
-    index = class_state.expand_as(scores)
-    low = scores.new_full((len(scores), states), -torch.inf)
-    top = low.scatter_reduce(1, index, scores, "amax")
-    sums = torch.zeros_like(top).scatter_add_(1, index, (scores - top.gather(1, index)).exp())
-    return top + sums.log()
-
-
-def _positive(std: Tensor) -> Tensor:
-    return std.where(std > 0, std.new_ones(()))
-
-
-CALIBRATIONS: dict[str, Callable[[Scorer, StateNumbers], Scorer]] = {
-    "none": none,
-    "mc": mc,
-    "bg_z": bg_z,
-    "block_z": block_z,
-    "energy": energy,
+CALIBRATIONS: dict[str, Calibration] = {
+    calibration.name: calibration
+    for calibration in (
+        Calibration("none", "scores as they are", none, reads=()),
+        Calibration(
+            "mc",
+            "times mu of the current state, divided by that of the class's state",
+            mc,
+            reads=("class_state", "mu"),
+            logits_only=True,
+        ),
+        Calibration("bg_z", "by mean and deviation over held-out images", bg_z, held_out=True),
+        Calibration("block_z", "by mean and deviation within the image and state", block_z),
+        Calibration(
+            "energy",
+            "log-softmax within the state, plus its logsumexp by that of held-out images",
+            energy,
+            held_out=True,
+        ),
+    )
 }

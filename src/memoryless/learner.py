@@ -17,18 +17,16 @@ from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.features import compact, extract_features
-from memoryless.heads import FITTED_HEADS, ProjectionSums, fit_head
-from memoryless.inference import fitted_name
-from memoryless.methods import Method, offered
+from memoryless.heads import HEADS, ProjectionSums
 from memoryless.network import Layer, Network, pick_device
 from memoryless.randomness import derive, seeded, torch_generator
 from memoryless.record import Record
-from memoryless.scorers import Scorer
+from memoryless.scorers import Scorer, View
 from memoryless.settings import TrainingSettings, plain_values
-from memoryless.statistics import Moments, Reading, Statistics
+from memoryless.statistics import Moments, Statistics
 from memoryless.strategies import STRATEGIES, Arrival, ModelSettings, Totals
 from memoryless.training import LOWER_RATE, History, Report, StateTraining, part
-from memoryless.transports import Drift
+from memoryless.transports import TRANSPORTS, Drift, Passage, measure_drift
 
 CHUNK = 1024  # features taken into the moments at once
 
@@ -74,9 +72,9 @@ class Learner:
         self.record = Record.empty(features)
 
     @property
-    def reading(self) -> Reading:
-        """What statistics are of."""
-        return Reading.of(plain_values(self.settings), self.record.W.shape[1])
+    def view(self) -> View:
+        """Which features class statistics are computed from."""
+        return View.of(plain_values(self.settings), self.record.W.shape[1])
 
     @property
     def layer(self) -> Layer:
@@ -114,7 +112,7 @@ class Learner:
         history = training.run(strategy.training_images(train), watched)
         strategy.end_state(self.network, train, self.features)
         features, labels = self.all_features(images), torch.from_numpy(images.labels)
-        mu = self._mu(self.reading.rows(features), labels, strategy.past + new_classes)
+        mu = self._mu(self.view.rows(features), labels, strategy.past + new_classes)
         if not math.isfinite(mu):  # the last step can spoil weights after a sound loss
             raise TrainingError(f"the model of state {state} gives {mu}, no scores: {LOWER_RATE}")
         self.record = strategy.remember(self.record, self.network, new_classes, mu)
@@ -142,39 +140,35 @@ class Learner:
         """Statistics of the new classes into the record, the past ones moved to where they are."""
         record, settings, past = self.record, self.settings, self.strategy.past
         new = record.classes - past
-        fitted: dict[str, Scorer] = {}
-        drift = None
+        birth = drift = None
         if old is not None:
-            by_sdc = record.statistics.get("sdc")
-            drift = Drift.measure(old, features, by_sdc.mean if by_sdc else None, self.reading)
-        features = self.reading(features)
-        d = features.shape[1]
+            passage = Passage(old, features, self.view)
+            drift = measure_drift(passage, record.held, settings.transports)
+        features = self.view(features)
         if settings.projection:
             so_far = record.projection or ProjectionSums.empty(settings.projection)
-            sums = so_far.add(features, labels, new)
-            record = replace(record, projection=sums)
-            fitted[fitted_name("projection", "none")] = sums.scorer(d)
-        birth = None
+            record = replace(record, projection=so_far.add(features, labels, new))
         if self._gathers:
-            moments = Moments(new, d, settings.statistics)
+            moments = Moments(new, features.shape[1], settings.statistics)
             for f, y in zip(features.split(CHUNK), labels.split(CHUNK), strict=True):
                 moments.add(f, y - past)
             birth = moments.statistics()
             record = record.carry(birth, drift, settings.transports)
-            fitted |= self._fit(record, features, labels)
         self.record = record
-        return Learned(history, birth, drift, fitted)
+        return Learned(history, birth, drift, self._fit(features, labels))
 
-    def _fit(self, record: Record, features: Tensor, labels: Tensor) -> dict[str, Scorer]:
+    def _fit(self, features: Tensor, labels: Tensor) -> dict[str, Scorer]:
         """The heads that need the state's features, under every transport that is kept."""
-        state, settings = record.states - 1, plain_values(self.settings)
+        state = self.record.states - 1
         return {
-            fitted_name(head, transport): fit_head(
-                head, statistics, features, labels, torch_generator(self.seed, state, head)
+            fitted_name(head.name, name): head.make(
+                source, features, labels, torch_generator(self.seed, state, head.name)
             )
-            for head in FITTED_HEADS
-            for transport, statistics in record.statistics.items()
-            if offered(Method(self.settings.strategy, head, transport=transport), settings)
+            for head in HEADS.values()
+            if head.fitted
+            for name, transport in TRANSPORTS.items()
+            if head.reads in transport.moves
+            and (source := self.record.source(head.reads, name)) is not None
         }
 
     def tensors(self) -> dict[str, torch.Tensor]:
@@ -192,11 +186,11 @@ class Learner:
 
     def features(self, images: Split) -> Tensor:
         """What rows read."""
-        return self.reading.rows(self.all_features(images))
+        return self.view.rows(self.all_features(images))
 
     def all_features(self, images: Split) -> Tensor:
         """What rows read, and what statistics read beside it."""
-        middle = self.reading.start > 0
+        middle = self.view.start > 0
         return extract_features(
             self.network.backbone, images, self.preparation, self.settings.batch_size, middle
         )
@@ -210,6 +204,11 @@ class Learner:
         if self.settings.mu == "largest":
             return logits.amax(1).mean().item()
         return logits.gather(1, labels[:, None]).mean().item()
+
+
+def fitted_name(head: str, transport: str) -> str:
+    """The name of a fitted head among what a state leaves."""
+    return f"{head}+{transport}"
 
 
 def prepare(

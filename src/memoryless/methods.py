@@ -9,14 +9,7 @@ from typing import Any
 
 from memoryless.calibration import CALIBRATIONS
 from memoryless.errors import ConfigError
-from memoryless.heads import (
-    CLASS_HEADS,
-    FITTED_HEADS,
-    HEADS,
-    MEANS_ONLY,
-    ROW_HEADS,
-    SHRINKAGES,
-)
+from memoryless.heads import HEADS
 from memoryless.names import choose
 from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
@@ -130,8 +123,9 @@ def method_name(method: Method) -> str:
 
 
 def _shrinkage(name: str, head: str, text: str) -> str:
-    if head not in SHRINKAGES:
-        raise ConfigError(f"method '{name}': only {', '.join(SHRINKAGES)} take a shrinkage")
+    if head not in HEADS or not HEADS[head].shrinkages:
+        able = [other.name for other in HEADS.values() if other.shrinkages]
+        raise ConfigError(f"method '{name}': only {', '.join(able)} take a shrinkage")
     try:
         sound = text == "auto" or 0 <= float(text) < math.inf
     except ValueError:
@@ -143,36 +137,28 @@ def _shrinkage(name: str, head: str, text: str) -> str:
 
 def _nonsense(method: Method) -> str | None:
     """Why the parts mean nothing together, if so."""
-    strategy, head, transport = method.strategy, method.head, method.transport
-    allowed = STRATEGIES[strategy].heads or ()
-    rows, reads = head in ROW_HEADS, head in (*CLASS_HEADS, *FITTED_HEADS)
-    problems = [
-        (
-            rows and allowed and head not in allowed,
-            f"head {head} has no meaning for {strategy}: its row heads are {', '.join(allowed)}",
-        ),
-        (
-            head == "projection" and strategy != "frozen",
-            "head projection needs a backbone that stays as it is: the strategy frozen",
-        ),
-        (
-            method.calibration == "mc" and not rows,
-            f"calibration mc compares logits, and head {head} has none: choose another",
-        ),
-        (
-            transport == "backward" and (not rows or head == "current"),
-            f"transport backward moves initial rows, which head {head} does not read",
-        ),
-        (
-            transport not in ("none", "backward") and not reads,
-            f"transport {transport} moves statistics, which head {head} does not read",
-        ),
-        (
-            transport == "widened" and head in MEANS_ONLY,
-            f"transport widened is for covariances, which head {head} does not read: use linear",
-        ),
-    ]
-    return next((message for wrong, message in problems if wrong), None)
+    strategy, head = STRATEGIES[method.strategy], HEADS[method.head]
+    calibration, transport = CALIBRATIONS[method.calibration], TRANSPORTS[method.transport]
+    allowed = strategy.heads or ()
+    if head.gives_logits and allowed and head.name not in allowed:
+        return (
+            f"head {head.name} has no meaning for {method.strategy}: its row heads are "
+            f"{', '.join(allowed)}"
+        )
+    if head.reads == "projection" and not strategy.backbone_stays:
+        return f"head {head.name} needs a backbone that stays as it is: the strategy frozen"
+    if calibration.logits_only and not head.gives_logits:
+        return (
+            f"calibration {calibration.name} compares logits, and head {head.name} has none: "
+            "choose another"
+        )
+    if head.reads not in transport.moves:
+        able = [t.name for t in TRANSPORTS.values() if head.reads in t.moves]
+        return (
+            f"transport {transport.name} moves {' and '.join(transport.moves)}, and head "
+            f"{head.name} reads {head.reads}: choose {' or '.join(able)}"
+        )
+    return None
 
 
 def offered(method: Method, settings: Mapping[str, Any]) -> bool:
@@ -182,21 +168,21 @@ def offered(method: Method, settings: Mapping[str, Any]) -> bool:
 
 def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
     """Which setting a training lacked for this method, if any."""
-    head, transport, form = method.head, method.transport, settings["statistics"]
-    reads = head in (*CLASS_HEADS, *FITTED_HEADS)
-    moved = reads or transport != "none"
-    watches = method.calibration in ("bg_z", "energy") or method.shrinkage == "auto"
+    head, form = HEADS[method.head], settings["statistics"]
+    measured = head.reads_statistics or method.transport != "none"
+    few = "mean" if head.reads == "covariances" else "none"
+    watches = CALIBRATIONS[method.calibration].held_out or method.shrinkage == "auto"
     needs = [
-        (head == "projection" and not settings["projection"], "`projection=1000`"),
-        (moved and form == "none", "`statistics=full`"),
-        (reads and form == "mean" and head not in MEANS_ONLY, "`statistics=full`"),
-        (moved and transport not in settings["transports"], f"`transports={transport}`"),
+        (head.reads == "projection" and not settings["projection"], "`projection=1000`"),
+        (measured and form in ("none", few), "`statistics=full`"),
+        (measured and method.transport not in settings["transports"],
+         f"`transports={method.transport}`"),
         (watches and not settings["held_out"], "`held_out=0.1`"),
-    ]
+    ]  # fmt: skip
     return next((f"train with {setting}" for missing, setting in needs if missing), None)
 
 
-def parts_used(method: Method, ledger: dict[str, int]) -> list[str]:
+def parts_used(method: Method, ledger: Mapping[str, int]) -> list[str]:
     """What a method reads of a record with these parts.
 
     >>> record = {"W": 40, "b": 4, "class_state": 8, "mu": 4, "linear.count": 4, "linear.mean": 40}
@@ -205,15 +191,12 @@ def parts_used(method: Method, ledger: dict[str, int]) -> list[str]:
     >>> parts_used(Method("finetune", "ncm", transport="linear"), record)
     ['linear.mean']
     """
-    head, transport = method.head, method.transport
-    used = {"class_state"} if method.calibration != "none" else set()
-    used |= {"mu"} if method.calibration == "mc" else set()
-    if head == "projection":
-        used |= {part for part in ledger if part.startswith("projection.")}
-    elif head in MEANS_ONLY:
-        used |= {f"{transport}.mean"}
-    elif head not in ROW_HEADS:
-        used |= {part for part in ledger if part.startswith(f"{transport}.")}
-    elif head != "current":
-        used |= {"backward.W" if transport == "backward" else "W", "b"}
-    return [part for part in ledger if part in used]
+    transport = method.transport
+    of_head = {
+        "layer": lambda part: False,
+        "rows": lambda part: part in ("W" if transport == "none" else f"{transport}.W", "b"),
+        "means": lambda part: part == f"{transport}.mean",
+        "covariances": lambda part: part.startswith(f"{transport}."),
+        "projection": lambda part: part.startswith("projection."),
+    }[HEADS[method.head].reads]
+    return [p for p in ledger if of_head(p) or p in CALIBRATIONS[method.calibration].reads]

@@ -52,14 +52,14 @@ def g_il(accuracies: Sequence[float], full: Sequence[float]) -> float:
     return float(np.mean((acc - top) / (100 - top)))
 
 
-def error_typology(predictions: Array, labels: Array, first_new: int) -> dict[str, float]:
-    """Where images of past and of new classes go; `first_new` is the first new class's index.
+def error_typology(predictions: Array, labels: Array, past: int) -> dict[str, float]:
+    """Where images of past and of new classes go; the first `past` classes are past.
 
     `c_p`, `e_pp`, `e_pn` are percent of past images, `c_n`, `e_nn`, `e_np` of new ones; each three
     sum to 100, or are nan where there is no such image.
     """
     predictions, labels = np.asarray(predictions), np.asarray(labels)
-    right, to_new, is_new = predictions == labels, predictions >= first_new, labels >= first_new
+    right, to_new, is_new = predictions == labels, predictions >= past, labels >= past
     cases = {
         "c_p": (~is_new, right),
         "e_pp": (~is_new, ~right & ~to_new),

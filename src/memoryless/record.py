@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from torch import Tensor
 from memoryless.heads import ProjectionSums
 from memoryless.statistics import Statistics
 from memoryless.store import read_tensors, write_tensors
-from memoryless.transports import Drift
+from memoryless.transports import TRANSPORTS, Drift, holds
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,9 @@ class Record:
     class_state: Tensor  # (N,) int64
     mu: Tensor  # (states,) mean top logit of each state's model on its training images
     statistics: Mapping[str, Statistics] = field(default_factory=dict)
-    """By transport: none, linear, widened, sdc."""
-    moved: Tensor | None = None  # (N, d) rows under the transport backward
+    """By the transport they are kept under."""
+    rows: Mapping[str, Tensor] = field(default_factory=dict)
+    """Rows (N, d) by the transport that moves them."""
     projection: ProjectionSums | None = None
 
     @property
@@ -55,19 +57,34 @@ class Record:
             mu=torch.cat([self.mu, torch.tensor([mu])]),
         )
 
-    def carry(self, birth: Statistics, drift: Drift | None, transports: tuple[str, ...]) -> Record:
+    @property
+    def held(self) -> dict[str, Any]:
+        """What is held of the past under each transport."""
+        return {**self.statistics, **self.rows}
+
+    def source(self, reads: str, transport: str) -> Any:
+        """What a head reads under a transport, or nothing where it is not kept."""
+        if reads == "rows":
+            W = self.W if transport == "none" else self.rows.get(transport)
+            return None if W is None else (W, self.b)
+        if reads == "projection":
+            return self.projection
+        statistics = self.statistics.get(transport)
+        enough = statistics and (reads == "means" or statistics.has_covariances)
+        return statistics if enough else None
+
+    def carry(self, birth: Statistics, drift: Drift | None, transports: Sequence[str]) -> Record:
         """Past statistics and rows through a state's drift, and the new classes' as they are."""
-        statistics = {
-            name: drift.move(name, self.statistics[name]).join(birth) if drift else birth
-            for name in transports
-            if name != "backward" and (name != "widened" or birth.has_covariances)
-        }
-        moved = self.W
-        if drift and self.moved is not None:
-            moved = torch.cat([drift.move_rows(self.moved), self.W[len(self.moved) :]])
-        return replace(
-            self, statistics=statistics, moved=moved if "backward" in transports else None
-        )
+        statistics, rows = {}, {}
+        for name in transports:
+            transport = TRANSPORTS[name]
+            if holds(name, birth):
+                past = None if drift is None else transport.move(self.statistics[name], drift)
+                statistics[name] = past.join(birth) if past else birth
+            if "rows" in transport.moves and name != "none":
+                old = None if drift is None else transport.move(self.rows[name], drift)
+                rows[name] = self.W if old is None else torch.cat([old, self.W[len(old) :]])
+        return replace(self, statistics=statistics, rows=rows)
 
     @property
     def basics(self) -> Record:
@@ -79,8 +96,7 @@ class Record:
         parts = {name: getattr(self, name) for name in ("W", "b", "class_state", "mu")}
         for transport, statistics in self.statistics.items():
             parts |= {f"{transport}.{name}": t for name, t in statistics.tensors().items()}
-        if self.moved is not None:
-            parts["backward.W"] = self.moved
+        parts |= {f"{transport}.W": W for transport, W in self.rows.items()}
         if self.projection is not None:
             parts |= {"projection.gram": self.projection.gram}
             parts |= {"projection.sums": self.projection.sums}
@@ -100,11 +116,11 @@ class Record:
         for name, tensor in read_tensors(path)[0].items():
             group, _, part = name.rpartition(".")
             groups.setdefault(group, {})[part] = tensor
-        basics, moved = groups.pop(""), groups.pop("backward", {}).get("W")
-        sums = groups.pop("projection", None)
+        basics, sums = groups.pop(""), groups.pop("projection", None)
+        rows = {name: parts.pop("W") for name, parts in groups.items() if "W" in parts}
         return cls(
             **basics,
-            statistics={name: Statistics(**parts) for name, parts in groups.items()},
-            moved=moved,
+            statistics={name: Statistics(**parts) for name, parts in groups.items() if parts},
+            rows=rows,
             projection=ProjectionSums(**sums) if sums else None,
         )

@@ -1,22 +1,57 @@
-"""Scorers: features (n, d) to scores (n, N), the larger the likelier."""
+"""Scorers: features (n, d) to scores (n, N), the larger the likelier.
+
+A scorer is data: a kind and arrays. Its arithmetic is the same for NumPy arrays and torch tensors,
+so that predicting needs NumPy alone.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import ModuleType
+from typing import Any, ClassVar, Protocol
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+import numpy as np
 
-from memoryless.statistics import Reading
+from memoryless.errors import StoreError
+
+Array = Any  # np.ndarray or torch.Tensor: only what both can do is used
 
 MOST_VALUES = 2**23  # held at once by a scorer that needs more than its scores
 COLUMNS = 64  # of a triangular root multiplied at once
 
 
+def library(values: Array) -> ModuleType:
+    """The library that an array is of, NumPy or torch: functions of the same name do the same."""
+    return sys.modules[type(values).__module__.partition(".")[0]]
+
+
+def unit(features: Array) -> Array:
+    """Features at length one; a row of zeros stays so."""
+    if isinstance(features, np.ndarray):
+        length = np.linalg.norm(features, axis=1, keepdims=True)
+    else:
+        length = features.norm(dim=1, keepdim=True)
+    return features / length.clip(min=1e-12)
+
+
+def square_roots(features: Array) -> Array:
+    """Square roots of features at length one, which keep their signs.
+
+    Their classes are closer to normal (Tukey's transformation, as in FeCAM, NeurIPS 2023).
+
+    >>> (square_roots(np.array([[0.36, -0.48, 0.8], [0, 0, 0]])) ** 2).round(2).tolist()
+    [[0.36, 0.48, 0.8], [0.0, 0.0, 0.0]]
+    """
+    whole, xp = unit(features), library(features)
+    return xp.sign(whole) * xp.sqrt(abs(whole))
+
+
 class Scorer(Protocol):
-    def __call__(self, features: Tensor) -> Tensor: ...
+    kind: ClassVar[str]
+
+    def __call__(self, features: Array) -> Array: ...
 
     @property
     def cost(self) -> int:
@@ -27,41 +62,46 @@ class Scorer(Protocol):
 class Linear:
     """f W' + b, of the first d features, at length one if `unit`."""
 
-    W: Tensor  # (N, d)
-    b: Tensor  # (N,)
+    kind: ClassVar[str] = "linear"
+    W: Array  # (N, d)
+    b: Array  # (N,)
     unit: bool = False
 
-    def __call__(self, features: Tensor) -> Tensor:
+    def __call__(self, features: Array) -> Array:
         read = features[:, : self.W.shape[1]]
-        return torch.addmm(self.b, F.normalize(read) if self.unit else read, self.W.T)
+        return (unit(read) if self.unit else read) @ self.W.T + self.b
 
     @property
     def cost(self) -> int:
-        return self.W.numel()
+        return self.W.shape[0] * self.W.shape[1]
 
 
 @dataclass(frozen=True)
 class Quadratic:
     """-|(f - m) R|^2 of features at length one, with a mean and a root for each class."""
 
-    mean: Tensor  # (N, d)
-    root: Tensor  # (N, d, d) upper triangular, root root' is the inverse of a covariance
+    kind: ClassVar[str] = "quadratic"
+    mean: Array  # (N, d)
+    root: Array  # (N, d, d) upper triangular, root root' is the inverse of a covariance
 
-    def __call__(self, features: Tensor) -> Tensor:
-        parts = F.normalize(features).split(max(1, MOST_VALUES // (len(self.mean) * COLUMNS)))
-        return torch.cat([self._score(part) for part in parts])
+    def __call__(self, features: Array) -> Array:
+        whole, rows = unit(features), max(1, MOST_VALUES // (len(self.mean) * COLUMNS))
+        parts = [self._score(whole[i : i + rows]) for i in range(0, len(whole), rows)]
+        return library(features).concatenate(parts)
 
-    def _score(self, features: Tensor) -> Tensor:
+    def _score(self, features: Array) -> Array:
         """A block of columns at a time, of which the rows below are zero."""
         classes, d = self.mean.shape
-        scores = features.new_zeros(len(features), classes)
+        scores: Array = 0.0
         for start in range(0, d, COLUMNS):
             end = min(start + COLUMNS, d)
             block = self.root[:, :end, start:end]  # (N, end, columns)
-            centre = torch.einsum("nd,ndc->nc", self.mean[:, :end], block)
-            wide = block.permute(1, 0, 2).reshape(end, -1)
-            away = (features[:, :end] @ wide).view(-1, classes, end - start).sub_(centre)
-            scores -= away.square_().sum(2)
+            centre = (self.mean[:, None, :end] @ block)[:, 0]  # (N, columns)
+            wide = block.swapaxes(0, 1).reshape(end, -1)
+            away = (features[:, :end] @ wide).reshape(-1, classes, end - start)
+            away -= centre
+            away *= away
+            scores = scores - away.sum(2)
         return scores
 
     @property
@@ -71,14 +111,59 @@ class Quadratic:
 
 
 @dataclass(frozen=True)
-class Read:
-    """A scorer over what statistics read of features."""
+class Projected:
+    """A linear scorer over random ReLU features."""
 
-    reading: Reading
+    kind: ClassVar[str] = "projected"
+    directions: Array  # (d, P)
+    over: Linear  # (N, P)
+
+    def __call__(self, features: Array) -> Array:
+        return self.over((features @ self.directions).clip(min=0))
+
+    @property
+    def cost(self) -> int:
+        d, size = self.directions.shape
+        return d * size + self.over.cost
+
+
+@dataclass(frozen=True)
+class View:
+    """Which features class statistics are computed from: those that rows read, or the ones after
+    them, and as they are or their square roots.
+    """
+
+    start: int = 0
+    """The first column read; 0 for all, which rows read too."""
+    square_roots: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], row: int) -> View:
+        """The view that settings ask for, where rows have this length."""
+        if settings["statistics"] == "none" and not settings["projection"]:
+            return cls()
+        return cls(row if settings["level"] == "middle" else 0, settings["square_roots"])
+
+    def __call__(self, features: Array) -> Array:
+        read = features[:, self.start :]
+        return square_roots(read) if self.square_roots else read
+
+    def rows(self, features: Array) -> Array:
+        """The features that rows read."""
+        return features[:, : self.start] if self.start else features
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """A scorer over a view of the features."""
+
+    kind: ClassVar[str] = "viewed"
     over: Scorer
+    start: int
+    square_roots: bool
 
-    def __call__(self, features: Tensor) -> Tensor:
-        return self.over(self.reading(features))
+    def __call__(self, features: Array) -> Array:
+        return self.over(View(self.start, self.square_roots)(features))
 
     @property
     def cost(self) -> int:
@@ -86,15 +171,116 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Projected:
-    """A linear scorer over random ReLU features."""
+class Calibrated:
+    """A scorer whose scores are those of another, calibrated."""
 
-    directions: Tensor  # (d, P)
-    over: Linear  # (N, P)
+    over: Scorer
 
-    def __call__(self, features: Tensor) -> Tensor:
-        return self.over((features @ self.directions).relu_())
+    def __call__(self, features: Array) -> Array:
+        return self.calibrate(self.over(features))
+
+    def calibrate(self, scores: Array) -> Array:
+        """Calibrated scores; those given stay as they are."""
+        raise TypeError(f"{type(self).__name__} does not calibrate")
 
     @property
     def cost(self) -> int:
-        return self.directions.numel() + self.over.cost
+        return self.over.cost
+
+
+@dataclass(frozen=True)
+class Affine(Calibrated):
+    """Scores times a gain and plus an offset for each class."""
+
+    kind: ClassVar[str] = "affine"
+    gain: Array  # (N,)
+    offset: Array  # (N,)
+
+    def calibrate(self, scores: Array) -> Array:
+        return scores * self.gain + self.offset
+
+
+@dataclass(frozen=True)
+class BlockZ(Calibrated):
+    """Each state's scores by their mean and deviation within the image."""
+
+    kind: ClassVar[str] = "block_z"
+    blocks: Array  # (N, states), 1 where a class is of a state
+
+    def calibrate(self, scores: Array) -> Array:
+        size = self.blocks.sum(0)
+        centred = scores - (scores @ self.blocks / size) @ self.blocks.T
+        std = positive(((centred * centred) @ self.blocks / size) ** 0.5)
+        return centred / (std @ self.blocks.T)
+
+
+@dataclass(frozen=True)
+class Energy(Calibrated):
+    """Log-probability within the state, plus how unusual the state's logsumexp is."""
+
+    kind: ClassVar[str] = "energy"
+    class_state: Array  # (N,)
+    mean: Array  # (states,)
+    std: Array  # (states,)
+
+    def calibrate(self, scores: Array) -> Array:
+        energy = block_logsumexp(scores, self.class_state, len(self.mean))
+        shift = (energy - self.mean) / self.std - energy
+        return scores + shift[:, self.class_state]
+
+
+def block_logsumexp(scores: Array, class_state: Array, states: int) -> Array:
+    """log sum exp of each state's scores (n, states)."""
+    xp, sums = library(scores), []
+    for state in range(states):
+        block = scores[:, class_state == state]
+        top = xp.amax(block, 1)
+        sums.append(top + xp.log(xp.exp(block - top[:, None]).sum(1)))
+    return xp.stack(sums, 1)
+
+
+def positive(std: Array) -> Array:
+    """Deviations to divide by: 1 in place of 0."""
+    return std + (std <= 0) * 1.0
+
+
+SCORERS: dict[str, Any] = {
+    kind.kind: kind for kind in (Linear, Quadratic, Projected, Viewed, Affine, BlockZ, Energy)
+}
+
+
+def describe(scorer: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A scorer as plain facts and arrays by name; `restore` makes it of them again."""
+    facts: dict[str, Any] = {"kind": scorer.kind}
+    arrays: dict[str, Array] = {}
+    for field in fields(scorer):
+        value = getattr(scorer, field.name)
+        if hasattr(value, "kind"):
+            facts[field.name], inner = describe(value)
+            arrays |= {f"{field.name}.{name}": array for name, array in inner.items()}
+        elif isinstance(value, bool | int):
+            facts[field.name] = value
+        else:
+            arrays[field.name] = value
+    return facts, arrays
+
+
+def restore(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
+    """The scorer that `describe` gave as facts and arrays."""
+    made = SCORERS.get(facts.get("kind", ""))
+    if made is None:
+        raise StoreError(f"a scorer of the kind {facts.get('kind')!r} is unknown to this version")
+    values: dict[str, Any] = {}
+    for field in fields(made):
+        inner = facts.get(field.name)
+        if isinstance(inner, Mapping):
+            prefix = f"{field.name}."
+            own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+            values[field.name] = restore(inner, own)
+        elif inner is not None:
+            values[field.name] = inner
+        elif field.name in arrays:
+            values[field.name] = arrays[field.name]
+        else:
+            raise StoreError(f"a scorer of the kind {made.kind} lacks its {field.name}")
+    return made(**values)

@@ -7,9 +7,8 @@ f A, so that means move as m A and covariances as A' S A.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Self
 
 import torch
 import torch.nn.functional as F
@@ -32,46 +31,6 @@ def check_form(form: str) -> str:
     if re.fullmatch(r"none|mean|diagonal|low-rank:[1-9]\d{0,5}|tied|full", form):
         return form
     raise ConfigError(f"unknown statistics '{form}': choose from {', '.join(FORMS)}, K a number")
-
-
-def square_roots(features: Tensor) -> Tensor:
-    """Square roots of features at length one, which keep their signs.
-
-    Their classes are closer to normal (Tukey's transformation, as in FeCAM, NeurIPS 2023).
-
-    >>> square_roots(torch.tensor([[0.36, -0.48, 0.8], [0, 0, 0]])).square()
-    tensor([[0.3600, 0.4800, 0.8000],
-            [0.0000, 0.0000, 0.0000]])
-    """
-    unit = F.normalize(features)
-    return unit.sign() * unit.abs().sqrt()
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What statistics are of: the features that rows read or those after them, or their roots."""
-
-    start: int = 0
-    """The first column read; 0 for all, which rows read too."""
-    square_roots: bool = False
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any], row: int) -> Self:
-        """What a config's statistics read, where rows have this length."""
-        if settings["statistics"] == "none" and not settings["projection"]:
-            return cls()
-        return cls(row if settings["level"] == "middle" else 0, settings["square_roots"])
-
-    def __call__(self, features: Tensor) -> Tensor:
-        read = features[:, self.start :]
-        return square_roots(read) if self.square_roots else read
-
-    def rows(self, features: Tensor) -> Tensor:
-        """What rows read."""
-        return features[:, : self.start] if self.start else features
-
-
-AS_ROWS = Reading()
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,48 @@
 """Transports: what stored statistics and rows would be through today's backbone.
 
-All are fitted on features of the current training images under the old and the new backbone, row
-by row the same images.
+All are measured on features of the current training images under the old and the new backbone, row
+by row the same images. What a transport measures in a state is called the drift: nothing in it
+grows with the number of images.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from memoryless.statistics import AS_ROWS, Reading, Statistics
+from memoryless.scorers import View
+from memoryless.statistics import Statistics
 
-TRANSPORTS = {
-    "none": "as it was when its state ended",
-    "linear": "moved by the linear map from old to new features",
-    "widened": "moved as by linear, covariances widened by what the map does not explain",
-    "sdc": "means moved by the drift of nearby current images",
-    "backward": "rows moved by the linear map from new to old features",
-}
 SHRINK = 1e-3  # of the mean square of a feature, as in DPCR (ICML 2025)
 SDC_WIDTH = 0.5  # of the median distance between a mean and the current images
+Drift = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Features of a state's images before it and after it."""
+
+    before: Tensor  # (n, d)
+    after: Tensor  # (n, d)
+    view: View = View()  # noqa: RUF009 - frozen
+
+    @cached_property
+    def old(self) -> Tensor:
+        return self.view(self.before)
+
+    @cached_property
+    def new(self) -> Tensor:
+        return self.view(self.after)
+
+    @cached_property
+    def forward(self) -> Tensor:
+        """The linear map from old to new features, which two transports share."""
+        return linear_map(self.old, self.new)
 
 
 def linear_map(X: Tensor, Y: Tensor, shrink: float = SHRINK) -> Tensor:
@@ -44,47 +65,100 @@ def semantic_drift(means: Tensor, old: Tensor, new: Tensor, width: float = SDC_W
     return means + weights @ (new - old)
 
 
+def residual(passage: Passage) -> Tensor:
+    """Covariance (d, d) of what the linear map leaves over.
+
+    Features move as f A + r: a map alone, the best guess of each, gives too narrow covariances.
+    """
+    left = passage.new - passage.old @ passage.forward
+    left -= left.mean(0)
+    return left.T @ left / len(left)
+
+
+def backward_map(passage: Passage) -> Tensor:
+    """The linear map from new to old features, of those that rows read: f_new B ~ f_old."""
+    return linear_map(passage.view.rows(passage.after), passage.view.rows(passage.before))
+
+
 @dataclass(frozen=True)
-class Drift:
-    """How features moved in a state: nothing in it grows with the number of images."""
+class Transport:
+    """How what was kept moves when the backbone changed."""
 
-    linear: Tensor  # (d, d) old to new
-    backward: Tensor  # (d, d) new to old
-    residual: Tensor | None = None  # (d, d) covariance of what the linear map leaves over
-    sdc: Tensor | None = None  # (N, d) the past means where the drift took them, if asked for
+    name: str
+    about: str
+    moves: tuple[str, ...]
+    """What heads may read under it, of layer, rows, means, covariances and projection."""
+    measure: Callable[[Passage, Any], Drift]
+    """The drift of a state, from its features and what this transport holds of the past."""
+    move: Callable[[Any, Drift], Any]
+    """What this transport holds of the past, after the state."""
+    follows: bool = False
+    """Whether its drift is of what it held itself, so that it must be measured state by state."""
 
-    @classmethod
-    def measure(
-        cls,
-        old: Tensor,
-        new: Tensor,
-        sdc_means: Tensor | None = None,
-        reading: Reading = AS_ROWS,
-    ) -> Drift:
-        """From features of the same images: the backward map is of what rows read."""
-        backward = linear_map(reading.rows(new), reading.rows(old))
-        old, new = reading(old), reading(new)
-        forward = linear_map(old, new)
-        left = new - old @ forward
-        left -= left.mean(0)
-        residual = left.T @ left / len(left)
-        moved = None if sdc_means is None else semantic_drift(sdc_means, old, new)
-        return cls(forward, backward, residual, moved)
 
-    def move(self, transport: str, past: Statistics) -> Statistics:
-        """Past statistics after the state.
+TRANSPORTS: dict[str, Transport] = {
+    transport.name: transport
+    for transport in (
+        Transport(
+            "none",
+            "as it was when its state ended",
+            moves=("layer", "rows", "means", "covariances", "projection"),
+            measure=lambda passage, past: {},
+            move=lambda past, drift: past,
+        ),
+        Transport(
+            "linear",
+            "moved by the linear map from old to new features",
+            moves=("means", "covariances"),
+            measure=lambda passage, past: {"forward": passage.forward},
+            move=lambda past, drift: past.move(drift["forward"]),
+        ),
+        Transport(
+            "widened",
+            "moved as by linear, covariances widened by what the map does not explain",
+            moves=("covariances",),
+            measure=lambda passage, past: {
+                "forward": passage.forward,
+                "residual": residual(passage),
+            },
+            move=lambda past, drift: past.move(drift["forward"]).widen(drift["residual"]),
+        ),
+        Transport(
+            "sdc",
+            "means moved by the drift of nearby current images",
+            moves=("means", "covariances"),
+            measure=lambda passage, past: {
+                "sdc": semantic_drift(past.mean, passage.old, passage.new)
+            },
+            move=lambda past, drift: replace(past, mean=drift["sdc"]),
+            follows=True,
+        ),
+        Transport(
+            "backward",
+            "rows moved by the linear map from new to old features",
+            moves=("rows",),
+            measure=lambda passage, past: {"backward": backward_map(passage)},
+            move=lambda past, drift: past @ drift["backward"].T,
+        ),
+    )
+}
 
-        Features move as f A + r: a map alone, the best guess of each, gives too narrow covariances.
-        """
-        if transport == "linear":
-            return past.move(self.linear)
-        if transport == "widened":
-            assert self.residual is not None, "composed only where it was kept"
-            return past.move(self.linear).widen(self.residual)
-        if transport == "sdc" and self.sdc is not None:
-            return replace(past, mean=self.sdc)
-        return past
 
-    def move_rows(self, W: Tensor) -> Tensor:
-        """Past rows that read from new features what they read from old ones: f_new B ~ f_old."""
-        return W @ self.backward.T
+def holds(name: str, statistics: Statistics) -> bool:
+    """Whether a record keeps statistics like these under a transport."""
+    moves = TRANSPORTS[name].moves
+    return "means" in moves or ("covariances" in moves and statistics.has_covariances)
+
+
+def measure_drift(
+    passage: Passage, held: Mapping[str, Any], asked: tuple[str, ...]
+) -> dict[str, Tensor]:
+    """The drift of a state under the transports asked for, and under all that can be had later.
+
+    `held` is what the record holds of the past, by transport.
+    """
+    drift: dict[str, Tensor] = {}
+    for name, transport in TRANSPORTS.items():
+        if not transport.follows or (name in asked and name in held):
+            drift |= transport.measure(passage, held.get(name))
+    return drift

@@ -1,28 +1,25 @@
-"""Heads by name: what scores features, from what is kept."""
+"""Heads by name: what scores features, from what is kept; and the paper's as plain functions."""
 
 from __future__ import annotations
 
-from memoryless.heads.classes import CLASS_HEADS, SHRINKAGES
-from memoryless.heads.fitted import FITTED_HEADS, fit_head
-from memoryless.heads.projection import ProjectionSums, projected
-from memoryless.heads.rows import ROW_HEADS
+from memoryless.heads.base import Head
+from memoryless.heads.classes import CLASS_HEADS
+from memoryless.heads.fitted import FITTED_HEADS
+from memoryless.heads.projection import PROJECTION_HEADS, ProjectionSums
+from memoryless.heads.rows import ROW_HEADS, current, initial, l2, mean, min_max, siw
 
 __all__ = [
-    "CLASS_HEADS",
-    "FITTED_HEADS",
     "HEADS",
-    "MEANS_ONLY",
-    "ROW_HEADS",
-    "SHRINKAGES",
+    "Head",
     "ProjectionSums",
-    "fit_head",
-    "projected",
+    "current",
+    "initial",
+    "l2",
+    "mean",
+    "min_max",
+    "siw",
 ]
 
-MEANS_ONLY = ("ncm", "fetril")  # read no covariance
-HEADS: dict[str, str] = {
-    **dict.fromkeys(ROW_HEADS, "rows"),
-    **dict.fromkeys(CLASS_HEADS, "class statistics"),
-    **dict.fromkeys(FITTED_HEADS, "fitted at the end of a state"),
-    "projection": "sums over random features, for a frozen backbone",
+HEADS: dict[str, Head] = {
+    head.name: head for head in (*ROW_HEADS, *CLASS_HEADS, *FITTED_HEADS, *PROJECTION_HEADS)
 }

@@ -6,14 +6,14 @@ covariance by the square of its mean's length.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from memoryless.scorers import Linear, Quadratic, Scorer
+from memoryless.heads.base import Head
+from memoryless.scorers import Linear, Quadratic
 from memoryless.statistics import Statistics
 
 
@@ -102,17 +102,34 @@ def root(covariance: Tensor) -> Tensor:
     return lower
 
 
-CLASS_HEADS: dict[str, Callable[..., Scorer]] = {
-    "ncm": ncm,
-    "lda": lda,
-    "mahalanobis": mahalanobis,
-    "rda": rda,
-    "ridge": ridge,
-}
-SHRINKAGES = {
-    "lda": (0.01, 0.03, 0.1, 0.3, 1.0),
-    "mahalanobis": (1.0, 3.0, 10.0, 24.0),
-    "rda": (0.03, 0.1, 0.3, 1.0),
-    "ridge": (1e-4, 1e-3, 0.01, 0.1),
-}
-"""What `auto` chooses from."""
+CLASS_HEADS = (
+    Head("ncm", "nearest class mean by cosine", "means", ncm),
+    Head(
+        "lda",
+        "linear discriminant with the shared covariance (Deep SLDA)",
+        "covariances",
+        lda,
+        shrinkages=(0.01, 0.03, 0.1, 0.3, 1.0),
+    ),
+    Head(
+        "mahalanobis",
+        "distance by each class's own covariance (FeCAM)",
+        "covariances",
+        mahalanobis,
+        shrinkages=(1.0, 3.0, 10.0, 24.0),
+    ),
+    Head(
+        "rda",
+        "distance by half the class's and half the shared covariance",
+        "covariances",
+        rda,
+        shrinkages=(0.03, 0.1, 0.3, 1.0),
+    ),
+    Head(
+        "ridge",
+        "ridge regression to one-hot classes (DPCR)",
+        "covariances",
+        ridge,
+        shrinkages=(1e-4, 1e-3, 0.01, 0.1),
+    ),
+)

@@ -6,12 +6,14 @@ What a past class would look like comes from its statistics alone, so nothing of
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from memoryless.data.dataset import place_within_class
+from memoryless.heads.base import Head
 from memoryless.heads.classes import root
 from memoryless.scorers import Linear
 from memoryless.statistics import Statistics
@@ -47,19 +49,17 @@ def gaussian_replay(
     return drawn.flatten(0, 1), torch.arange(past).repeat_interleave(number)
 
 
-FITTED_HEADS: dict[str, Callable[[Statistics, Tensor, Tensor, torch.Generator], Labelled]] = {
-    "fetril": fetril,
-    "gaussian_replay": gaussian_replay,
-}
-
-
 def fit_head(
-    name: str, statistics: Statistics, features: Tensor, labels: Tensor, generator: torch.Generator
+    past_features: Callable[[Statistics, Tensor, Tensor, torch.Generator], Labelled],
+    statistics: Statistics,
+    features: Tensor,
+    labels: Tensor,
+    generator: torch.Generator,
 ) -> Linear:
-    """The layer of a fitted head, from the current classes' features and what is kept of past."""
+    """A layer fitted on the current classes' features and made-up ones of past classes."""
     few = torch.from_numpy(place_within_class(labels.numpy()) < MOST)
     features, labels = features[few], labels[few]
-    past, past_labels = FITTED_HEADS[name](statistics, features, labels, generator)
+    past, past_labels = past_features(statistics, features, labels, generator)
     return fit_logistic(
         torch.cat([past, features]), torch.cat([past_labels, labels]), len(statistics.mean)
     )
@@ -74,6 +74,8 @@ def fit_logistic(features: Tensor, labels: Tensor, classes: int) -> Linear:
     W = torch.zeros(classes, X.shape[1], requires_grad=True)
     rows = torch.arange(len(labels))
 
+    # The gradient by hand: the same product X W' serves the loss and it, which autograd would keep
+    # apart, and only training.py may call backward().
     @torch.no_grad()
     def loss() -> Tensor:
         log_p = (X @ W.T).log_softmax(1)
@@ -84,3 +86,21 @@ def fit_logistic(features: Tensor, labels: Tensor, classes: int) -> Linear:
 
     torch.optim.LBFGS([W], max_iter=ITERATIONS, line_search_fn="strong_wolfe").step(loss)
     return Linear(W.detach()[:, :-1] * SCALE, W.detach()[:, -1], unit=True)
+
+
+FITTED_HEADS = (
+    Head(
+        "fetril",
+        "logistic regression over new features moved to past means (FeTrIL)",
+        "means",
+        partial(fit_head, fetril),
+        fitted=True,
+    ),
+    Head(
+        "gaussian_replay",
+        "logistic regression over draws from past classes (EFC++)",
+        "covariances",
+        partial(fit_head, gaussian_replay),
+        fitted=True,
+    ),
+)

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from memoryless.heads.base import Head
 from memoryless.heads.classes import ridge_rows
 from memoryless.randomness import torch_generator
 from memoryless.scorers import Linear, Projected
@@ -43,17 +44,31 @@ class ProjectionSums:
         return ProjectionSums(gram.float(), sums.float())
 
     def scorer(self, features: int, shrinkage: float = SHRINKAGE) -> Projected:
+        """Ridge regression over the random features of d = `features`."""
         rows = ridge_rows(self.gram, self.sums, shrinkage)
-        return projected(rows, features)
+        directions = random_directions(features, rows.shape[1])
+        return Projected(directions, Linear(rows, torch.zeros(len(rows))))
 
 
-def projected(rows: Tensor, features: int) -> Projected:
-    """The scorer with these rows (N, P) over the random features of d = `features`."""
-    linear = Linear(rows, torch.zeros(len(rows)))
-    return Projected(random_directions(features, rows.shape[1]), linear)
+def projection(
+    sums: ProjectionSums, features: Tensor, labels: Tensor, generator: torch.Generator
+) -> Projected:
+    """The scorer of what is kept; of the state's features only their number counts."""
+    return sums.scorer(features.shape[1])
 
 
 def random_directions(features: int, size: int) -> Tensor:
-    """Always the same (d, P): it is drawn again, not stored."""
+    """Always the same (d, P), so a record need not keep them."""
     generator = torch_generator(0, "projection")
     return torch.randn(features, size, generator=generator)
+
+
+PROJECTION_HEADS = (
+    Head(
+        "projection",
+        "ridge regression over random features, for a backbone that stays (RanPAC)",
+        "projection",
+        projection,
+        fitted=True,
+    ),
+)

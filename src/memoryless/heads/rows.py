@@ -7,10 +7,9 @@ zero rows, never inf or nan.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from torch import Tensor
 
+from memoryless.heads.base import Head
 from memoryless.network import Layer
 
 
@@ -62,11 +61,11 @@ def _divide(values: Tensor, by: Tensor) -> Tensor:
     return values / by.where(by > 0, by.new_ones(()))
 
 
-ROW_HEADS: dict[str, Callable[[Tensor, Tensor], Layer]] = {
-    "current": current,
-    "initial": initial,
-    "l2": l2,
-    "mean": mean,
-    "min_max": min_max,
-    "siw": siw,
-}
+ROW_HEADS = (
+    Head("current", "the layer as trained in the current state (Eq. 1)", "layer", current),
+    Head("initial", "initial rows as they are (Eq. 2)", "rows", initial),
+    Head("l2", "initial rows at length one", "rows", l2),
+    Head("mean", "initial rows centred and divided by their range", "rows", mean),
+    Head("min_max", "initial rows scaled to 0..1", "rows", min_max),
+    Head("siw", "initial rows standardised (Eq. 4)", "rows", siw),
+)

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from memoryless.build import EndOfState
 from memoryless.data import Dataset, load
 from memoryless.features import compact
-from memoryless.heads import ROW_HEADS
-from memoryless.inference import Kept
+from memoryless.heads import HEADS
 from memoryless.lab.config import Config
+from memoryless.lab.counting import score_methods
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.scoring import score_methods
 from memoryless.lab.states import last_record, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.learner import Learned, Learner, prepare
@@ -93,7 +93,7 @@ def scored_in_run(config: Config) -> dict[str, Method]:
         name: m
         for name, m in grid_of(config.strategy).items()
         if m.calibration == "none"
-        and (m.head not in ROW_HEADS or m.transport != "none")
+        and (not HEADS[m.head].gives_logits or m.transport != "none")
         and not lacking(m, settings)
     }
     asked = {name: parse_method(name) for name in config.methods}
@@ -132,15 +132,15 @@ class Run:
         features = compact(learner.all_features(state.test))
         extracted = time.perf_counter()
         labels = torch.from_numpy(state.test.labels)
-        kept = Kept(
-            learner.record, learner.layer, learned.fitted, learned.held_out, learner.reading
+        end = EndOfState(
+            learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
-        scored = score_methods(features, labels, self.methods, kept)
+        scored = score_methods(features, labels, self.methods, end)
         past = self.stream[: state.index + 1]
         results = {
             "state": state.index,
             "new_classes": new,
-            "classes_seen": state.first_new + new,
+            "classes_seen": state.past + new,
             "train_images": len(state.train),
             "test_images": len(state.test),
             "history": asdict(history),

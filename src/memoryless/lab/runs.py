@@ -90,7 +90,7 @@ class RunFolder:
         """Remove what only the last state needs to go on, even if a run was killed before."""
         done = self.finished
         for t in range(done - 1):
-            for name in ("network", "statistics"):
+            for name in ("network", "record"):
                 (self.state(t) / f"{name}.safetensors").unlink(missing_ok=True)
         if done == len(self.about["sizes"]):
             self.checkpoint.unlink(missing_ok=True)

@@ -40,7 +40,7 @@ class State:
     """One arrival of new classes; labels are positions in the stream's class order."""
 
     index: int
-    first_new: int
+    past: int
     train: Split
     test: Split
     """Test images of all classes seen so far."""
@@ -76,10 +76,10 @@ class Stream(Sequence[State]):
         if not -len(self) <= t < len(self):
             raise IndexError(f"state {t} of a stream of {len(self)}")
         t %= len(self)
-        first_new = sum(self.sizes[:t])
+        past = sum(self.sizes[:t])
         is_new = self.class_state[self._train.labels] == t
         is_seen = self.class_state[self._test.labels] <= t
-        return State(t, first_new, self._train.take(is_new), self._test.take(is_seen))
+        return State(t, past, self._train.take(is_new), self._test.take(is_seen))
 
 
 def state_sizes(states: str, classes: int) -> list[int]:

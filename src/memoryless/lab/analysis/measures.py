@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch.nn.functional as F
 
-from memoryless.heads.rows import siw
-from memoryless.inference import method_scorers, score
+from memoryless.build import build_scorers
+from memoryless.heads import siw
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import last_kept, read_test
+from memoryless.lab.scoring import score
+from memoryless.lab.states import last_state, read_test
 from memoryless.methods import parse_method
 from memoryless.randomness import numpy_generator
 from memoryless.record import Record
@@ -25,7 +26,7 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
     """
     magnitudes: dict[str, list[float]] = {"new": [], "past": [], "siw_new": [], "siw_past": []}
     for t in range(1, run.finished):
-        record = Record.load(run.state(t) / "record.safetensors")
+        record = Record.load(run.state(t) / "rows.safetensors")
         layer, _ = read_tensors(run.state(t) / "layer.safetensors")
         is_new = record.class_state == t
         for prefix, W in (("", layer["W"]), ("siw_", siw(record.W, record.b)[0])):
@@ -37,7 +38,7 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
 def feature_similarity(run: RunFolder) -> list[float]:
     """Mean cosine of the first state's test features under each model and the last one (Fig. 3)."""
     first = run.about["sizes"][0]
-    row = Record.load(run.state(0) / "record.safetensors").W.shape[1]
+    row = Record.load(run.state(0) / "rows.safetensors").W.shape[1]
     features = []
     for t in range(run.finished):
         f, labels = read_test(run, t)
@@ -87,11 +88,11 @@ def best_method(run: RunFolder) -> str:
 
 def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """True and given class of every test image in the last state, and the state of each class."""
-    kept = last_kept(run)
+    end = last_state(run)
     features, labels = read_test(run, run.finished - 1)
-    scorers = method_scorers({method: parse_method(method)}, kept)
+    scorers = build_scorers({method: parse_method(method)}, end)
     given = score(features, labels, scorers)[method].predictions
-    return labels.numpy(), given, kept.record.class_state.numpy()
+    return labels.numpy(), given, end.record.class_state.numpy()
 
 
 def state_confusion(run: RunFolder, method: str) -> np.ndarray:

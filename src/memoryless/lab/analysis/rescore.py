@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from memoryless.errors import ConfigError
-from memoryless.heads import FITTED_HEADS
+from memoryless.heads import HEADS
+from memoryless.lab.counting import score_methods
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.scoring import score_methods
-from memoryless.lab.states import composable, kept_states, read_test
+from memoryless.lab.states import composable, read_test, states_of
 from memoryless.methods import Method, lacking, parse_method
 
 
@@ -34,14 +34,14 @@ def results_with(
     results = run.results()
     for state in results:
         state["methods"] = {}
-    for t, kept in enumerate(kept_states(run) if wanted else ()):
-        results[t]["methods"] = score_methods(*read_test(run, t), wanted, kept)
+    for t, end in enumerate(states_of(run) if wanted else ()):
+        results[t]["methods"] = score_methods(*read_test(run, t), wanted, end)
     return results
 
 
 def lacked_by(run: RunFolder, method: Method) -> str | None:
     """Which setting the run lacked for this method, if any."""
     config = run.about["config"]
-    if method.head not in FITTED_HEADS:
+    if not HEADS[method.head].fitted:
         config = config | {"transports": composable(config)}
     return lacking(method, config)

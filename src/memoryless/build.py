@@ -1,0 +1,93 @@
+"""From methods and what a state left to scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from memoryless.calibration import CALIBRATIONS, StateNumbers
+from memoryless.heads import HEADS, Head
+from memoryless.heads.fitted import gaussian_replay
+from memoryless.learner import fitted_name
+from memoryless.methods import Method
+from memoryless.network import Layer
+from memoryless.randomness import torch_generator
+from memoryless.record import Record
+from memoryless.scorers import Linear, Scorer, View, Viewed
+from memoryless.statistics import Statistics
+from memoryless.strategies import STRATEGIES
+
+
+@dataclass(frozen=True)
+class EndOfState:
+    """What methods are made of at the end of a state."""
+
+    record: Record
+    layer: Layer
+    """The classification layer as trained."""
+    fitted: Mapping[str, Scorer] = field(default_factory=dict)
+    """Heads that were fitted while the state's images were there, as head+transport."""
+    held_out: tuple[Tensor, Tensor] | None = None
+    """Features and labels of the state's images that were held out (laboratory only)."""
+    view: View = View()  # noqa: RUF009 - frozen
+    """Which features everything beside rows reads."""
+
+    @property
+    def numbers(self) -> StateNumbers:
+        return StateNumbers(self.record.mu, self.record.class_state, self.held_out)
+
+
+def build_scorers(methods: Mapping[str, Method], end: EndOfState) -> dict[str, Scorer]:
+    """Each method as a scorer: one layer, where head and calibration are linear.
+
+    A head is made once for all its calibrations.
+    """
+    head = cache(lambda method: _head_scorer(method, end))
+    return {
+        name: CALIBRATIONS[method.calibration].fit(
+            head(replace(method, calibration="none")), end.numbers
+        )
+        for name, method in methods.items()
+    }
+
+
+def _head_scorer(method: Method, end: EndOfState) -> Scorer:
+    head = HEADS[method.head]
+    if head.reads == "layer":
+        W, b = head.make(*end.layer)
+        return Linear(W, b, unit=STRATEGIES[method.strategy].unit_features)
+    source = end.record.source(head.reads, method.transport)
+    if head.reads == "rows":
+        return Linear(*head.make(*source))
+    if head.fitted:
+        scorer = end.fitted[fitted_name(head.name, method.transport)]
+    else:
+        scorer = head.make(source, *_shrinkage(method, head, source, end))
+    return scorer if end.view == View() else Viewed(scorer, end.view.start, end.view.square_roots)
+
+
+def _shrinkage(method: Method, head: Head, statistics: Statistics, end: EndOfState) -> list[float]:
+    """The shrinkage that a method names or chooses; none for the head's own."""
+    if not method.shrinkage:
+        return []
+    if method.shrinkage != "auto":
+        return [float(method.shrinkage)]
+    features, labels = end.numbers.held_out_images()
+    return [choose_shrinkage(head, statistics, end.view(features), labels)]
+
+
+def choose_shrinkage(head: Head, statistics: Statistics, features: Tensor, labels: Tensor) -> float:
+    """The shrinkage that is right most often: of new classes on images that were held out, of past
+    classes on draws from their statistics. No past image and no test image has a part in it.
+    """
+    draws, past = gaussian_replay(statistics, features, labels, torch_generator(0, "shrinkage"))
+    X, y = torch.cat([draws, features]), torch.cat([past, labels])
+
+    def right(shrinkage: float) -> int:
+        return int((head.make(statistics, shrinkage)(X).argmax(1) == y).sum())
+
+    return max(head.shrinkages, key=right)

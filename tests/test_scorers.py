@@ -1,0 +1,122 @@
+"""Scorers are data: NumPy and torch agree, and each comes back from its facts and arrays."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from memoryless.errors import StoreError
+from memoryless.scorers import (
+    SCORERS,
+    Affine,
+    BlockZ,
+    Energy,
+    Linear,
+    Projected,
+    Quadratic,
+    Scorer,
+    View,
+    Viewed,
+    block_logsumexp,
+    describe,
+    restore,
+    square_roots,
+    unit,
+)
+
+CLASSES, FEATURES = 5, 6
+STATE = torch.tensor([0, 0, 1, 1, 2])
+
+
+def make(kind: str) -> Scorer:
+    random = torch.Generator().manual_seed(3)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.rand(*shape, generator=random) + 0.1
+
+    layer = Linear(draw(CLASSES, FEATURES), draw(CLASSES), unit=True)
+    roots = draw(CLASSES, FEATURES, FEATURES).triu()
+    made = {
+        "linear": layer,
+        "quadratic": Quadratic(draw(CLASSES, FEATURES), roots),
+        "projected": Projected(draw(FEATURES, 9) - 0.6, Linear(draw(CLASSES, 9), draw(CLASSES))),
+        "viewed": Viewed(Linear(draw(CLASSES, 4), draw(CLASSES)), 2, True),
+        "affine": Affine(Quadratic(draw(CLASSES, FEATURES), roots), draw(5), draw(5)),
+        "block_z": BlockZ(layer, torch.nn.functional.one_hot(STATE).float()),
+        "energy": Energy(layer, STATE, draw(3), draw(3)),
+    }
+    return made[kind]
+
+
+def test_every_kind_has_an_example():
+    for kind in SCORERS:
+        assert make(kind).kind == kind
+
+
+@pytest.mark.parametrize("kind", SCORERS)
+def test_numpy_scores_as_torch_does_after_a_file(kind):
+    scorer, features = make(kind), torch.randn(11, FEATURES, generator=torch.Generator())
+    facts, arrays = describe(scorer)
+    plain = {name: array.numpy() for name, array in arrays.items()}
+    again = restore(json.loads(json.dumps(facts)), plain)
+    scores = again(features.numpy())
+    assert isinstance(scores, np.ndarray)
+    np.testing.assert_allclose(scores, scorer(features).numpy(), rtol=1e-5, atol=1e-5)
+    assert again.cost == scorer.cost
+
+
+@pytest.mark.parametrize("kind", SCORERS)
+def test_what_is_missing_is_named(kind):
+    facts, arrays = describe(make(kind))
+    for name in arrays:
+        rest = {n: a for n, a in arrays.items() if n != name}
+        with pytest.raises(StoreError, match=f"lacks its {name.rpartition('.')[2]}"):
+            restore(facts, rest)
+    with pytest.raises(StoreError, match="a scorer of the kind 'magic' is unknown"):
+        restore({"kind": "magic"}, arrays)
+
+
+def test_linear_by_hand():
+    layer = Linear(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([0.5, 0.0]))
+    assert layer(np.array([[3.0, 4.0, 9.0]])).tolist() == [[11.5, 4.0]]  # the third is not read
+    at_length_one = Linear(layer.W, layer.b, unit=True)
+    np.testing.assert_allclose(at_length_one(np.array([[3.0, 4.0]])), [[2.7, 0.8]])
+
+
+def test_quadratic_by_hand():
+    scorer = Quadratic(np.array([[1.0, 0.0]]), np.array([[[2.0, 0.0], [0.0, 3.0]]]))
+    np.testing.assert_allclose(scorer(np.array([[0.0, 7.0]])), [[-(2.0**2) - 3.0**2]])
+
+
+def test_a_quadratic_is_the_same_in_pieces(monkeypatch):
+    scorer, features = make("quadratic"), torch.randn(30, FEATURES)
+    whole = scorer(features)
+    monkeypatch.setattr("memoryless.scorers.MOST_VALUES", 7)
+    monkeypatch.setattr("memoryless.scorers.COLUMNS", 4)
+    torch.testing.assert_close(scorer(features), whole)
+
+
+def test_logsumexp_of_blocks_by_hand():
+    scores = np.log(np.array([[1.0, 3.0, 5.0]]))
+    np.testing.assert_allclose(
+        block_logsumexp(scores, np.array([0, 0, 1]), 2), np.log([[4.0, 5.0]])
+    )
+    assert np.isfinite(block_logsumexp(np.array([[1e4, -1e4]]), np.array([0, 0]), 1)).all()
+
+
+def test_views():
+    features = torch.tensor([[1.0, 2.0, 3.0, -4.0]])
+    assert View()(features) is not None
+    assert View(2)(features).tolist() == [[3.0, -4.0]]
+    assert View(2).rows(features).tolist() == [[1.0, 2.0]]
+    assert View().rows(features) is features
+    torch.testing.assert_close(View(2, True)(features), torch.tensor([[0.6**0.5, -(0.8**0.5)]]))
+
+
+def test_zero_features_stay_zero():
+    zero = torch.zeros(1, 3)
+    assert torch.equal(unit(zero), zero)
+    assert torch.equal(square_roots(zero), zero)
