@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -103,15 +102,13 @@ def test_typology_grid_has_the_stored_percentages(finished):
             assert sum(r["percent"] for r in mine) == pytest.approx(100)
 
 
-def test_paired_differences_by_hand(finished):
+def test_paired_differences_by_hand(finished, monkeypatch):
     """Two later states: +10 and -4 points against FT, and no difference at all."""
-    for t, (ft, siw_accuracy) in enumerate(((90.0, 90.0), (50.0, 60.0), (40.0, 36.0))):
-        file = finished.state(t) / "results.json"
-        results = json.loads(file.read_text())
-        results["methods"] = {
-            "FT": {"top5": ft}, "inFT_siw": {"top5": siw_accuracy}, "inFT": {"top5": ft},
-        }  # fmt: skip
-        file.write_text(json.dumps(results))
+    made = [
+        {"methods": {"FT": {"top5": ft}, "inFT_siw": {"top5": siw}, "inFT": {"top5": ft}}}
+        for ft, siw in ((90.0, 90.0), (50.0, 60.0), (40.0, 36.0))
+    ]
+    monkeypatch.setattr(RunFolder, "results", lambda run: made)
     (grid,) = paired_grids([finished])
     assert grid.title == "finetune: top5 against FT, on 2 checkpoints of 1 runs"
     assert grid.rows[0][:4] == ["inFT_siw", "+3.0", "9.9", "1/2"]  # 14 / sqrt(2)

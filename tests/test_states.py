@@ -31,7 +31,7 @@ from memoryless.metrics import ranks
 from memoryless.record import Record
 from memoryless.scorers import Linear
 from memoryless.statistics import roots
-from memoryless.store import read_tensors, write_tensors
+from memoryless.store import read_tensors
 from memoryless.strategies import STRATEGIES
 from test_statistics import EVERY_FORM
 
@@ -317,29 +317,6 @@ def test_methods_asked_for_are_scored_in_the_run(gathering, toy):
     }.items():
         with pytest.raises(ConfigError, match=message):
             check(replace(gathering, methods=(wrong,), holdout=0.0))
-
-
-def test_runs_of_an_earlier_version_can_be_read(finished):
-    """Without the settings that came later, which are as if at their defaults."""
-    about = json.loads((finished.path / "run.json").read_text())
-    for key in ("statistics", "transports", "projection", "methods", "holdout", "level", "roots"):
-        del about["config"][key]
-    (finished.path / "run.json").write_text(json.dumps(about))
-    assert finished.about["config"]["statistics"] == "none"
-    assert results_with(finished, ["finetune+siw"])
-
-
-def test_runs_from_before_widened_covariances_have_the_rest(finished):
-    about = json.loads((finished.path / "run.json").read_text())
-    about["config"]["transports"].remove("widened")
-    (finished.path / "run.json").write_text(json.dumps(about))
-    for t in range(1, 3):
-        birth = finished.state(t) / "birth.safetensors"
-        parts, _ = read_tensors(birth)
-        write_tensors(birth, {n: part for n, part in parts.items() if n != "residual"})
-    assert results_with(finished, ["finetune+lda+linear"])[2]["methods"]
-    with pytest.raises(ConfigError, match="--transports widened"):
-        results_with(finished, ["finetune+lda+widened"])
 
 
 def test_how_statistics_are_made_without_them_does_not_make_another_experiment(tiny, toy):

@@ -22,9 +22,10 @@ from typing import Any
 
 from memoryless.config import Config
 from memoryless.errors import ConfigError, StoreError
-from memoryless.store import MEND, read_json, write_json
+from memoryless.store import read_json, write_json
 
 FORMAT = 1
+MEND = "delete the run's folder and run the same command again"
 # Where the files lie and what computes does not make another experiment; data that do, show in
 # their classes.
 NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
@@ -97,7 +98,7 @@ class RunFolder:
 
     @property
     def about(self) -> dict[str, Any]:
-        about = read_json(self.path / "run.json")
+        about = read_json(self.path / "run.json", fix=MEND)
         if not isinstance(about, dict) or about.get("format") != FORMAT:
             raise StoreError(f"{self.path / 'run.json'} is not of this version: {MEND}")
         about["config"] = DEFAULTS | about["config"]
@@ -113,7 +114,7 @@ class RunFolder:
         return self.path / "states" / f"{t:02d}"
 
     def results(self) -> list[dict[str, Any]]:
-        states = [read_json(self.state(t) / "results.json") for t in range(self.finished)]
+        states = [read_json(self.state(t) / "results.json", fix=MEND) for t in range(self.finished)]
         if not all(isinstance(state, dict) and "methods" in state for state in states):
             raise StoreError(f"a results.json in {self.path} is not a run's: {MEND}")
         return states
