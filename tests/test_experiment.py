@@ -24,10 +24,9 @@ from memoryless.inference import Kept, method_scorers, score
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.runs import RunFolder, find_runs
+from memoryless.lab.states import read_record
 from memoryless.methods import methods_of
 from memoryless.metrics import accuracy_at, error_typology
-from memoryless.record import Record
-from memoryless.store import read_tensors
 from memoryless.training import Progress
 
 
@@ -48,7 +47,7 @@ def test_a_run_folder_is_complete(tiny, toy):
         assert set(state["methods"]) == set(methods_of("finetune"))
         assert state["seconds"]["training"] > 0
         assert state["bytes"]["images_not_kept"] == (t + 1) * 24 * 64
-        layer, _ = read_tensors(folder.state(t) / "layer.safetensors")
+        layer = folder.tensors(t, "layer")
         assert layer["W"].shape == (2 * t + 2, 16)
     assert sum(results[-1]["bytes"]["record"].values()) == 6 * 16 * 4 + 6 * 4 + 6 * 8 + 3 * 4
     assert not folder.checkpoint.exists()
@@ -60,9 +59,9 @@ def test_every_method_can_be_scored_again_from_the_folder(tiny, toy):
     (path,) = run(tiny, toy)
     folder = RunFolder(path)
     for t, results in enumerate(folder.results()):
-        record = Record.load(folder.state(t) / "record.safetensors")
-        layer, _ = read_tensors(folder.state(t) / "layer.safetensors")
-        test, _ = read_tensors(folder.state(t) / "test.safetensors")
+        record = read_record(folder, t)
+        layer = folder.tensors(t, "layer")
+        test = folder.tensors(t, "test")
         assert test["features"].dtype == torch.float16
         layers = method_scorers(methods_of("finetune"), Kept(record, (layer["W"], layer["b"])))
         outcomes = score(test["features"], test["labels"], layers)
@@ -94,7 +93,7 @@ def test_test_images_change_no_weight(tiny):
         RunFolder(run(replace(tiny, output=tiny.output / name), data)[0])
         for name, data in (("one", one), ("two", two))
     ]
-    networks = [read_tensors(f.state(2) / "network.safetensors")[0] for f in folders]
+    networks = [f.tensors(2, "network") for f in folders]
     assert all(torch.equal(networks[0][k], networks[1][k]) for k in networks[0])
 
 
@@ -235,7 +234,7 @@ def test_another_experiment_in_the_folder_is_refused(tiny, toy):
         run(tiny, toy)
     assert str(caught.value) == (
         f"{tiny.output / 'seed-0'} holds another experiment (epochs 1 there, 2 here): choose "
-        "another --output, or delete that folder"
+        "another `output`, or delete that folder"
     )
     with pytest.raises(ConfigError, match=r"other classes; other sizes; other train_images"):
         run(replace(tiny, epochs=1), make_toy(classes=5))
@@ -245,8 +244,13 @@ def test_other_files_in_the_folder_are_left_alone(tiny, toy):
     folder = tiny.output / "seed-0"
     folder.mkdir(parents=True)
     (folder / "thesis.doc").write_text("mine")
-    with pytest.raises(ConfigError, match="holds other files"):
+    with pytest.raises(StoreError) as caught:
         run(tiny, toy)
+    assert str(caught.value) == (
+        f"{folder} holds other files (thesis.doc): choose another `output`, or empty it"
+    )
+    assert caught.value.exit_code == 3
+    assert [path.name for path in folder.iterdir()] == ["thesis.doc"]
 
 
 class Spoilable(nn.Module):
@@ -272,7 +276,7 @@ def test_after_nan_the_finished_states_are_usable(tiny, toy):
         run(tiny, toy, Spoilable(), Spoil())
     folder = RunFolder(tiny.output / "seed-0")
     assert folder.finished == 1
-    assert Record.load(folder.state(0) / "record.safetensors").W.isfinite().all()
+    assert read_record(folder, 0).W.isfinite().all()
     assert summarise([folder])[0].states == "1/3"
     Spoilable.spoilt = False
     run(tiny, toy, Spoilable())
@@ -351,7 +355,7 @@ def test_features_beyond_float16_are_kept_in_full(tiny, toy):
 
     config = replace(tiny, states="1", lr=1e-12)
     (path,) = run(config, toy, Loud())
-    test, _ = read_tensors(RunFolder(path).state(0) / "test.safetensors")
+    test = RunFolder(path).tensors(0, "test")
     assert test["features"].dtype == torch.float32
 
 

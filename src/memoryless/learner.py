@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -27,7 +26,15 @@ from memoryless.record import Record
 from memoryless.scorers import Scorer
 from memoryless.statistics import Moments, Reading, Statistics
 from memoryless.strategies import STRATEGIES, Arrival, Totals
-from memoryless.training import LOWER_RATE, History, Report, StateTraining, part, pick_device
+from memoryless.training import (
+    LOWER_RATE,
+    Checkpoint,
+    History,
+    Report,
+    StateTraining,
+    part,
+    pick_device,
+)
 from memoryless.transports import Drift
 
 NO_STAGES = (
@@ -93,7 +100,7 @@ class Learner:
         self,
         images: Split,
         new_classes: int,
-        checkpoint: Path | None = None,
+        checkpoint: Checkpoint | None = None,
         report: Report = lambda progress: None,
     ) -> Learned:
         """Learn a state: train, then write what is kept of it into the record."""

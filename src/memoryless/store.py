@@ -252,6 +252,8 @@ def _told(shape: Any) -> str:
     limit = shape if isinstance(shape, Within) else LEAVES[shape]
     if not isinstance(limit, Within):
         return str(limit)
+    if limit.low == limit.high:
+        return str(limit.low)
     kind = "a whole number" if limit.kind is int else "a number"
     low = "" if limit.low <= -EXACT else f" from {limit.low}"
     return kind + low + ("" if limit.high >= EXACT else f" to {limit.high}")

@@ -15,7 +15,7 @@ and drifts, so a run's folder does not hold every class's covariance in every st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,34 +30,43 @@ from memoryless.learner import Learned, Learner
 from memoryless.record import Record
 from memoryless.scorers import Linear, Projected, Scorer
 from memoryless.statistics import Reading, Statistics
-from memoryless.store import read_tensors, write_tensors
+from memoryless.store import write_tensors
 from memoryless.transports import TRANSPORTS, Drift
 
 DRIFTS = ("linear", "backward", "residual", "sdc")
 
 
 def write_state(
-    folder: Path, learner: Learner, learned: Learned, features: Tensor, labels: Tensor
+    folder: Path,
+    place: Callable[[str], str],
+    learner: Learner,
+    learned: Learned,
+    features: Tensor,
+    labels: Tensor,
 ) -> None:
-    """Everything that a state leaves but its results."""
+    """Everything that a state leaves but its results; `place` is what files are bound to."""
+
+    def write(name: str, tensors: Mapping[str, Tensor]) -> None:
+        file = folder / f"{name}.safetensors"
+        write_tensors(file, tensors, bound=place(file.name))
+
     W, b = learner.layer
-    learner.record.basics.save(folder / "record.safetensors")
-    write_tensors(folder / "layer.safetensors", {"W": W, "b": b})
-    write_tensors(folder / "test.safetensors", {"features": features, "labels": labels})
-    write_tensors(folder / "network.safetensors", learner.tensors())
+    write("record", learner.record.basics.tensors())
+    write("layer", {"W": W, "b": b})
+    write("test", {"features": features, "labels": labels})
+    write("network", learner.tensors())
     if learned.birth:
         moved = {name: getattr(learned.drift, name, None) for name in DRIFTS}
         born = {f"birth.{name}": part for name, part in learned.birth.tensors().items()}
         drifts = {name: part for name, part in moved.items() if part is not None}
-        write_tensors(folder / "birth.safetensors", born | drifts)
+        write("birth", born | drifts)
     if learned.birth or learner.record.projection:
-        learner.record.save(folder / "statistics.safetensors")
+        write("statistics", learner.record.tensors())
     if learned.fitted:
-        parts = {n: part for name, s in learned.fitted.items() for n, part in _parts(name, s)}
-        write_tensors(folder / "fitted.safetensors", parts)
+        write("fitted", {n: p for name, s in learned.fitted.items() for n, p in _parts(name, s)})
     if learned.held_out:
         held, truth = learned.held_out
-        write_tensors(folder / "held_out.safetensors", {"features": held, "labels": truth})
+        write("held_out", {"features": held, "labels": truth})
 
 
 def _parts(name: str, scorer: Scorer) -> list[tuple[str, Tensor]]:
@@ -70,9 +79,13 @@ def _parts(name: str, scorer: Scorer) -> list[tuple[str, Tensor]]:
 
 def last_record(run: RunFolder) -> Record:
     """The record of the last finished state, with all its parts."""
-    folder = run.state(run.finished - 1)
-    whole = folder / "statistics.safetensors"
-    return Record.load(whole if whole.exists() else folder / "record.safetensors")
+    t = run.finished - 1
+    return Record.of(run.tensors(t, "statistics" if run.holds(t, "statistics") else "record"))
+
+
+def read_record(run: RunFolder, t: int) -> Record:
+    """What every strategy keeps, after state t."""
+    return Record.of(run.tensors(t, "record"))
 
 
 def composable(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -88,10 +101,9 @@ def kept_states(run: RunFolder) -> Iterator[Kept]:
     """What each finished state kept, statistics composed of births and drifts."""
     before: Record | None = None
     for t in range(run.finished):
-        folder = run.state(t)
-        record = Record.load(folder / "record.safetensors")
-        if (folder / "birth.safetensors").exists():
-            parts, _ = read_tensors(folder / "birth.safetensors")
+        record = read_record(run, t)
+        if run.holds(t, "birth"):
+            parts = run.tensors(t, "birth")
             drift = Drift(**{n: parts[n] for n in DRIFTS if n in parts}) if before else None
             birth = {n.removeprefix("birth."): p for n, p in parts.items() if n not in DRIFTS}
             if before:
@@ -109,30 +121,27 @@ def last_kept(run: RunFolder) -> Kept:
 
 
 def _kept(run: RunFolder, t: int, record: Record) -> Kept:
-    folder = run.state(t)
-    layer, _ = read_tensors(folder / "layer.safetensors")
-    fitted, held_out = _fitted(folder, record), _held_out(folder)
+    layer = run.tensors(t, "layer")
+    fitted, held_out = _fitted(run, t, record), _held_out(run, t)
     reading = Reading.of(run.about["config"], record.W.shape[1])
     return Kept(record, (layer["W"], layer["b"]), fitted, held_out, reading)
 
 
 def read_test(run: RunFolder, t: int) -> tuple[Tensor, Tensor]:
     """Features and labels of the test images after state t."""
-    test, _ = read_tensors(run.state(t) / "test.safetensors")
+    test = run.tensors(t, "test")
     return test["features"], test["labels"]
 
 
-def _held_out(folder: Path) -> tuple[Tensor, Tensor] | None:
-    if not (folder / "held_out.safetensors").exists():
+def _held_out(run: RunFolder, t: int) -> tuple[Tensor, Tensor] | None:
+    if not run.holds(t, "held_out"):
         return None
-    held, _ = read_tensors(folder / "held_out.safetensors")
+    held = run.tensors(t, "held_out")
     return held["features"], held["labels"]
 
 
-def _fitted(folder: Path, record: Record) -> dict[str, Scorer]:
-    if not (folder / "fitted.safetensors").exists():
-        return {}
-    parts, _ = read_tensors(folder / "fitted.safetensors")
+def _fitted(run: RunFolder, t: int, record: Record) -> dict[str, Scorer]:
+    parts = run.tensors(t, "fitted") if run.holds(t, "fitted") else {}
     names = dict.fromkeys(name.rpartition(".")[0] for name in parts)
     row = record.W.shape[1]
     return {
