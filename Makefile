@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow test-browser golden check bench clean
+.PHONY: demo test test-slow test-fuzz test-kills test-browser test-all golden check bench clean
 
 demo: $(READY)
 	$(BIN)/memoryless demo
@@ -15,10 +15,20 @@ test: $(READY)
 test-slow: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
 
+# Every way to damage a run folder, through every command that reads one.
+test-fuzz: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m fuzz
+
+# A hundred runs killed at random moments and resumed; MEMORYLESS_KILLS sets another number.
+test-kills: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m kills
+
 # Needs chromium as /usr/bin/chromium (Debian: apt-get install chromium).
 test-browser: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,browser]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser
+
+test-all: check test test-slow test-fuzz test-kills test-browser
 
 # Prints what differs from the stored digests of small runs; --write stores the new ones.
 golden: $(READY)

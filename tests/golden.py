@@ -28,7 +28,6 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, read_test, states_of
 from memoryless.methods import parse_method
 from memoryless.scorers import Projected
-from memoryless.store import read_tensors
 
 FILE = Path(__file__).parent / "golden.json"
 
@@ -134,7 +133,7 @@ def run_case(name: str, output: Path, observer: Observer | None = None) -> RunFo
 def digests(folder: RunFolder) -> dict[str, str]:
     """Weights, record, statistics, fitted heads and figures of a finished run."""
     last = folder.finished - 1
-    network, _ = read_tensors(folder.state(last) / "network.safetensors")
+    network = folder.tensors(last, "network")
     parts = {"network": digest(network)}
     parts |= {f"record.{n}": digest({n: t}) for n, t in last_record(folder).tensors().items()}
     for t, kept in enumerate(states_of(folder)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -21,9 +20,9 @@ from memoryless.lab.counting import figures
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.scoring import Outcome
+from memoryless.lab.states import read_rows
 from memoryless.methods import METHODS, Method, parse_method
 from memoryless.record import Record
-from memoryless.store import write_tensors
 
 
 @pytest.fixture
@@ -112,15 +111,13 @@ def test_typology_grid_has_the_stored_percentages(finished):
             assert sum(r["percent"] for r in mine) == pytest.approx(100)
 
 
-def test_paired_differences_by_hand(finished):
+def test_paired_differences_by_hand(finished, monkeypatch):
     """Two later states: +10 and -4 points against FT, and no difference at all."""
-    for t, (ft, siw_accuracy) in enumerate(((90.0, 90.0), (50.0, 60.0), (40.0, 36.0))):
-        file = finished.state(t) / "results.json"
-        results = json.loads(file.read_text())
-        results["methods"] = {
-            "FT": {"top5": ft}, "inFT_siw": {"top5": siw_accuracy}, "inFT": {"top5": ft},
-        }  # fmt: skip
-        file.write_text(json.dumps(results))
+    made = [
+        {"methods": {"FT": {"top5": ft}, "inFT_siw": {"top5": siw}, "inFT": {"top5": ft}}}
+        for ft, siw in ((90.0, 90.0), (50.0, 60.0), (40.0, 36.0))
+    ]
+    monkeypatch.setattr(RunFolder, "results", lambda run: made)
     (grid,) = paired_grids([finished])
     assert grid.title == "finetune: top5 against FT, on 2 checkpoints of 1 runs"
     assert grid.rows[0][:4] == ["inFT_siw", "+3.0", "9.9", "1/2"]  # 14 / sqrt(2)
@@ -145,36 +142,44 @@ def test_statistics_of_a_data_set(tiny, toy):
     assert grid.rows == [["toy", "6", "66", "24", "11.00", "2.24"]]  # sqrt((5 + 25) / 6)
 
 
-def test_weight_magnitudes_by_hand(finished):
+@pytest.fixture
+def made(monkeypatch) -> dict[tuple[int, str], dict[str, torch.Tensor]]:
+    """By state and name, tensors to read in place of those in a run's folder."""
+    put: dict[tuple[int, str], dict[str, torch.Tensor]] = {}
+    real = RunFolder.tensors
+    monkeypatch.setattr(
+        RunFolder, "tensors", lambda run, t, name: put.get((t, name)) or real(run, t, name)
+    )
+    return put
+
+
+def test_weight_magnitudes_by_hand(finished, made):
     """Rows of 1 and 3 for past classes, of 5 for new ones; standardised rows of 1 and -1."""
-    folder = finished.state(1)
-    record = Record.load(folder / "rows.safetensors")
     rows = torch.tensor([[1.0, -1.0], [3.0, -3.0], [5.0, 5.0], [-5.0, 5.0]])
-    write_tensors(folder / "layer.safetensors", {"W": rows, "b": torch.zeros(4)})
     initial = torch.tensor([[9.0, 7.0], [0.2, 0.1], [4.0, 2.0], [1.0, 8.0]])
-    replace(record, W=initial).save(folder / "rows.safetensors")
+    record = read_rows(finished, 1)
+    made[1, "layer"] = {"W": rows, "b": torch.zeros(4)}
+    made[1, "rows"] = replace(record, W=initial).tensors()
     found = measures.weight_magnitudes(finished)
     assert [found["past"][0], found["new"][0]] == [2.0, 5.0]
     assert [found["siw_past"][0], found["siw_new"][0]] == pytest.approx([1.0, 1.0])
     assert all(len(values) == 2 for values in found.values())
 
 
-def test_feature_similarity_by_hand(finished):
+def test_feature_similarity_by_hand(finished, made):
     last = torch.tensor([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
     first = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
     labels = torch.tensor([0, 1, 4])  # two images of the first state's classes, one of the last's
     for t, features in ((0, first), (1, first), (2, last)):
-        test = {"features": features, "labels": labels[: len(features)]}
-        write_tensors(finished.state(t) / "test.safetensors", test)
+        made[t, "test"] = {"features": features, "labels": labels[: len(features)]}
     expected = (1 + 0.5**0.5) / 2
     assert measures.feature_similarity(finished) == pytest.approx([expected, expected, 1.0])
 
 
-def test_row_distributions_tell_normal_from_not(finished):
+def test_row_distributions_tell_normal_from_not(finished, made):
     rng = np.random.default_rng(0)
     rows = np.stack([rng.normal(2, 3, 500), rng.exponential(1, 500)])
-    layer = {"W": torch.tensor(rows), "b": torch.zeros(2)}
-    write_tensors(finished.state(2) / "layer.safetensors", layer)
+    made[2, "layer"] = {"W": torch.tensor(rows), "b": torch.zeros(2)}
     normal, exponential = measures.row_distributions(finished)
     assert (normal.mean, normal.std) == pytest.approx((rows[0].mean(), rows[0].std()))
     assert normal.p_value > 0.05 > exponential.p_value

@@ -30,7 +30,6 @@ from memoryless.methods import grid_of, method_name, methods_of, parse_method
 from memoryless.metrics import ranks
 from memoryless.record import Record
 from memoryless.scorers import Linear, square_roots
-from memoryless.store import read_tensors
 from memoryless.strategies import STRATEGIES
 from test_statistics import EVERY_FORM
 
@@ -93,9 +92,9 @@ def test_nothing_kept_grows_with_the_images(tiny):
 
 
 def test_held_out_images_have_no_part_in_statistics(finished):
-    births = [read_tensors(finished.state(t) / "birth.safetensors")[0] for t in range(3)]
+    births = [finished.tensors(t, "birth") for t in range(3)]
     assert all(b["birth.count"].tolist() == [9, 9] for b in births)  # of 12
-    held, _ = read_tensors(finished.state(1) / "held_out.safetensors")
+    held = finished.tensors(1, "held_out")
     assert held["labels"].bincount().tolist() == [0, 0, 3, 3]
 
 
@@ -251,11 +250,7 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     folder = RunFolder(run(config, data)[0])
     first = Stream.from_config(data, config)[0].train
     learner = make_learner(config, first)
-    learner.restore(
-        read_tensors(folder.state(9) / "network.safetensors")[0],
-        last_record(folder),
-        data.train.images,
-    )
+    learner.restore(folder.tensors(9, "network"), last_record(folder))
     features, labels = learner.features(data.train), torch.from_numpy(data.train.labels)
     at_once = ProjectionSums.empty(40).add(features, labels, 10).scorer(features.shape[1])
     in_states = last_state(folder).fitted["projection+none"]

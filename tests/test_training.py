@@ -214,11 +214,14 @@ def test_nan_loss_stops_with_advice(tiny):
 
 
 def test_failed_allocations_become_advice():
-    with (
-        pytest.raises(TrainingError, match="lower `batch_size` or `width`"),
-        advice(Config().resolved()),
-    ):
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
+    reason = "DefaultCPUAllocator: can't allocate memory: you tried to allocate"
+    for begun, more in ((False, ""), (True, ", and choose another `output`")):
+        with pytest.raises(TrainingError) as caught, advice(Config(batch_size=7), begun):
+            raise RuntimeError(reason)
+        assert str(caught.value) == (
+            "there is not enough memory to train with batches of 7: lower `batch_size`, `width` or "
+            f"`image_size`, or take `backbone=resnet18` for large images{more}"
+        )
     with pytest.raises(TrainingError, match="leave out `compile`"), advice(Config(compile=True)):
         raise RuntimeError("no compiler")
     with pytest.raises(RuntimeError, match="other"), advice(Config().resolved()):

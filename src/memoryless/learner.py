@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from memoryless.scorers import Scorer, View
 from memoryless.settings import TrainingSettings, plain_values
 from memoryless.statistics import Moments, Statistics
 from memoryless.strategies import STRATEGIES, Arrival, ModelSettings, Totals
-from memoryless.training import LOWER_RATE, History, Report, StateTraining, part
+from memoryless.training import LOWER_RATE, Checkpoint, History, Report, StateTraining, part
 from memoryless.transports import TRANSPORTS, Drift, Passage, measure_drift
 
 CHUNK = 1024  # features taken into the moments at once
@@ -87,7 +86,7 @@ class Learner:
         self,
         images: Split,
         new_classes: int,
-        checkpoint: Path | None = None,
+        checkpoint: Checkpoint | None = None,
         report: Report = lambda progress: None,
     ) -> Learned:
         """Learn a state: train, then write what is kept of it into the record."""

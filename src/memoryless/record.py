@@ -107,13 +107,18 @@ class Record:
         """Bytes of each part."""
         return {name: part.nbytes for name, part in self.tensors().items()}
 
-    def save(self, path: Path) -> None:
-        write_tensors(path, self.tensors())
+    def save(self, path: Path, bound: str = "") -> None:
+        write_tensors(path, self.tensors(), bound=bound)
 
     @classmethod
-    def load(cls, path: Path) -> Record:
+    def load(cls, path: Path, bound: str = "") -> Record:
+        return cls.of(read_tensors(path, bound=bound)[0])
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> Record:
+        """The record whose parts these are."""
         groups: dict[str, dict[str, Tensor]] = {}
-        for name, tensor in read_tensors(path)[0].items():
+        for name, tensor in tensors.items():
             group, _, part = name.rpartition(".")
             groups.setdefault(group, {})[part] = tensor
         basics, sums = groups.pop(""), groups.pop("projection", None)

@@ -1,62 +1,107 @@
-"""Files that are whole or absent: atomic writes, checksummed tensors, no pickle."""
+"""Files that are whole, checked, in their place, and written by one process at a time; no pickle.
+
+A file's checksum is also over `bound`, a text that says where the file belongs: a file from another
+place fails as one with a flipped bit does. Nothing here needs torch but `read_tensors`.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor
+from safetensors.numpy import save
 
 from memoryless.errors import StoreError, WriteError
 
-Tensors = Mapping[str, Tensor]
-MEND = "delete the run's folder (seed-N) and run the same command again"
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+RESTORE = "restore it from a copy"
+ROOM = "make room, then run the same command again; finished states are kept"
+PERMISSIONS = "change its permissions or choose another `output`"
+FIXES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EFBIG, errno.EDQUOT), ROOM),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), PERMISSIONS),
+}
+# What file systems say of locks, or of syncing a folder, that they do not have.
+UNSUPPORTED = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+EXACT = 2**53  # up to here floats hold every whole number
+ANY = object()  # a shape for `check` that everything has
 
 
-def write_tensors(path: Path, tensors: Tensors, facts: Mapping[str, Any] | None = None) -> None:
-    """One safetensors file with `facts` as JSON in its header and a checksum over both."""
-    # safetensors refuses tensors that share memory, such as one part under two names
-    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    text = json.dumps(facts or {})
-    # One entry: safetensors writes several in no certain order, and equal files should be equal.
-    header = {"memoryless": json.dumps({"facts": text, "sha256": _digest(plain, text)})}
-    _write(path, save(plain, metadata=header))
+def write_tensors(
+    path: Path,
+    tensors: Mapping[str, Any],
+    facts: Mapping[str, Any] | None = None,
+    *,
+    bound: str = "",
+) -> None:
+    """Write tensors of torch or NumPy as one safetensors file, with `facts` as JSON in its header.
+
+    Equal content gives equal bytes.
+    """
+    arrays = {name: _array(tensor) for name, tensor in tensors.items()}
+    text = json.dumps(facts or {}, allow_nan=False)
+    # One entry: safetensors writes several in no certain order.
+    header = {"facts": text, "sha256": _digest(arrays, text, bound)}
+    _write(path, save(arrays, metadata={"memoryless": json.dumps(header)}))
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `write_tensors` wrote, or an error if a byte of it has changed."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {}).get("memoryless", "{}"))
-            # Copies, because what is mapped from a file may lie at any address, and kernels round
-            # by address: a resumed run would end with other bits.
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError as error:
-        raise StoreError(f"the file {path} is missing: {MEND}") from error
-    except PermissionError as error:
-        raise StoreError(f"the file {path} may not be read: change its permissions") from error
-    except (SafetensorError, OSError, ValueError) as error:
-        raise StoreError(f"the file {path} is damaged ({error}): {MEND}") from error
-    if header.get("sha256") != _digest(tensors, header.get("facts", "")):
-        raise StoreError(f"the file {path} is damaged (its checksum differs): {MEND}")
-    return tensors, json.loads(header["facts"])
+def read_arrays(
+    path: Path, *, bound: str = "", fix: str = RESTORE
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What `write_tensors` wrote, or an error that ends with `fix` if a byte of it has changed."""
+    with _reading(path, fix):
+        with safe_open(path, framework="np") as file:
+            header = _parse((file.metadata() or {}).get("memoryless", "{}"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        text = header.get("facts", "")
+        if header.get("sha256") == _digest(arrays, text, bound):
+            return arrays, _parse(text)
+    raise _displaced(path, fix)
 
 
-def _digest(tensors: Tensors, text: str) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data)
+def read_tensors(
+    path: Path, *, bound: str = "", fix: str = RESTORE
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The same as tensors of torch."""
+    import torch
+
+    arrays, facts = read_arrays(path, bound=bound, fix=fix)
+    # Copies in torch's own memory, because kernels round by address, and NumPy's memory is not as
+    # well aligned: a resumed run would end with other bits.
+    return {name: torch.from_numpy(array).clone() for name, array in arrays.items()}, facts
+
+
+def _array(tensor: Any) -> np.ndarray:
+    """A tensor as an array whose bytes stand in the order of its indices."""
+    own = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor
+    return np.asarray(own, order="C")
+
+
+def _digest(arrays: Mapping[str, np.ndarray], text: str, bound: str) -> str:
+    ordered = sorted(arrays.items())
+    parts = [[name, array.dtype.name, array.shape] for name, array in ordered]
+    digest = hashlib.sha256(json.dumps([bound, text, parts]).encode())
+    for _, array in ordered:
+        digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
@@ -73,19 +118,155 @@ def _without_nan(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def write_json(path: Path, content: Any) -> None:
-    _write(path, to_json(content).encode())
+def write_json(path: Path, content: Mapping[str, Any], *, bound: str = "") -> None:
+    """Write an object as JSON, with one more key `sha256` over all others and `bound`."""
+    plain = json.loads(to_json(content))  # as it will be read: lists, and keys that are text
+    _write(path, to_json(plain | {"sha256": _json_digest(plain, bound)}).encode())
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, *, bound: str = "", fix: str = RESTORE) -> dict[str, Any]:
+    """What `write_json` wrote, without the checksum, or an error if any of it has changed."""
+    content = parse_json(path, fix=fix)
+    with _reading(path, fix):
+        if content.pop("sha256", None) == _json_digest(content, bound):
+            return content
+    raise _displaced(path, fix)
+
+
+def parse_json(path: Path, *, fix: str = RESTORE) -> dict[str, Any]:
+    """The object in a JSON file, its checksum not looked at."""
+    with _reading(path, fix):
+        return _parse(path.read_bytes().decode())
+
+
+def _json_digest(content: dict[str, Any], bound: str) -> str:
+    return hashlib.sha256(json.dumps([bound, content], allow_nan=False).encode()).hexdigest()
+
+
+def _parse(text: str) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(made := dict(pairs)) < len(pairs):
+            raise ValueError("a key stands twice")
+        return made
+
+    content = json.loads(text, object_pairs_hook=unique)
+    if not isinstance(content, dict):
+        raise ValueError("it is not a JSON object")
+    return content
+
+
+@contextmanager
+def _reading(path: Path, fix: str) -> Iterator[None]:
+    """Turn whatever reading a file can raise into one sentence."""
     try:
-        return json.loads(path.read_text())
+        if path.exists() and not path.is_file():  # opening a pipe would wait for ever
+            raise ValueError("it is not a file")
+        yield
     except FileNotFoundError as error:
-        raise StoreError(f"the file {path} is missing: {MEND}") from error
+        raise StoreError(f"the file {path} is missing: {fix}") from error
     except PermissionError as error:
         raise StoreError(f"the file {path} may not be read: change its permissions") from error
-    except (ValueError, OSError) as error:
-        raise StoreError(f"the file {path} is damaged ({error}): {MEND}") from error
+    except RecursionError as error:
+        raise StoreError(f"the file {path} is damaged (its JSON is too deep): {fix}") from error
+    except UnicodeError as error:
+        raise StoreError(f"the file {path} is damaged (it is not UTF-8): {fix}") from error
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
+        long = str(error).startswith("Exceeds the limit")  # of digits that Python turns to numbers
+        reason = "it has a number of too many digits" if long else error
+        raise StoreError(f"the file {path} is damaged ({reason}): {fix}") from error
+
+
+def _displaced(path: Path, fix: str) -> StoreError:
+    return StoreError(
+        f"the file {path} is damaged, or from another place (its checksum differs): {fix}"
+    )
+
+
+@dataclass(frozen=True)
+class Within:
+    """A shape for `check`: a number, whole if `kind` is int, from `low` to `high`."""
+
+    kind: type
+    low: float
+    high: float = EXACT
+
+
+LEAVES: dict[Any, Any] = {
+    int: Within(int, -EXACT),
+    float: Within(float, -math.inf, math.inf),
+    str: "a text",
+    bool: "true or false",
+    None: "null",
+}
+
+
+def check(value: Any, shape: Any, where: Any, fix: str = RESTORE) -> None:
+    """Raise an error that names the leaf where a value read from JSON has not this shape.
+
+    A shape is int, float, str, bool, None, ANY or `Within`; a tuple of alternatives; [shape] for a
+    list; {str: shape} for an object with any keys, {"key": shape} for one with just these.
+
+    >>> check({"sizes": [5, -1]}, {"sizes": [Within(int, 1)]}, "run.json", "mend it")
+    Traceback (most recent call last):
+        ...
+    memoryless.errors.StoreError: run.json: sizes[1] is -1, not a whole number from 1: mend it
+    """
+    for problem in _problems(value, shape, ""):
+        raise StoreError(f"{where}: {problem}: {fix}")
+
+
+def _problems(value: Any, shape: Any, leaf: str) -> Iterator[str]:
+    name = leaf or "it"
+    if shape is ANY:
+        return
+    if isinstance(shape, dict) and isinstance(value, dict):
+        free = shape.get(str)
+        yield from (f"{name} lacks '{key}'" for key in shape if key not in (str, *value))
+        for key, item in value.items():
+            if free is None and key not in shape:
+                yield f"{name} has '{key}', which does not belong there"
+            else:
+                yield from _problems(item, shape.get(key, free), f"{leaf}.{key}".lstrip("."))
+    elif isinstance(shape, list) and isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _problems(item, shape[0], f"{leaf}[{i}]")
+    elif isinstance(shape, tuple):
+        found = [next(_problems(value, one, leaf), "") for one in shape]
+        if all(found):  # what is wrong inside a list says more than that it is a list
+            inside = [text for text in found if not text.startswith(f"{name} is ")]
+            told = " or ".join(map(_told, shape))
+            yield inside[0] if inside else f"{name} is {_shown(value)}, not {told}"
+    elif not _fits(value, shape):
+        yield f"{name} is {_shown(value)}, not {_told(shape)}"
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    limit = LEAVES.get(shape) if isinstance(shape, type) else shape
+    if not isinstance(limit, Within):
+        return value is None if shape is None else type(value) is shape
+    if type(value) not in (int, limit.kind) or (type(value) is int and abs(value) > EXACT):
+        return False
+    return math.isfinite(value) and limit.low <= value <= limit.high
+
+
+def _told(shape: Any) -> str:
+    if isinstance(shape, list | dict):
+        return "a list" if isinstance(shape, list) else "an object"
+    limit = shape if isinstance(shape, Within) else LEAVES[shape]
+    if not isinstance(limit, Within):
+        return str(limit)
+    if limit.low == limit.high:
+        return str(limit.low)
+    kind = "a whole number" if limit.kind is int else "a number"
+    low = "" if limit.low <= -EXACT else f" from {limit.low}"
+    return kind + low + ("" if limit.high >= EXACT else f" to {limit.high}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return _told(value)
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -93,30 +274,117 @@ def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     draft = folder.with_name(folder.name + ".draft")
     try:
         shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
+        _make_folder(draft)
         fill(draft)
+        for path in [*draft.rglob("*"), draft]:
+            _sync(path)
         draft.rename(folder)
+        _sync(folder.parent)
     except OSError as error:
-        raise _cannot_write(folder, error) from error
+        raise cannot_write(folder, error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _write(path: Path, content: bytes) -> None:
     draft = path.with_name(path.name + ".draft")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         with draft.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+        _sync(path.parent)
     except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
         with suppress(OSError):
-            draft.unlink()
-        raise _cannot_write(path, error) from error
+            draft.unlink(missing_ok=True)
 
 
-def _cannot_write(path: Path, error: OSError) -> WriteError:
-    return WriteError(
-        f"cannot write {path} ({error.strerror}): make room or choose another --output, then run "
-        "the same command again; finished states are kept"
-    )
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing; each is on the disk before the next."""
+    if folder.is_dir():
+        return
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileNotFoundError:
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+    _sync(folder.parent)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file's content, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def cannot_write(path: Path, error: OSError) -> WriteError:
+    """The reason that the system gives, and what mends it."""
+    fix = FIXES.get(error.errno or 0, "choose another `output`")
+    return WriteError(f"cannot write {path} ({error.strerror}): {fix}")
+
+
+_held: set[int] = set()  # descriptors of the locks of this process
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process alone; the lock ends with the process, however that ends."""
+    if fcntl is None:
+        raise WriteError(f"{folder} cannot be locked on this platform: use Linux, macOS or WSL")
+    descriptor = _open_lock(folder)
+    _held.add(descriptor)
+    try:
+        _lock(descriptor, folder)
+        yield
+    finally:
+        if descriptor in _held:  # not in a forked child, where the number may be another file's
+            _held.remove(descriptor)
+            os.close(descriptor)
+
+
+def _open_lock(folder: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        _make_folder(folder)
+        return os.open(folder / ".lock", flags, 0o666)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        told = os.read(descriptor, 200).decode(errors="replace").split()
+        holder = f" (pid {told[0]} on {told[1]})" if len(told) == 2 else ""
+        raise WriteError(
+            f"another process{holder} is writing in {folder}: wait for it, or choose another "
+            "`output`"
+        ) from error
+    except OSError as error:
+        raise WriteError(
+            f"{folder} cannot be locked ({error.strerror}): choose an `output` on a disk with locks"
+        ) from error
+    with suppress(OSError):  # it only tells others who holds the lock
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
+
+
+def _forget_locks() -> None:
+    """In a forked child: close the parent's locks, which would else outlive the parent."""
+    while _held:
+        os.close(_held.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)

@@ -29,7 +29,11 @@ from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import Strategy
 
 SECONDS_BETWEEN_REPORTS = 0.2
-LOWER_RATE = "lower `lr`, or use `precision=float32`; finished states are kept"
+LOWER = "lower `lr`, or use `precision=float32`"
+LESS = "lower `batch_size`, `width` or `image_size`, or take `backbone=resnet18` for large images"
+# What was learned with a setting is not gone on with under another.
+ELSEWHERE = ", and choose another `output`"
+LOWER_RATE = LOWER + ELSEWHERE
 
 
 @dataclass(frozen=True)
@@ -64,20 +68,31 @@ def autocast(config: TrainingSettings, device: torch.device) -> AbstractContextM
 
 
 @contextmanager
-def advice(config: TrainingSettings) -> Iterator[None]:
-    """Turn a failed allocation, which torch reports in many ways, or compilation into advice."""
+def advice(config: TrainingSettings, begun: bool = False) -> Iterator[None]:
+    """Turn a failed allocation, which torch reports in many ways, or compilation into advice.
+
+    `begun` says that an epoch was finished with these settings.
+    """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, MemoryError) or "memory" in str(error):
             raise TrainingError(
-                f"there is not enough memory to train with batches of {config.batch_size}: lower "
-                "`batch_size` or `width`; finished states are kept"
+                f"there is not enough memory to train with batches of {config.batch_size}: {LESS}"
+                f"{ELSEWHERE if begun else ''}"
             ) from error
         if config.compile:
             reason = str(error).splitlines()[0]
             raise TrainingError(f"torch.compile failed ({reason}): leave out `compile`") from error
         raise
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The file that holds a state in progress, and the run and place that it is bound to."""
+
+    path: Path
+    bound: str = ""
 
 
 @dataclass
@@ -90,7 +105,7 @@ class StateTraining:
     config: TrainingSettings
     seed: int
     state: int
-    checkpoint: Path | None = None
+    checkpoint: Checkpoint | None = None
     report: Report = lambda progress: None
 
     def run(self, train: Split, held_out: Split | None = None) -> History:
@@ -109,8 +124,8 @@ class StateTraining:
         compiled = torch.compile(self.network) if self.config.compile else self.network
         self.model = cast(Network, compiled)
         self.history = self._resume()
-        with advice(self.config):
-            for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
+        for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
+            with advice(self.config, self._begun):
                 started = time.perf_counter()
                 with seeded(derive(self.seed, self.state, epoch, "dropout")):
                     loss = self._train_epoch(epoch, train)
@@ -119,6 +134,10 @@ class StateTraining:
                 seconds = time.perf_counter() - started
                 self._finish_epoch(loss, watched, seconds, len(train))
         return self.history
+
+    @property
+    def _begun(self) -> bool:
+        return bool(self.state or self.history.loss)
 
     def _train_epoch(self, epoch: int, split: Split) -> float:
         self.strategy.train_mode(self.model)
@@ -168,7 +187,8 @@ class StateTraining:
     def _check_finite(self, epoch: int, loss: float) -> None:
         if not math.isfinite(loss):
             raise TrainingError(
-                f"the loss of state {self.state} became {loss} in epoch {epoch}: {LOWER_RATE}"
+                f"the loss of state {self.state} became {loss} in epoch {epoch}: "
+                f"{LOWER_RATE if self._begun else LOWER}"
             )
 
     def _finish_epoch(self, loss: float, watched: float, seconds: float, images: int) -> None:
@@ -177,9 +197,8 @@ class StateTraining:
         self.history.seconds.append(seconds)
         self.history.images.append(images)
         if self.checkpoint:
-            write_tensors(
-                self.checkpoint, self._tensors(), {"state": self.state, **asdict(self.history)}
-            )
+            facts = {"state": self.state, **asdict(self.history)}
+            write_tensors(self.checkpoint.path, self._tensors(), facts, bound=self.checkpoint.bound)
 
     def _tensors(self) -> dict[str, Tensor]:
         momentum = {
@@ -191,16 +210,26 @@ class StateTraining:
 
     def _resume(self) -> History:
         """The finished epochs of this state, their tensors put back; none if there are none."""
-        try:
-            tensors, facts = read_tensors(self.checkpoint) if self.checkpoint else ({}, {})
-        except StoreError:  # absent, or cut off while written: the state starts again
+        if not self.checkpoint:
             return History()
-        if facts.pop("state", None) != self.state:
+        try:
+            tensors, facts = read_tensors(self.checkpoint.path, bound=self.checkpoint.bound)
+        except StoreError:  # absent, or damaged: the state starts again
+            return History()
+        momentum = part(tensors, "momentum.")
+        if facts.pop("state", None) != self.state or not self._fits(tensors, momentum):
             return History()
         self.network.load_state_dict(part(tensors, "network."))
-        for name, buffer in part(tensors, "momentum.").items():
+        for name, buffer in momentum.items():
             self.optimiser.state[self.parameters[name]]["momentum_buffer"] = buffer.to(self.device)
         return History(**facts)
+
+    def _fits(self, tensors: dict[str, Tensor], momentum: dict[str, Tensor]) -> bool:
+        """Whether a checkpoint is of this network: another version may have written it."""
+        wanted = {f"network.{name}": part for name, part in self.network.state_dict().items()}
+        wanted |= {f"momentum.{name}": p for name, p in self.parameters.items() if name in momentum}
+        shapes = ({n: (t.shape, t.dtype) for n, t in side.items()} for side in (wanted, tensors))
+        return next(shapes) == next(shapes)
 
 
 def part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

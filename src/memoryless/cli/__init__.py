@@ -1,4 +1,13 @@
-"""The command line: thin, one file for each command; errors are one sentence."""
+"""The command line: thin, one file for each command; errors are one sentence.
+
+Exit codes:
+
+0    done
+1    some inputs failed, or nobody read the output to its end; the rest was done
+2    usage: a setting, an image or the machine must be changed first
+3    a folder that is damaged, or not what it is taken for
+130  interrupted
+"""
 
 from __future__ import annotations
 
@@ -42,7 +51,7 @@ app.command(list_names, name="list")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is 0, or 2 for what the user must change, or 1."""
+    """Run a command; gives its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows "?"
@@ -61,11 +70,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (OSError, MemoryError) as error:  # what no layer below could say better
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return _fail(f"{reason}: {getattr(error, 'filename', None) or 'not enough memory'}", 1)
+        return _fail(_reason(error), 2)
     except KeyboardInterrupt:
         return _fail("stopped; the same command goes on from the last finished epoch", 130)
     return 0
+
+
+def _reason(error: OSError | MemoryError) -> str:
+    if isinstance(error, MemoryError):
+        return "there is not enough memory: close other programs, or ask for less"
+    place = f": {error.filename}" if error.filename else ""
+    return f"{error.strerror or error or type(error).__name__}{place}"
 
 
 def _fail(message: str, code: int) -> int:

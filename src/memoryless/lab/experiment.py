@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,19 +16,21 @@ from torch import Tensor, nn
 
 from memoryless.build import EndOfState
 from memoryless.data import Dataset, load
+from memoryless.errors import StoreError, WriteError
 from memoryless.features import compact
 from memoryless.heads import HEADS
 from memoryless.lab.config import Config
 from memoryless.lab.counting import score_methods
+from memoryless.lab.run_format import MEND
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.learner import Learned, Learner, prepare
 from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
 from memoryless.schedules import epochs_of
-from memoryless.store import commit_folder, read_tensors, write_json
-from memoryless.strategies import STRATEGIES, Totals
-from memoryless.training import Progress, advice
+from memoryless.store import commit_folder, locked, write_json
+from memoryless.strategies import STRATEGIES, ModelSettings, Totals
+from memoryless.training import Checkpoint, Progress, advice
 
 
 class Observer:
@@ -71,17 +74,36 @@ def run(
         "memoryless": STRATEGIES[config.strategy].memoryless,
         "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
     }
-    folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]
-    for folder in folders:
-        folder.verify(config.to_dict(), facts)
+    folders = {seed: RunFolder(config.output / f"seed-{seed}") for seed in config.seeds}
+    for seed, folder in folders.items():
+        folder.verify(config.to_dict(), facts | {"seed": seed})
     totals = Totals(len(dataset.classes), len(dataset.train))
-    for seed, folder in zip(config.seeds, folders, strict=True):
-        with advice(config):
+    for seed, folder in folders.items():
+        if folder.complete:
+            _leave_as_it_is(folder, _work(config, stream), observer)
+            continue
+        with advice(config, folder.has_epochs):
             own = copy.deepcopy(backbone)
             learner = Learner(config, seed, dataset.channels, preparation, own, totals)
-        folder.start(config.to_dict(), seed, facts)
-        Run(learner, scored_in_run(config), stream, folder, observer).finish()
-    return [folder.path for folder in folders]
+        with locked(folder.path):
+            held = RunFolder(folder.path)  # another process may have written in between
+            held.verify(config.to_dict(), facts | {"seed": seed})
+            held.start(config.to_dict(), facts | {"seed": seed})
+            Run(learner, scored_in_run(config), stream, held, observer).finish()
+    return [folder.path for folder in folders.values()]
+
+
+def _work(settings: ModelSettings, stream: Stream) -> list[int]:
+    """Images to train on in each state, all epochs."""
+    return [epochs_of(settings, state.index) * len(state.train) for state in stream]
+
+
+def _leave_as_it_is(folder: RunFolder, work: list[int], observer: Observer) -> None:
+    """A complete run needs no lock and no write, but to remove what a kill at its end left."""
+    observer.run_started(folder.path, work, folder.finished)
+    if folder.leftovers:
+        with suppress(WriteError), locked(folder.path):
+            folder.tidy()
 
 
 def scored_in_run(config: Config) -> dict[str, Method]:
@@ -113,20 +135,29 @@ class Run:
     def finish(self) -> None:
         """Learn the states that are not committed yet."""
         done = self.folder.finished
-        work = [epochs_of(self.learner.settings, s.index) * len(s.train) for s in self.stream]
         self.folder.tidy()
+        work = _work(self.learner.settings, self.stream)
         self.observer.run_started(self.folder.path, work, done)
         if 0 < done < len(self.stream):
-            tensors, _ = read_tensors(self.folder.state(done - 1) / "network.safetensors")
-            images = self.stream.dataset.train.images
-            self.learner.restore(tensors, last_record(self.folder), images)
+            self._restore(done - 1)
         for state in self.stream[done:]:
             self.observer.state_finished(self._learn(state))
+
+    def _restore(self, t: int) -> None:
+        """Put the learner where state t left it."""
+        tensors, images = self.folder.tensors(t, "network"), self.stream.dataset.train.images
+        try:
+            self.learner.restore(tensors, last_record(self.folder), images)
+        except (RuntimeError, KeyError, IndexError) as error:
+            reason = " ".join(str(error).split())
+            raise StoreError(f"{self.folder.state(t)} does not fit ({reason}): {MEND}") from error
 
     def _learn(self, state: State) -> dict[str, Any]:
         learner = self.learner
         new = self.stream.sizes[state.index]
-        learned = learner.learn(state.train, new, self.folder.checkpoint, self.observer.training)
+        file = self.folder.checkpoint
+        checkpoint = Checkpoint(file, self.folder.place(file.name))
+        learned = learner.learn(state.train, new, checkpoint, self.observer.training)
         history = learned.history
         started = time.perf_counter()
         features = compact(learner.all_features(state.test))
@@ -161,12 +192,19 @@ class Run:
     def _commit(
         self, state: State, learned: Learned, features: Tensor, results: dict[str, Any]
     ) -> None:
+        folder, t = self.folder, state.index
         labels = torch.from_numpy(state.test.labels)
 
-        def fill(draft: Path) -> None:
-            write_state(draft, self.learner, learned, features, labels)
-            write_json(draft / "results.json", results)
+        def place(name: str) -> str:
+            return folder.place(name, t)
 
-        commit_folder(self.folder.state(state.index), fill)
-        self.folder.checkpoint.unlink(missing_ok=True)
-        self.folder.tidy()
+        def fill(draft: Path) -> None:
+            write_state(draft, place, self.learner, learned, features, labels)
+            files = {path.name: path.stat().st_size for path in sorted(draft.iterdir())}
+            write_json(
+                draft / "results.json", results | {"files": files}, bound=place("results.json")
+            )
+
+        commit_folder(folder.state(t), fill)
+        folder.checkpoint.unlink(missing_ok=True)
+        folder.tidy()

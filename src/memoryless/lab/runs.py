@@ -1,33 +1,59 @@
-"""Run folders: what a run wrote, whole states only.
+"""Run folders: what a run wrote, whole states only, each file bound to its run and place.
 
 run.json                    config, seed, class order, sizes, versions, commit, command
 training.safetensors        the state in progress, after its last finished epoch
 states/00/*.safetensors     what a state left (see states.py)
-states/00/results.json      every method's figures, losses, seconds, bytes
+states/00/results.json      every method's figures, losses, seconds, bytes, the state's files
+.lock                       held by the process that writes
 """
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from memoryless.errors import ConfigError, StoreError
-from memoryless.lab.config import Config
-from memoryless.store import MEND, read_json, write_json
+from memoryless.lab.run_format import (
+    FORMAT,
+    MEND,
+    TO_GO_ON,
+    check_about,
+    check_results,
+    check_tensors,
+)
+from memoryless.names import first_ten
+from memoryless.store import (
+    cannot_write,
+    parse_json,
+    read_arrays,
+    read_json,
+    read_tensors,
+    write_json,
+)
 
-FORMAT = 1
-# Where the files lie and what computes does not make another experiment; data that do, show in
-# their classes.
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Settings that may differ between two commands that continue the same run: paths, devices, and what
+# is scored. A change of the data is noticed by its facts.
 NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
+# What a run does not choose: it is not part of what the run is.
+PROVENANCE = ("format", "config", "versions", "commit", "command", "machine", "started")
+OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
 
 
 def _plain(value: Any) -> Any:
@@ -43,84 +69,172 @@ def compared(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _plain(v) for key, v in config.items() if key not in NOT_COMPARED | idle}
 
 
-# What a run that was made before a setting existed did.
-DEFAULTS = {f.name: _plain(f.default) for f in fields(Config) if f.name != "output"}
-
-
 class RunFolder:
-    """A folder of one run; opens an existing one or starts it."""
+    """A folder of one run: all that is read from it comes through here, and is checked."""
 
     def __init__(self, path: Path):
         self.path = path
         self.checkpoint = path / "training.safetensors"
+        self._results: dict[int, dict[str, Any]] = {}
+        self._sizes: dict[str, int] = {}  # of features, as the files read so far have them
 
     @property
     def exists(self) -> bool:
         return (self.path / "run.json").is_file()
 
-    def verify(self, config: dict[str, Any], facts: dict[str, Any]) -> None:
-        """Raise unless the folder is free or holds this very run."""
-        if not self.exists:
-            if any(not name.endswith(".draft") for name in _names(self.path)):
-                raise ConfigError(
-                    f"{self.path} holds other files: choose another --output, or empty it"
-                )
-            return
-        about = self.about
-        there = about["config"]
-        differing = [
-            f"{key} {there.get(key)} there, {value} here"
-            for key, value in compared(config).items()
-            if value != there.get(key)
-        ]
-        differing += [f"other {key}" for key in facts if _plain(facts[key]) != about.get(key)]
-        if differing:
-            raise ConfigError(
-                f"{self.path} holds another experiment ({'; '.join(differing)}): choose another "
-                "--output, or delete that folder"
-            )
-
-    def start(self, config: dict[str, Any], seed: int, facts: dict[str, Any]) -> None:
-        """Write down what the run is, unless it has begun before."""
-        if not self.exists:
-            about = {"format": FORMAT, "config": config, "seed": seed, **facts, **provenance()}
-            write_json(self.path / "run.json", about)
-
-    def tidy(self) -> None:
-        """Remove what only the last state needs to go on, even if a run was killed before."""
-        done = self.finished
-        for t in range(done - 1):
-            for name in ("network", "record"):
-                (self.state(t) / f"{name}.safetensors").unlink(missing_ok=True)
-        if done == len(self.about["sizes"]):
-            self.checkpoint.unlink(missing_ok=True)
-
-    @property
+    @cached_property
     def about(self) -> dict[str, Any]:
-        about = read_json(self.path / "run.json")
-        if not isinstance(about, dict) or about.get("format") != FORMAT:
-            raise StoreError(f"{self.path / 'run.json'} is not of this version: {MEND}")
-        about["config"] = DEFAULTS | about["config"]
+        """What the run is."""
+        file = self.path / "run.json"
+        if parse_json(file, fix=MEND).get("format") == 1:
+            raise StoreError(
+                f"{self.path} was written by memoryless 0.1: read it with that version "
+                "(pip install memoryless==0.1.0), or delete it and run again"
+            )
+        about = read_json(file, bound="run.json", fix=MEND)
+        check_about(about, file)
         return about
+
+    @cached_property
+    def id(self) -> str:
+        """A digest of what the run is: the same for the same run, wherever and whenever made."""
+        facts = {key: value for key, value in self.about.items() if key not in PROVENANCE}
+        whole = facts | {"config": compared(self.about["config"])}
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+    def place(self, name: str, t: int | None = None) -> str:
+        """Where a file belongs, in the run or in its state t: what the file is bound to."""
+        return f"{self.id}/{name}" if t is None else f"{self.id}/states/{t:02d}/{name}"
 
     @property
     def finished(self) -> int:
         """How many states are committed."""
-        folders = (self.path / "states").glob("[0-9]*[0-9]")
-        return len([f for f in folders if f.is_dir()])
+        names = {n for n in _names(self.path / "states") if n[0] != "." and n[-6:] != ".draft"}
+        if not names:
+            return 0
+        states = [f"{t:02d}" for t in range(len(self.about["sizes"]))]
+        if odd := names - set(states[: len(names)]):
+            raise StoreError(
+                f"{self.path / 'states' / min(odd)} does not belong there (states are 00 to "
+                f"{states[-1]}, without a gap): {MEND}"
+            )
+        return len(names)
+
+    @property
+    def complete(self) -> bool:
+        return self.exists and self.finished == len(self.about["sizes"])
 
     def state(self, t: int) -> Path:
         return self.path / "states" / f"{t:02d}"
 
     def results(self) -> list[dict[str, Any]]:
-        states = [read_json(self.state(t) / "results.json") for t in range(self.finished)]
-        if not all(isinstance(state, dict) and "methods" in state for state in states):
-            raise StoreError(f"a results.json in {self.path} is not a run's: {MEND}")
-        return states
+        """Figures of every finished state; what is changed in them is changed in a copy."""
+        return [copy.deepcopy(self._read_results(t)) for t in range(self.finished)]
+
+    def _read_results(self, t: int) -> dict[str, Any]:
+        if t not in self._results:  # a committed state stays as it is
+            file = self.state(t) / "results.json"
+            results = read_json(file, bound=self.place("results.json", t), fix=MEND)
+            check_results(results, self.about, t, file)
+            self._results[t] = results
+        return self._results[t]
+
+    def holds(self, t: int, name: str) -> bool:
+        """Whether state t left a file of tensors of this name."""
+        return f"{name}.safetensors" in self._read_results(t)["files"]
+
+    def tensors(self, t: int, name: str) -> dict[str, Tensor]:
+        """A file of tensors that state t left."""
+        return self.tensors_and_facts(t, name)[0]
+
+    def tensors_and_facts(self, t: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The same with what stands in the file's header."""
+        file = self.state(t) / f"{name}.safetensors"
+        tensors, facts = read_tensors(file, bound=self.place(file.name, t), fix=MEND)
+        sizes = self.about["sizes"][: t + 1]
+        known = {"N": sum(sizes), "new": sizes[t], "past": sum(sizes[:t]), "states": t + 1}
+        class_state = np.repeat(np.arange(t + 1), sizes)
+        self._sizes |= known | {"tests": self._read_results(t)["test_images"]}
+        for problem in check_tensors(name, tensors, self._sizes, class_state):
+            raise StoreError(f"the file {file} does not fit its run: {problem}: {MEND}")
+        return tensors, facts
+
+    def verify(self, config: dict[str, Any], facts: dict[str, Any]) -> None:
+        """Raise unless the folder is free, or holds this very run or one without an epoch."""
+        if not self.exists:
+            if other := sorted(_names(self.path) - OURS):
+                raise StoreError(
+                    f"{self.path} holds other files ({first_ten(other)}): choose another `output`, "
+                    "or empty it"
+                )
+            return
+        differing = self._differing(config, facts)
+        if differing and self.has_epochs:
+            raise ConfigError(
+                f"{self.path} holds another experiment ({'; '.join(differing)}): choose another "
+                "`output`, or delete that folder"
+            )
+        if not differing:
+            self.results()
+
+    def _differing(self, config: dict[str, Any], facts: dict[str, Any]) -> list[str]:
+        here, there = compared(config), compared(self.about["config"])
+        differing = [
+            f"{key} {there.get(key)} there, {here.get(key)} here"
+            for key in here | there
+            if here.get(key) != there.get(key)
+        ]
+        return differing + [
+            f"other {key}" for key in facts if _plain(facts[key]) != self.about[key]
+        ]
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether anything was learned that going on could build upon."""
+        if not self.exists or self.finished:
+            return self.exists
+        try:
+            return bool(read_arrays(self.checkpoint, bound=self.place(self.checkpoint.name)))
+        except StoreError:  # absent, damaged, or of another run
+            return False
+
+    def start(self, config: dict[str, Any], facts: dict[str, Any]) -> None:
+        """Write down what the run is, unless it has begun before."""
+        if self.exists and not self._differing(config, facts):
+            return
+        _remove(self.checkpoint)  # of a run that `verify` found not worth keeping
+        about = {"format": FORMAT, "config": config, **facts, **provenance()}
+        write_json(self.path / "run.json", about, bound="run.json")
+        vars(self).pop("about", None)
+        vars(self).pop("id", None)
+
+    @property
+    def leftovers(self) -> list[Path]:
+        """Files that no one needs: drafts of killed writers, and what only a next state reads."""
+        past = [self.state(t) / name for t in range(self.finished - 1) for name in TO_GO_ON]
+        drafts = [self.path / name for name in OURS if name.endswith(".draft")]
+        drafts += (self.path / "states").glob("*.draft")
+        done = [self.checkpoint] if self.complete else []
+        return [path for path in past + drafts + done if path.exists()]
+
+    def tidy(self) -> None:
+        """Remove what no one needs, even if a run was killed before it could."""
+        for path in self.leftovers:
+            _remove(path)
 
 
-def _names(folder: Path) -> list[str]:
-    return [p.name for p in folder.iterdir()] if folder.exists() else []
+def _remove(path: Path) -> None:
+    try:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    except PermissionError as error:
+        raise StoreError(f"the folder {folder} may not be read: change its permissions") from error
 
 
 def find_runs(places: Sequence[Path]) -> list[RunFolder]:

@@ -15,7 +15,7 @@ births and drifts, so a run's folder does not hold every class's covariance in e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,38 +28,54 @@ from memoryless.learner import Learned, Learner
 from memoryless.record import Record
 from memoryless.scorers import Scorer, View, describe, restore
 from memoryless.statistics import Statistics
-from memoryless.store import read_tensors, write_tensors
+from memoryless.store import write_tensors
 from memoryless.training import part
 from memoryless.transports import TRANSPORTS
 
 
 def write_state(
-    folder: Path, learner: Learner, learned: Learned, features: Tensor, labels: Tensor
+    folder: Path,
+    place: Callable[[str], str],
+    learner: Learner,
+    learned: Learned,
+    features: Tensor,
+    labels: Tensor,
 ) -> None:
-    """Everything that a state leaves but its results."""
+    """Everything that a state leaves but its results; `place` is what files are bound to."""
+
+    def write(
+        name: str, tensors: Mapping[str, Any], facts: Mapping[str, Any] | None = None
+    ) -> None:
+        file = folder / f"{name}.safetensors"
+        write_tensors(file, tensors, facts, bound=place(file.name))
+
     W, b = learner.layer
-    learner.record.basics.save(folder / "rows.safetensors")
-    learner.record.save(folder / "record.safetensors")
-    write_tensors(folder / "layer.safetensors", {"W": W, "b": b})
-    write_tensors(folder / "test.safetensors", {"features": features, "labels": labels})
-    write_tensors(folder / "network.safetensors", learner.tensors())
+    write("rows", learner.record.basics.tensors())
+    write("record", learner.record.tensors())
+    write("layer", {"W": W, "b": b})
+    write("test", {"features": features, "labels": labels})
+    write("network", learner.tensors())
     if learned.birth:
         born = {f"birth.{name}": part for name, part in learned.birth.tensors().items()}
         moved = {f"drift.{name}": part for name, part in (learned.drift or {}).items()}
-        write_tensors(folder / "birth.safetensors", born | moved)
+        write("birth", born | moved)
     if learned.fitted:
         described = {name: describe(scorer) for name, scorer in learned.fitted.items()}
         arrays = {f"{n}.{p}": a for n, (_, parts) in described.items() for p, a in parts.items()}
-        facts = {name: kind for name, (kind, _) in described.items()}
-        write_tensors(folder / "fitted.safetensors", arrays, facts)
+        write("fitted", arrays, {name: kind for name, (kind, _) in described.items()})
     if learned.held_out:
         held, truth = learned.held_out
-        write_tensors(folder / "held_out.safetensors", {"features": held, "labels": truth})
+        write("held_out", {"features": held, "labels": truth})
 
 
 def last_record(run: RunFolder) -> Record:
     """The record of the last finished state."""
-    return Record.load(run.state(run.finished - 1) / "record.safetensors")
+    return Record.of(run.tensors(run.finished - 1, "record"))
+
+
+def read_rows(run: RunFolder, t: int) -> Record:
+    """What every strategy keeps, after state t."""
+    return Record.of(run.tensors(t, "rows"))
 
 
 def composable(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -71,10 +87,9 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
     """What each finished state left, statistics composed of births and drifts."""
     before: Record | None = None
     for t in range(run.finished):
-        folder = run.state(t)
-        record = Record.load(folder / "rows.safetensors")
-        if (folder / "birth.safetensors").exists():
-            parts, _ = read_tensors(folder / "birth.safetensors")
+        record = read_rows(run, t)
+        if run.holds(t, "birth"):
+            parts = run.tensors(t, "birth")
             drift = part(parts, "drift.") if before else None
             if before:
                 record = replace(record, statistics=before.statistics, rows=before.rows)
@@ -92,27 +107,26 @@ def last_state(run: RunFolder) -> EndOfState:
 
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
-    folder = run.state(t)
-    layer, _ = read_tensors(folder / "layer.safetensors")
+    layer = run.tensors(t, "layer")
     view = View.of(run.about["config"], record.W.shape[1])
-    return EndOfState(record, (layer["W"], layer["b"]), _fitted(folder), _held_out(folder), view)
+    return EndOfState(record, (layer["W"], layer["b"]), _fitted(run, t), _held_out(run, t), view)
 
 
 def read_test(run: RunFolder, t: int) -> tuple[Tensor, Tensor]:
     """Features and labels of the test images after state t."""
-    test, _ = read_tensors(run.state(t) / "test.safetensors")
+    test = run.tensors(t, "test")
     return test["features"], test["labels"]
 
 
-def _held_out(folder: Path) -> tuple[Tensor, Tensor] | None:
-    if not (folder / "held_out.safetensors").exists():
+def _held_out(run: RunFolder, t: int) -> tuple[Tensor, Tensor] | None:
+    if not run.holds(t, "held_out"):
         return None
-    held, _ = read_tensors(folder / "held_out.safetensors")
+    held = run.tensors(t, "held_out")
     return held["features"], held["labels"]
 
 
-def _fitted(folder: Path) -> dict[str, Scorer]:
-    if not (folder / "fitted.safetensors").exists():
+def _fitted(run: RunFolder, t: int) -> dict[str, Scorer]:
+    if not run.holds(t, "fitted"):
         return {}
-    arrays, facts = read_tensors(folder / "fitted.safetensors")
+    arrays, facts = run.tensors_and_facts(t, "fitted")
     return {name: restore(kind, part(arrays, f"{name}.")) for name, kind in facts.items()}

@@ -11,11 +11,9 @@ from memoryless.build import build_scorers
 from memoryless.heads import siw
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.scoring import score
-from memoryless.lab.states import last_state, read_test
+from memoryless.lab.states import last_state, read_rows, read_test
 from memoryless.methods import parse_method
 from memoryless.randomness import numpy_generator
-from memoryless.record import Record
-from memoryless.store import read_tensors
 
 
 def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
@@ -26,8 +24,8 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
     """
     magnitudes: dict[str, list[float]] = {"new": [], "past": [], "siw_new": [], "siw_past": []}
     for t in range(1, run.finished):
-        record = Record.load(run.state(t) / "rows.safetensors")
-        layer, _ = read_tensors(run.state(t) / "layer.safetensors")
+        record = read_rows(run, t)
+        layer = run.tensors(t, "layer")
         is_new = record.class_state == t
         for prefix, W in (("", layer["W"]), ("siw_", siw(record.W, record.b)[0])):
             magnitudes[f"{prefix}new"].append(W[is_new].abs().mean().item())
@@ -38,7 +36,7 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
 def feature_similarity(run: RunFolder) -> list[float]:
     """Mean cosine of the first state's test features under each model and the last one (Fig. 3)."""
     first = run.about["sizes"][0]
-    row = Record.load(run.state(0) / "rows.safetensors").W.shape[1]
+    row = read_rows(run, 0).W.shape[1]
     features = []
     for t in range(run.finished):
         f, labels = read_test(run, t)
@@ -62,7 +60,7 @@ def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[Ro
     """Rows of the last state's layer, chosen by a seed (Fig. 4)."""
     from scipy.stats import normaltest
 
-    layer, _ = read_tensors(run.state(run.finished - 1) / "layer.safetensors")
+    layer = run.tensors(run.finished - 1, "layer")
     W = layer["W"].double().numpy()
     chosen = numpy_generator(seed, "rows").permutation(len(W))[:number]
     names = run.about["classes"]
