@@ -14,7 +14,7 @@ STOREYS = [
     {"data", "backbones", "network", "losses", "schedules"},
     {"features", "statistics", "transports", "scorers", "heads", "calibration", "record"},
     {"strategies", "training", "learner"},
-    {"build", "methods"},
+    {"model", "model_folder", "build", "methods"},
     {"lab"},
     {"cli"},
     {"__main__"},

@@ -1,7 +1,7 @@
 """Class-incremental learning that keeps no image of the past.
 
-`Config` and `run` are the laboratory's; they are imported when first used, so that `import
-memoryless` costs nothing.
+`Model` is what people keep; `Config` and `run` are the laboratory's. They are imported when first
+used, so that `import memoryless` costs nothing.
 """
 
 from importlib import import_module
@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memoryless.lab.config import Config
     from memoryless.lab.experiment import run
+    from memoryless.model import Model
 
 __version__ = version("memoryless")
-__all__ = ["Config", "__version__", "run"]
+__all__ = ["Config", "Model", "__version__", "run"]
 
-PLACES = {"Config": "memoryless.lab.config", "run": "memoryless.lab.experiment"}
+PLACES = {
+    "Config": "memoryless.lab.config",
+    "Model": "memoryless.model",
+    "run": "memoryless.lab.experiment",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -182,6 +182,21 @@ def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
     return next((f"train with {setting}" for missing, setting in needs if missing), None)
 
 
+def settings_for(method: Method, given: Any) -> dict[str, Any]:
+    """Settings that a model of this method needs, where those given do not have them."""
+    head = HEADS[method.head]
+    needs: dict[str, Any] = {"transports": (method.transport,)}
+    if (head.reads_statistics or method.transport != "none") and given.statistics == "none":
+        needs["statistics"] = "full" if head.reads == "covariances" else "mean"
+    if head.reads == "projection" and not given.projection:
+        needs["projection"] = 1000
+    if (CALIBRATIONS[method.calibration].held_out or method.shrinkage == "auto") and (
+        not given.held_out
+    ):
+        needs["held_out"] = 0.1
+    return needs
+
+
 def parts_used(method: Method, ledger: Mapping[str, int]) -> list[str]:
     """What a method reads of a record with these parts.
 

@@ -61,7 +61,7 @@ def write_tensors(
     text = json.dumps(facts or {}, allow_nan=False)
     # One entry: safetensors writes several in no certain order.
     header = {"facts": text, "sha256": _digest(arrays, text, bound)}
-    _write(path, save(arrays, metadata={"memoryless": json.dumps(header)}))
+    write_bytes(path, save(arrays, metadata={"memoryless": json.dumps(header)}))
 
 
 def read_arrays(
@@ -121,16 +121,23 @@ def _without_nan(content: Any) -> Any:
 def write_json(path: Path, content: Mapping[str, Any], *, bound: str = "") -> None:
     """Write an object as JSON, with one more key `sha256` over all others and `bound`."""
     plain = json.loads(to_json(content))  # as it will be read: lists, and keys that are text
-    _write(path, to_json(plain | {"sha256": _json_digest(plain, bound)}).encode())
+    write_bytes(path, to_json(plain | {"sha256": _json_digest(plain, bound)}).encode())
 
 
 def read_json(path: Path, *, bound: str = "", fix: str = RESTORE) -> dict[str, Any]:
     """What `write_json` wrote, without the checksum, or an error if any of it has changed."""
-    content = parse_json(path, fix=fix)
     with _reading(path, fix):
-        if content.pop("sha256", None) == _json_digest(content, bound):
+        content = _parse(text := read_bytes(path, fix=fix).decode())
+        as_written = text == to_json(content)  # 1e-5 and 1E-5 are one number but not the same file
+        if content.pop("sha256", None) == _json_digest(content, bound) and as_written:
             return content
     raise _displaced(path, fix)
+
+
+def read_bytes(path: Path, *, fix: str = RESTORE) -> bytes:
+    """The content of a file."""
+    with _reading(path, fix):
+        return path.read_bytes()
 
 
 def parse_json(path: Path, *, fix: str = RESTORE) -> dict[str, Any]:
@@ -286,7 +293,8 @@ def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and wait until it is on the disk."""
     draft = path.with_name(path.name + ".draft")
     try:
         _make_folder(path.parent)

@@ -202,6 +202,15 @@ def from_arrays(
     return check_classes(Dataset(name, names, train, test, train.images.shape[1], augment))
 
 
+def as_images(images: np.ndarray | torch.Tensor | Images) -> Images:
+    """Images that can be read by index, of arrays or as they are."""
+    if isinstance(images, np.ndarray):
+        images = torch.from_numpy(np.ascontiguousarray(images))
+    if isinstance(images, torch.Tensor):
+        return ArrayImages(_pixels(images, len(images)))
+    return images
+
+
 def _labels(labels: np.ndarray | torch.Tensor) -> np.ndarray:
     array = np.asarray(labels)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
