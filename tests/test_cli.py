@@ -101,12 +101,12 @@ def test_skip_broken_says_so(photos, capsys):
     code, _, err = call(*arguments, capsys=capsys)
     assert code == 2
     assert err == (
-        "memoryless: 1 entries of photos cannot be used: photos/red/bad.png (not an image); mend "
-        "them, or leave them out with --skip-broken\n"
+        "memoryless: 1 entry of photos cannot be used: photos/red/bad.png (not an image); mend "
+        "it, or leave it out with --skip-broken\n"
     )
     code, out, _ = call(*arguments, "--skip-broken", capsys=capsys)
     assert code == 0
-    assert out.startswith("left out 1 entries of photos: photos/red/bad.png (not an image)\n")
+    assert out.startswith("left out 1 entry of photos: photos/red/bad.png (not an image)\n")
 
 
 def test_list_names_everything(capsys):

@@ -1,4 +1,4 @@
-"""Data sources behind one contract: `load(config)` gives a `Dataset`."""
+"""Data sources keep one contract: `load(config)` gives a `Dataset`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOURCES: dict[str, Callable[[DataConfig], Dataset]] = {
 
 
 def load(config: DataConfig) -> Dataset:
-    """The data set that a config names, checked: every image readable, no class empty."""
+    """A config names the data set, which is checked: every image readable, no class empty."""
     dataset = choose("data set", config.data, SOURCES)(config)
     if config.image_size:
         dataset = replace(dataset, image_size=config.image_size)
