@@ -126,5 +126,10 @@ def test_an_order_of_5000_signs(order, hint):
     )
 
 
+def test_no_classes_make_no_states():
+    with pytest.raises(DataError, match="a data set without classes gives no states: add images"):
+        state_sizes("1", 0)
+
+
 def test_a_seed_of_99_digits():
     assert sorted(Stream(TOY, "1", "seed:" + "9" * 99).order) == list(range(7))

@@ -90,6 +90,8 @@ def state_sizes(states: str, classes: int) -> list[int]:
     >>> state_sizes("3", 10), state_sizes("5,2,3", 10)
     ([4, 3, 3], [5, 2, 3])
     """
+    if classes < 1:
+        raise DataError("a data set without classes gives no states: add images of each class")
     states = str(states)
     if not re.fullmatch(rf"\s*{NUMBER}\s*(,\s*{NUMBER}\s*)*", states):
         raise ConfigError(
