@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 from memoryless.data import Dataset, Split, from_arrays
+from memoryless.data.cifar import LAYOUTS
 from memoryless.lab.config import Config
 from memoryless.learner import Learner, prepare
 from memoryless.strategies import Totals
+
+COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +58,44 @@ def toy() -> Dataset:
 def tiny(tmp_path: Path) -> Config:
     """Settings that train the toy data in well under a second."""
     return Config(states="3", width=2, epochs=2, batch_size=16, output=tmp_path / "out")
+
+
+def make_folder(root: Path, images: int = 5, side: int = 12, seed: int = 0) -> Path:
+    """Three classes of speckled colours, of several sizes, with spaces in their names."""
+    rng = np.random.default_rng(seed)
+    for name, colour in COLOURS.items():
+        (root / name).mkdir(parents=True)
+        for i in range(images):
+            pixels = (np.array(colour) + rng.integers(0, 120, (side, side + i, 3))) // 2
+            Image.fromarray(pixels.astype(np.uint8)).save(root / name / f"{i} a.png")
+    return root
+
+
+def make_lists(root: Path) -> dict[str, Path]:
+    make_folder(root / "images")
+    for split, numbers in (("train", range(4)), ("test", range(4, 5))):
+        lines = [f"images/{name}/{i} a.png {label}"
+                 for label, name in enumerate(COLOURS) for i in numbers]  # fmt: skip
+        (root / f"{split}.txt").write_text("\n".join(lines) + "\n\n")
+    return {"train_list": root / "train.txt", "test_list": root / "test.txt"}
+
+
+def as_python_2(content: dict) -> bytes:
+    """A pickle that names NumPy's functions as the official files do."""
+    pickled = pickle.dumps(content, protocol=3)
+    return pickled.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
+
+
+def make_cifar(root: Path, name: str, classes: int = 10) -> Path:
+    layout = LAYOUTS[name]
+    folder = root / layout.folder
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for file in (*layout.train, *layout.test):
+        labels = list(range(classes)) * 2
+        pixels = rng.integers(0, 256, (len(labels), 3072), dtype=np.uint8)
+        content = {b"data": pixels, layout.label_key: labels, b"filenames": [b"x.png"]}
+        (folder / file).write_bytes(as_python_2(content))
+    names = [f"class {i}".encode() for i in range(classes)]
+    (folder / layout.meta).write_bytes(as_python_2({layout.names_key: names}))
+    return folder

@@ -13,11 +13,11 @@ import pytest
 from rich.console import Console
 
 import memoryless
+from conftest import make_folder
 from memoryless.cli import app, main
 from memoryless.cli.progress import ProgressPrinter
 from memoryless.lab.runs import RunFolder
 from memoryless.training import Progress
-from test_data import make_folder
 
 SMALL = "--data folder --image-size 8 --width 2 --states 3 --epochs 1 --lr 0.01".split()
 
@@ -101,12 +101,12 @@ def test_skip_broken_says_so(photos, capsys):
     code, _, err = call(*arguments, capsys=capsys)
     assert code == 2
     assert err == (
-        "memoryless: 1 entries of photos cannot be used: photos/red/bad.png (not an image); mend "
-        "them, or leave them out with --skip-broken\n"
+        "memoryless: 1 entry of photos cannot be used: photos/red/bad.png (not an image); mend "
+        "it, or leave it out with --skip-broken\n"
     )
     code, out, _ = call(*arguments, "--skip-broken", capsys=capsys)
     assert code == 0
-    assert out.startswith("left out 1 entries of photos: photos/red/bad.png (not an image)\n")
+    assert out.startswith("left out 1 entry of photos: photos/red/bad.png (not an image)\n")
 
 
 def test_list_names_everything(capsys):

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import memoryless
+from conftest import make_folder
 from memoryless.cli import main
 from memoryless.lab.config import Config
 from memoryless.methods import METHODS
-from test_data import make_folder
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

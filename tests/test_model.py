@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import subprocess
@@ -243,6 +244,8 @@ def spoil(folder: Path, change) -> None:
     about = load_state(folder).about
     change(about)
     write_json(state / "model.json", about, bound="0001")
+    digest = hashlib.sha256((state / "model.json").read_bytes()).hexdigest()
+    (folder / "CURRENT").write_text(f"0001 {digest}\n")
 
 
 @pytest.mark.parametrize("value", [None, -1, 10**30, "x", [], {}, [1], True, float(10**30)])

@@ -47,6 +47,9 @@ def test_quickdraw100_with_other_classes_is_read_from_its_folder(tmp_path):
         ({"classes": 3}, b""),
         ([], b""),
         (None, b""),
+        ({"classes": ["a"] * 100}, lzma.compress(bytes(100 * 100 * 28 * 14))),
+        ({"classes": [str(i) for i in range(100)]}, lzma.compress(bytes(100 * 100 * 28 * 14 + 1))),
+        ({"classes": [str(i) for i in range(100)]}, lzma.compress(bytes(100_000_000))),
     ],
 )
 def test_a_folder_without_quickdraw100_is_refused(names, pixels, tmp_path):
@@ -55,3 +58,21 @@ def test_a_folder_without_quickdraw100_is_refused(names, pixels, tmp_path):
     (tmp_path / "quickdraw100.xz").write_bytes(pixels)
     with pytest.raises(DataError, match="does not hold quickdraw100"):
         load(DataSettings(root=tmp_path))
+
+
+def test_names_that_are_nested_too_deeply_are_refused(tmp_path):
+    (tmp_path / "quickdraw100.json").write_text("[" * 100_000)
+    with pytest.raises(DataError, match="does not hold quickdraw100"):
+        load(DataSettings(root=tmp_path))
+
+
+def test_every_flipped_bit_of_the_drawings_is_found(tmp_path):
+    classes = [f"class {i}" for i in range(100)]
+    (tmp_path / "quickdraw100.json").write_text(json.dumps({"classes": classes}))
+    packed = lzma.compress(bytes(100 * 100 * 28 * 14))
+    for i in range(0, len(packed), 5):
+        flipped = bytearray(packed)
+        flipped[i] ^= 1 << i % 8
+        (tmp_path / "quickdraw100.xz").write_bytes(flipped)
+        with pytest.raises(DataError, match="does not hold quickdraw100"):
+            load(DataSettings(root=tmp_path))

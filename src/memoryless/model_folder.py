@@ -10,7 +10,6 @@ states/0002/scorer.safetensors   the method, ready to score features
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -59,7 +58,7 @@ class Saved:
     """A state as it stands in a folder."""
 
     identity: str
-    """A digest of everything in it."""
+    """The digest of model.json, which holds those of the other files."""
     about: dict[str, Any]
     arrays: Mapping[str, Mapping[str, np.ndarray]]
 
@@ -146,8 +145,7 @@ def _read(state: Path) -> Saved:
         arrays[name], _ = read_arrays(path, bound=name)
         if _digest(path) != about["files"][name]:
             raise StoreError(f"the file {path} is from another model: {RESTORE}")
-    identity = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    return Saved(identity, about, arrays)
+    return Saved(_digest(file), about, arrays)
 
 
 def _digest(path: Path) -> str:

@@ -1,9 +1,12 @@
-"""Backbones by name: images to features (B, d)."""
+"""Backbones are built by name; each turns images into features (B, d)."""
 
 from __future__ import annotations
 
+import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -60,59 +63,104 @@ def _from_timm(name: str, channels: int) -> nn.Module:
         import timm
     except Exception as error:  # a torchvision that does not fit raises more than ImportError
         raise ConfigError(
-            f"backbone timm:{name} needs timm, which cannot be imported here ({error}): "
-            "pip install 'memoryless[timm]', or choose " + ", ".join(BACKBONES)
+            f"backbone timm:{name} needs timm, which cannot be imported here ({_cause(error)}): "
+            "pip install timm, or choose " + ", ".join(BACKBONES)
         ) from error
     try:
         return timm.create_model(name, pretrained=False, in_chans=channels, num_classes=0)
     except Exception as error:
-        raise ConfigError(f"timm cannot build '{name}': {error}") from error
+        raise ConfigError(
+            f"timm cannot build '{name}' ({_cause(error)}): check `backbone`"
+        ) from error
+
+
+def _cause(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
 
 
 def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
-    """The d of any backbone: what it says of itself, or what comes out of it."""
+    """The number d of features is what a backbone says of itself, or what comes out of it."""
     if isinstance(backbone, ResNet18):
         return backbone.feature_size
-    with torch.no_grad():
-        features = backbone.eval()(torch.zeros(2, channels, image_size, image_size))
+    try:
+        with torch.no_grad():
+            features = backbone.eval()(torch.zeros(2, channels, image_size, image_size))
+    except Exception as error:  # other people's modules can raise anything
+        raise ConfigError(
+            f"the backbone cannot take images of {image_size} pixels with {channels} channels "
+            f"({_cause(error)}): check `backbone` and `image_size`"
+        ) from error
     if not isinstance(features, Tensor) or features.ndim != 2:
         raise ConfigError("a backbone must turn images (B, C, H, W) into features (B, d)")
     return features.shape[1]
 
 
 def load_weights(backbone: nn.Module, file: Path) -> None:
-    """Copy a file's weights into the backbone; a last layer `fc` in it is left out."""
+    """A file's weights are copied into the backbone; a last layer `fc` in it is left out."""
     weights = {k: v for k, v in _read_weights(file).items() if not k.startswith("fc.")}
     ours = backbone.state_dict()
-    wrong = [k for k in ours if k in weights and weights[k].shape != ours[k].shape]
+    wrong = [k for k in ours if k in weights and not _alike(weights[k], ours[k])]
     # A counter that files from before PyTorch 0.4.1 lack, and that nothing here reads.
     needed = [k for k in ours if not k.endswith("num_batches_tracked")]
     wrong += [f"{k} (missing)" for k in needed if k not in weights]
     wrong += [f"{k} (not in the backbone)" for k in weights if k not in ours]
     if wrong:
         raise ConfigError(
-            f"the weights {file} do not fit the backbone in {first_ten(wrong)}; check --backbone, "
-            "--width and the number of channels"
+            f"the weights {file} do not fit the backbone in {first_ten(wrong)}; check `backbone`, "
+            "`width` and the number of channels"
+        )
+    wrong = [k for k, v in weights.items() if not v.float().isfinite().all()]
+    if wrong:
+        raise ConfigError(
+            f"the weights {file} are not finite (nan or inf) in {first_ten(wrong)}: fetch or train "
+            "them again"
         )
     backbone.load_state_dict(ours | weights)
 
 
+def _alike(weight: Tensor, ours: Tensor) -> bool:
+    kinds = [(t.shape, t.layout, t.is_meta, t.is_complex(), t.is_quantized) for t in (weight, ours)]
+    return kinds[0] == kinds[1]
+
+
 def _read_weights(file: Path) -> dict[str, Tensor]:
-    if not file.is_file():
-        raise ConfigError(f"there is no weights file {file}: check --backbone-weights")
     try:
-        if file.suffix == ".safetensors":
-            return load_file(file)
-        weights = torch.load(file, map_location="cpu", weights_only=True)
-    except (SafetensorError, RuntimeError, OSError, EOFError, ValueError) as error:
-        raise ConfigError(f"the weights {file} cannot be read: {error}") from error
-    except Exception as error:  # weights_only refuses with pickle's own exceptions
-        raise ConfigError(
-            f"the weights {file} hold more than plain tensors, which could run code: save them as "
-            ".safetensors, or as a .pth of tensors only"
-        ) from error
+        if not file.is_file():
+            raise ConfigError(f"there is no weights file {file}: check `backbone_weights`")
+        if file.stat().st_size == 0:
+            raise ConfigError(f"the weights file {file} is empty: fetch or save it again")
+        weights = load_file(file) if file.suffix == ".safetensors" else _read_pth(file)
+    except (SafetensorError, OSError) as error:
+        raise ConfigError(f"the weights {file} cannot be read: {_cause(error)}") from error
+    weights = weights.get("state_dict", weights) if isinstance(weights, dict) else weights
     if not isinstance(weights, dict) or not all(
         isinstance(k, str) and isinstance(v, Tensor) for k, v in weights.items()
     ):
         raise ConfigError(f"the weights {file} are not a table of tensors: save a state_dict")
+    if all(k.startswith("module.") for k in weights):  # as DataParallel names them
+        weights = {k.removeprefix("module."): v for k, v in weights.items()}
     return weights
+
+
+def _read_pth(file: Path) -> Any:
+    with file.open("rb") as opened:
+        if not opened.read(2).startswith((b"PK", b"\x80")):  # a zip, or a pickle as of old
+            raise ConfigError(
+                f"{file} is not a weights file: give a .safetensors, or a .pth of torch.save"
+            )
+    try:
+        with warnings.catch_warnings():  # while weights are loaded, nothing runs beside
+            warnings.simplefilter("ignore")
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # what is damaged or refused can raise anything
+        if isinstance(error, pickle.UnpicklingError) and "GLOBAL" in str(error):
+            raise ConfigError(
+                f"the weights {file} hold more than plain tensors, which could run code: save them "
+                "as .safetensors, or as a .pth of tensors only"
+            ) from error
+        raise ConfigError(
+            f"the weights {file} are damaged, or not what torch.save writes of a state_dict: fetch "
+            "or save them again"
+        ) from error

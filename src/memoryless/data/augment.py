@@ -1,4 +1,4 @@
-"""Batched preparation of images on the training device: random changes, size, normalisation.
+"""Images are prepared in batches on the training device: random changes, size, normalisation.
 
 Random numbers are drawn on the CPU from the caller's generator, a few for each image, so that
 every device gets the same ones.
@@ -28,7 +28,7 @@ def _uniform(images: Tensor, low: float, high: float, generator: torch.Generator
 
 
 def flip(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    """Mirror each image by a coin's toss."""
+    """Each image is mirrored or not, by a coin's toss."""
     mirrored = _uniform(images, 0, 1, generator) < 0.5
     number = len(images)
     both = torch.cat([images, images.flip(-1)])
@@ -36,7 +36,7 @@ def flip(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
 
 
 def pad_crop(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    """A random window of `size`, over a black border of an eighth."""
+    """A random window of `size` is cut out, over a black border of an eighth."""
     if not size <= images.shape[-1] <= size * MARGIN + 1:
         images = centre(images, size)
     pad = round(size * PADDING)
@@ -50,7 +50,7 @@ def pad_crop(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
 
 
 def resized_crop(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    """A random box of 8 to 100 % of the area, sides 3:4 to 4:3, brought to `size`."""
+    """A random box of 8 to 100 % of the area, sides 3:4 to 4:3, is brought to `size`."""
     area = _uniform(images, 0.08, 1, generator)
     ratio = _uniform(images, math.log(3 / 4), math.log(4 / 3), generator).exp().sqrt()
     width, height = ((area.sqrt() * r).clamp(max=1) for r in (ratio, 1 / ratio))
@@ -61,7 +61,7 @@ def resized_crop(images: Tensor, size: int, generator: torch.Generator) -> Tenso
 
 
 def affine(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    """Turn by up to 15 degrees, scale by up to 15 %, shift by up to a tenth."""
+    """Images turn by up to 15 degrees, scale by up to 15 % and shift by up to a tenth."""
     angle = _uniform(images, -math.pi / 12, math.pi / 12, generator)
     zoom = _uniform(images, 0.85, 1.15, generator)
     x, y = (_uniform(images, -0.2, 0.2, generator) for _ in range(2))  # the image spans -1..1
@@ -95,7 +95,7 @@ def check_augmentations(names: Sequence[str]) -> None:
 
 
 def centre(images: Tensor, size: int) -> Tensor:
-    """The central square of `size`, or the whole image resized where that is not its size."""
+    """The central square of `size` is cut out where a margin is there, else all is resized."""
     side = images.shape[-1]
     if side == size:
         return images
@@ -109,7 +109,7 @@ def centre(images: Tensor, size: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to uint8 images before the network sees them."""
+    """A preparation is applied to uint8 images before the network sees them."""
 
     size: int
     mean: tuple[float, ...]
@@ -129,7 +129,7 @@ class Preparation:
         return self.normalise(centre(images, self.size))
 
     def normalise(self, images: Tensor) -> Tensor:
-        """Float images with mean 0 and deviation 1; a float input is overwritten."""
+        """Images become floats with mean 0 and deviation 1; a float input is overwritten."""
         mean, std = (
             torch.tensor(v, device=images.device).view(1, -1, 1, 1) * 255
             for v in (self.mean, self.std)

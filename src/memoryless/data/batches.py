@@ -1,4 +1,4 @@
-"""Batches of a split, read one ahead where reading means decoding."""
+"""Batches of a split are read one ahead where reading means decoding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 def batches(split: Split, batch_size: int, order: np.ndarray | None = None) -> Iterator[Batch]:
-    """Images and labels in `order`, in batches of almost equal size.
+    """Images and labels come in `order`, in batches of almost equal size.
 
     No batch has one image, which batch normalisation could not take, unless there is only one.
     """
@@ -38,7 +38,7 @@ def _read(split: Split, positions: np.ndarray) -> Batch:
 
 
 def channel_statistics(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel over all pixels, on the scale 0..1."""
+    """Each channel has a mean and a standard deviation over all pixels, on the scale 0..1."""
     total = torch.zeros(split.images.shape[0], dtype=torch.float64)
     squares = torch.zeros_like(total)
     pixels = 0

@@ -1,14 +1,13 @@
-"""CIFAR-10 and CIFAR-100 in the official layout: the folder, or the tar.gz it comes in."""
+"""CIFAR-10 and CIFAR-100 are read in the official layout: the folder, or its tar.gz."""
 
 from __future__ import annotations
 
+import gzip
 import io
-import lzma
 import os
 import pickle
 import tarfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ import numpy as np
 from memoryless.data.dataset import Dataset, from_arrays
 from memoryless.errors import DataError
 
+LARGEST = 250_000_000  # bytes; the official archives unpack to 186 million
+
 ALLOWED = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
@@ -26,7 +27,7 @@ ALLOWED = {
 
 
 class CifarUnpickler(pickle.Unpickler):
-    """Builds arrays, lists and strings; everything else a pickle can do is refused."""
+    """The unpickler builds arrays, lists and strings, and refuses all else a pickle can do."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in ALLOWED:
@@ -36,6 +37,8 @@ class CifarUnpickler(pickle.Unpickler):
 
 @dataclass(frozen=True)
 class Layout:
+    """A layout names the files of a data set and the keys in them."""
+
     archive: str
     folder: str
     train: tuple[str, ...]
@@ -43,6 +46,10 @@ class Layout:
     meta: str
     label_key: bytes
     names_key: bytes
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.train, *self.test, self.meta)
 
 
 LAYOUTS = {
@@ -68,10 +75,10 @@ LAYOUTS = {
 
 
 def load_cifar(name: str, root: Path | None) -> Dataset:
-    """`root` holds the official folder or its tar.gz, or is one of them."""
+    """`root` is, or holds, the official folder or its tar.gz."""
     layout = LAYOUTS[name]
-    found = dict(_files(_locate(name, layout, root), layout))
-    missing = [f for f in (*layout.train, *layout.test, layout.meta) if f not in found]
+    found = _read(name, layout, root)
+    missing = [f for f in layout.files if f not in found]
     if missing:
         raise DataError(f"{name} lacks the files {', '.join(missing)}; unpack the archive again")
     parts = {f: _unpickle(f, content) for f, content in found.items()}
@@ -80,52 +87,77 @@ def load_cifar(name: str, root: Path | None) -> Dataset:
         test, test_labels = _join([parts[f] for f in layout.test], layout)
         classes = tuple(n.decode() for n in parts[layout.meta][layout.names_key])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{name} is not in the official layout ({error!r})") from error
+        raise DataError(
+            f"{name} is not in the official layout ({error!r}): fetch it again"
+        ) from error
     augment = ("pad_crop", "flip")
     return from_arrays(train, train_labels, test, test_labels, classes, name, augment)
 
 
-def _locate(name: str, layout: Layout, root: Path | None) -> Path:
+def _read(name: str, layout: Layout, root: Path | None) -> dict[str, bytes]:
     base = root or Path(os.environ.get("MEMORYLESS_DATA") or ".")
-    for candidate in (base / layout.folder, base / layout.archive, base):
-        if candidate.is_file() or (candidate / layout.meta).is_file():
-            return candidate
+    try:
+        for place in (base / layout.folder, base / layout.archive, base):
+            if (place / layout.meta).is_file():
+                return _read_folder(place, layout.files)
+            if place.is_file():
+                return _read_archive(place, layout.files)
+    except (DataError, MemoryError):
+        raise
+    except PermissionError as error:
+        raise DataError(f"{error.filename} may not be read: change its permissions") from error
+    except Exception as error:  # a damaged archive can raise anything
+        raise DataError(f"{place} cannot be read ({error}); fetch the archive again") from error
     raise DataError(
         f"{name} is not in {base}: give the folder that holds {layout.folder}/ or "
-        f"{layout.archive} with --root or in the environment variable MEMORYLESS_DATA"
+        f"{layout.archive} with `root` or in the environment variable MEMORYLESS_DATA"
     )
 
 
-def _files(place: Path, layout: Layout) -> Iterator[tuple[str, bytes]]:
-    wanted = {*layout.train, *layout.test, layout.meta}
-    if place.is_dir():
-        for path in place.iterdir():
-            if path.name in wanted and path.is_file():
-                yield path.name, path.read_bytes()
-        return
-    try:
-        with tarfile.open(place) as tar:
-            for member in tar:  # to the end: only there does gzip check what was read
-                name = Path(member.name).name
-                if name in wanted and member.isfile():
-                    file = tar.extractfile(member)
-                    assert file is not None
-                    yield name, file.read()
-    except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        raise DataError(f"{place} cannot be read ({error}); fetch the archive again") from error
+def _read_folder(folder: Path, wanted: Sequence[str]) -> dict[str, bytes]:
+    paths = [folder / name for name in wanted if (folder / name).is_file()]
+    for path in paths:
+        _bound(path, path.stat().st_size)
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def _read_archive(archive: Path, wanted: Sequence[str]) -> dict[str, bytes]:
+    # Read to the end before a byte is used: only there does gzip compare its checksum.
+    with gzip.open(archive) as packed:
+        content = packed.read(LARGEST + 1)
+    _bound(archive, len(content))
+    found = {}
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        for member in tar:
+            name = Path(member.name).name
+            file = tar.extractfile(member) if name in wanted and member.isfile() else None
+            if file:
+                _bound(archive / member.name, member.size)  # a sparse one can claim any size
+                found[name] = file.read()
+    return found
+
+
+def _bound(what: Path, size: int) -> None:
+    if size > LARGEST:
+        raise DataError(
+            f"{what} holds more than {LARGEST:,} bytes, which nothing in CIFAR does; fetch the "
+            "archive again"
+        )
 
 
 def _unpickle(name: str, content: bytes) -> dict[bytes, Any]:
     try:
         part = CifarUnpickler(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:  # a damaged pickle can raise anything
-        raise DataError(f"the CIFAR file {name} is damaged or not genuine: {error}") from error
+        raise DataError(
+            f"the CIFAR file {name} is damaged or not genuine ({error}): fetch it again"
+        ) from error
     if not isinstance(part, dict):
-        raise DataError(f"the CIFAR file {name} does not hold a table")
+        raise DataError(f"the CIFAR file {name} does not hold a table: fetch it again")
     return part
 
 
 def _join(parts: list[dict[bytes, Any]], layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    pixels = np.concatenate([np.asarray(p[b"data"], dtype=np.uint8) for p in parts])
-    labels = np.concatenate([np.asarray(p[layout.label_key], dtype=np.int64) for p in parts])
+    pixels = np.concatenate([np.asarray(p[b"data"]) for p in parts])
+    labels = np.concatenate([np.asarray(p[layout.label_key]) for p in parts])
     return pixels.reshape(-1, 3, 32, 32), labels

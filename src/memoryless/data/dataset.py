@@ -1,4 +1,4 @@
-"""What a data source must give: images that can be read by index, labels, class names."""
+"""A data source gives a `Dataset`: images that can be read by index, labels, class names."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from memoryless.randomness import numpy_generator
 
 
 class Images(Protocol):
-    """Images of one size, in memory or decoded when read."""
+    """Images have one size and are held in memory or decoded when read."""
 
     shape: tuple[int, int, int]  # (C, H, W)
 
     def __len__(self) -> int: ...
 
     def read(self, indices: np.ndarray) -> torch.Tensor:
-        """The images at `indices` as uint8 (B, C, H, W)."""
+        """Images at `indices` come as uint8 (B, C, H, W)."""
 
     def stored_bytes(self, indices: np.ndarray) -> int:
-        """What keeping these images would take."""
+        """Keeping these images would take so many bytes."""
 
 
 class ArrayImages:
-    """Images in memory as uint8 (n, C, H, W)."""
+    """Images lie in memory as uint8 (n, C, H, W)."""
 
     def __init__(self, pixels: torch.Tensor):
         self.pixels = pixels
@@ -47,7 +47,7 @@ class ArrayImages:
 
 @dataclass(frozen=True)
 class Split:
-    """Some of the images with their labels."""
+    """A split names some of the images and gives their labels."""
 
     images: Images
     labels: np.ndarray  # (n,) int64
@@ -61,14 +61,14 @@ class Split:
         return len(self.labels)
 
     def take(self, positions: np.ndarray) -> Split:
-        """The part of it at these positions, or where a mask is true."""
+        """A part is taken at these positions, or where a mask is true."""
         return replace(self, labels=self.labels[positions], indices=self.indices[positions])
 
     def relabel(self, labels: np.ndarray) -> Split:
         return replace(self, labels=labels)
 
     def join(self, other: Split) -> Split:
-        """Both, in this order; they must be of the same images."""
+        """Both splits follow each other; they must be of the same images."""
         assert self.images is other.images
         return replace(
             self,
@@ -86,18 +86,18 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named set of classes with training and test images."""
+    """A data set names its classes and holds their training and test images."""
 
     name: str
     classes: tuple[str, ...]
     train: Split
     test: Split
     image_size: int
-    """Side of what the network sees."""
+    """The network sees squares of this side."""
     augment: tuple[str, ...] = ("flip",)
-    """Augmentation that suits these images."""
+    """These augmentations suit the images."""
     notes: tuple[str, ...] = ()
-    """What was left out on loading."""
+    """Sentences that tell what loading left out or found odd."""
 
     @property
     def channels(self) -> int:
@@ -105,9 +105,9 @@ class Dataset:
 
 
 def hold_out(labels: np.ndarray, share: float, *context: int | str) -> np.ndarray:
-    """Mask of a random share of each class: at least one image, and one is left.
+    """A mask picks a random share of each class: at least one image, and one is left.
 
-    Drawn from `context` alone, so the same share is held out whenever it is asked for.
+    It is drawn from `context` alone, so the same share is held out whenever it is asked for.
     """
     shuffled = numpy_generator(0, *context).permutation(len(labels))
     counts = np.bincount(labels)
@@ -118,7 +118,7 @@ def hold_out(labels: np.ndarray, share: float, *context: int | str) -> np.ndarra
 
 
 def place_within_class(labels: np.ndarray) -> np.ndarray:
-    """How many of the same class come before each entry.
+    """Each entry gets the number of entries of its class that come before it.
 
     >>> place_within_class(np.array([2, 0, 2, 2, 0])).tolist()
     [0, 0, 1, 2, 1]
@@ -130,27 +130,38 @@ def place_within_class(labels: np.ndarray) -> np.ndarray:
     return place
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number stands before its noun.
+
+    >>> counted(1, "entry", "entries"), counted(1200, "entry", "entries")
+    ('1 entry', '1,200 entries')
+    """
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def validation_set(dataset: Dataset, share: float) -> Dataset:
-    """The same classes with part of the training images in place of the test images."""
+    """A share of the training images takes the place of the test images."""
     mask = hold_out(dataset.train.labels, share, "validation")
     return replace(dataset, train=dataset.train.take(~mask), test=dataset.train.take(mask))
 
 
 def check_classes(dataset: Dataset) -> Dataset:
-    """The data set, if every class has training and test images."""
+    """The data set passes if every class has training and test images."""
+    if not dataset.classes:
+        raise DataError(f"{dataset.name} has no class with training and test images: add images")
     for split, labels in (("training", dataset.train.labels), ("test", dataset.test.labels)):
         counts = np.bincount(labels, minlength=len(dataset.classes))
         empty = [dataset.classes[i] for i in np.flatnonzero(counts == 0)]
         if empty:
             raise DataError(
-                f"{len(empty)} of the classes of {dataset.name} have no {split} image: "
-                f"{first_ten(empty)}; number the classes without gaps, with images for each"
+                f"{dataset.name} has {counted(len(empty), 'class', 'classes')} without a {split} "
+                f"image: {first_ten(empty)}; number the classes without gaps, with images for each"
             )
     return dataset
 
 
 def drop_empty_classes(dataset: Dataset) -> Dataset:
-    """The data set without the classes that lack training or test images."""
+    """Classes that lack training or test images leave the data set."""
     size = len(dataset.classes)
     counts = [np.bincount(s.labels, minlength=size) for s in (dataset.train, dataset.test)]
     keep = np.minimum(*counts) > 0
@@ -179,15 +190,15 @@ def from_arrays(
     name: str = "arrays",
     augment: tuple[str, ...] = ("flip",),
 ) -> Dataset:
-    """A data set from uint8 arrays: (n, H, W), (n, C, H, W) or (n, H, W, C) with C 1 or 3."""
+    """Arrays of uint8 become a data set: (n, H, W), (n, C, H, W) or (n, H, W, C) with C 1 or 3."""
     labels = [_labels(train_labels), _labels(test_labels)]
-    number = len(classes) if classes else max(int(y.max(initial=-1)) for y in labels) + 1
+    number = len(classes) if classes else max(int(y.max(initial=0)) for y in labels) + 1
     for split, y in zip(("training", "test"), labels, strict=True):
         wrong = np.flatnonzero((y < 0) | (y >= number))
         if len(wrong):
             raise DataError(
-                f"{len(wrong)} {split} labels are out of range 0..{number - 1}, at positions "
-                f"{first_ten(map(str, wrong))}; number the classes from 0"
+                f"{counted(len(wrong), f'{split} label', f'{split} labels')} out of range "
+                f"0..{number - 1}, at {first_ten(map(str, wrong))}: number the classes from 0"
             )
     train, test = (
         Split.whole(ArrayImages(_pixels(x, len(y))), y)
@@ -219,12 +230,16 @@ def _labels(labels: np.ndarray | torch.Tensor) -> np.ndarray:
 
 
 def _pixels(images: np.ndarray | torch.Tensor, number: int) -> torch.Tensor:
-    pixels = torch.as_tensor(images)
-    if pixels.dtype != torch.uint8 or pixels.ndim not in (3, 4):
+    # torch cannot share arrays that are reversed, and warns of those that are read-only.
+    array = images
+    if not isinstance(images, torch.Tensor):
+        array = np.require(images, requirements=["C", "W"])
+    if str(array.dtype).removeprefix("torch.") != "uint8" or array.ndim not in (3, 4):
         raise DataError(
             f"images must be uint8 (n, H, W), (n, C, H, W) or (n, H, W, C), "
-            f"not {pixels.dtype} {tuple(pixels.shape)}"
+            f"not {array.dtype} {tuple(array.shape)}"
         )
+    pixels = torch.as_tensor(array)
     if pixels.ndim == 3:
         pixels = pixels[:, None]
     if pixels.shape[1] not in (1, 3) and pixels.shape[-1] in (1, 3):

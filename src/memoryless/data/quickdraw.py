@@ -1,11 +1,12 @@
-"""quickdraw100: 100 classes x 100 human drawings, shipped with the package.
+"""quickdraw100 is 100 classes x 100 human drawings, shipped with the package.
 
 Data by Google, CC BY 4.0; see embedded/ATTRIBUTION.md. Built by tools/build_quickdraw100.py, which
-can draw other classes: `--root` names the folder that it wrote.
+can draw other classes: `root` names the folder that it wrote.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
 from importlib.resources import files
@@ -18,21 +19,25 @@ from memoryless.data.dataset import Dataset, from_arrays
 from memoryless.errors import DataError
 
 CLASSES, DRAWINGS, TRAIN, SIDE = 100, 100, 80, 28
+BYTES = CLASSES * DRAWINGS * SIDE * SIDE // 2  # two pixels in a byte
 
 
 def load_quickdraw100(root: Path | None = None) -> Dataset:
+    """The embedded drawings are loaded, or others from the folder `root`."""
     folder = root or files("memoryless.data") / "embedded"
     try:
-        classes = tuple(json.loads((folder / "quickdraw100.json").read_text())["classes"])
-        if len(classes) != CLASSES:
-            raise ValueError(f"{len(classes)} classes")
-        raw = lzma.decompress((folder / "quickdraw100.xz").read_bytes())
-        packed = np.frombuffer(raw, np.uint8)
+        names = (folder / "quickdraw100.json").read_text(encoding="utf-8")
+        classes = tuple(str(name) for name in json.loads(names)["classes"])
+        if len(set(classes)) != CLASSES:
+            raise ValueError(f"{len(set(classes))} classes")
+        with lzma.open(io.BytesIO((folder / "quickdraw100.xz").read_bytes())) as file:
+            packed = np.frombuffer(file.read(BYTES + 1), np.uint8)
         levels = np.stack([packed >> 4, packed & 15], axis=1)  # (all pixels / 2, 2)
         pixels = (levels * 17).reshape(CLASSES, DRAWINGS, SIDE, SIDE)  # 15 becomes 255
-    except (OSError, KeyError, TypeError, ValueError, EOFError, lzma.LZMAError) as error:
+    except (OSError, KeyError, TypeError, ValueError, EOFError, RecursionError,
+            lzma.LZMAError) as error:  # fmt: skip
         raise DataError(
-            f"{folder} does not hold quickdraw100 ({error}): leave out --root for the embedded "
+            f"{folder} does not hold quickdraw100 ({error}): leave out `root` for the embedded "
             "set, or build another with tools/build_quickdraw100.py"
         ) from error
     labels = np.repeat(np.arange(CLASSES), DRAWINGS).reshape(CLASSES, DRAWINGS)

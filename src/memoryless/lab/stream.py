@@ -1,10 +1,11 @@
-"""A data set as it arrives: class order, split into states, images of each state."""
+"""A stream is a data set as it arrives: class order, split into states, images of each."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
@@ -12,12 +13,13 @@ from typing import overload
 import numpy as np
 
 from memoryless.data import Dataset, Split
-from memoryless.data.files import read_text
+from memoryless.data.listing import read_text
 from memoryless.errors import ConfigError, DataError
 from memoryless.lab.config import StreamSettings
 from memoryless.names import first_ten
 from memoryless.randomness import numpy_generator
 
+NUMBER = r"\d{1,99}"  # Python does not read numbers of 4,301 digits
 # The order the paper's group published later for CIFAR-100, as indices of alphabetical fine labels.
 BELOUADAH = [
     int(i)
@@ -37,17 +39,17 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class State:
-    """One arrival of new classes; labels are positions in the stream's class order."""
+    """A state brings new classes; labels are positions in the stream's class order."""
 
     index: int
     past: int
     train: Split
     test: Split
-    """Test images of all classes seen so far."""
+    """These test images are of all classes seen so far."""
 
 
 class Stream(Sequence[State]):
-    """A data set cut into states; `stream[t]` is state t."""
+    """A stream is a data set cut into states; `stream[t]` is state t."""
 
     def __init__(self, dataset: Dataset, states: str = "10", order: str = "natural"):
         self.dataset = dataset
@@ -83,19 +85,24 @@ class Stream(Sequence[State]):
 
 
 def state_sizes(states: str, classes: int) -> list[int]:
-    """How many classes each state brings; what does not divide is spread over the first states.
+    """Each state brings so many classes; what does not divide is spread over the first states.
 
     >>> state_sizes("3", 10), state_sizes("5,2,3", 10)
     ([4, 3, 3], [5, 2, 3])
     """
-    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", str(states)):
-        raise ConfigError(f"states '{states}' is neither a number nor a list such as 50,10,10")
-    numbers = [int(s) for s in str(states).split(",")]
+    if classes < 1:
+        raise DataError("a data set without classes gives no states: add images of each class")
+    states = str(states)
+    if not re.fullmatch(rf"\s*{NUMBER}\s*(,\s*{NUMBER}\s*)*", states):
+        raise ConfigError(
+            f"states '{_short(states)}' is neither a number nor a list such as 50,10,10"
+        )
+    numbers = [int(s) for s in states.split(",")]
     if len(numbers) > 1:
         if 0 in numbers or sum(numbers) != classes:
             raise ConfigError(
-                f"states {states} bring {sum(numbers)} classes, the data set has {classes}: "
-                f"the sizes must be at least 1 and add up to {classes}"
+                f"states {_short(states)} bring {sum(numbers)} classes, the data set has "
+                f"{classes}: the sizes must be at least 1 and add up to {classes}"
             )
         return numbers
     number = numbers[0]
@@ -108,9 +115,9 @@ def state_sizes(states: str, classes: int) -> list[int]:
 
 
 def class_order(order: str, dataset: Dataset) -> list[int]:
-    """Class indices in the order of their arrival."""
+    """Class indices stand in the order of their arrival."""
     number = len(dataset.classes)
-    seed = re.fullmatch(r"seed:(\d+)", order)
+    seed = re.fullmatch(rf"seed:({NUMBER})", order)
     if order == "natural":
         return list(range(number))
     if seed:
@@ -121,25 +128,35 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
                 f"order belouadah is for cifar100, not {dataset.name}: choose natural or seed:N"
             )
         return BELOUADAH
-    if Path(order).is_file():
-        return _read_order(Path(order), dataset)
+    with suppress(OSError):  # of a name that is too long, or of a folder that may not be read
+        if Path(order).is_file():
+            return _read_order(Path(order), dataset)
     close = difflib.get_close_matches(order, ["natural", "belouadah", "seed:0"], n=1)
     hint = f"; did you mean '{close[0]}'?" if close else ""
+    if order.startswith("seed:") and not close:
+        hint = "; N has at most 99 digits"
     raise ConfigError(
-        f"unknown order '{order}': choose natural, seed:N with a number N, belouadah, or a file "
-        f"with one class a line{hint}"
+        f"unknown order '{_short(order)}': choose natural, seed:N with a number N, belouadah, or "
+        f"a file with one class a line{hint}"
     )
 
 
 def _read_order(file: Path, dataset: Dataset) -> list[int]:
     index = {name: i for i, name in enumerate(dataset.classes)}
     lines = [line.strip() for line in read_text(file).splitlines() if line.strip()]
-    indices = [index.get(line, int(line) if line.isdecimal() else -1) for line in lines]
-    unknown = [n for n, i in zip(lines, indices, strict=True) if not 0 <= i < len(index)]
+    indices = [index.get(line, int(line) if re.fullmatch(NUMBER, line) else -1) for line in lines]
+    unknown = [_short(n) for n, i in zip(lines, indices, strict=True) if not 0 <= i < len(index)]
     if unknown:
-        raise DataError(f"the order {file} names unknown classes: {first_ten(unknown)}")
+        raise DataError(
+            f"the order {file} names unknown classes: {first_ten(unknown)}; name those of "
+            f"{dataset.name}"
+        )
     if sorted(indices) != list(range(len(index))):
         missing = [dataset.classes[i] for i in sorted(set(range(len(index))) - set(indices))]
         what = f"lacks {first_ten(missing)}" if missing else "names a class twice"
         raise DataError(f"the order {file} {what}: each class must stand there exactly once")
     return indices
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}... ({len(text):,} signs)"

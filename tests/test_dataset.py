@@ -1,0 +1,85 @@
+"""Arrays become data sets, and shares of classes are held out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryless.data import from_arrays, hold_out
+from memoryless.errors import DataError
+
+
+def test_arrays_in_every_layout():
+    grey = np.zeros((4, 8, 8), dtype=np.uint8)
+    labels = np.array([0, 1, 0, 1])
+    for images, channels in (
+        (grey, 1),
+        (np.zeros((4, 3, 8, 8), dtype=np.uint8), 3),
+        (torch.zeros(4, 8, 8, 3, dtype=torch.uint8), 3),
+    ):
+        assert from_arrays(images, labels, images, torch.as_tensor(labels)).channels == channels
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "message"),
+    [
+        (np.zeros((2, 8, 8)), [0, 1], "images must be uint8"),
+        (np.zeros((2, 8, 9), dtype=np.uint8), [0, 1], "images must be square"),
+        (np.zeros((3, 8, 8), dtype=np.uint8), [0, 1], "one for each of the 2 labels"),
+        (np.zeros((2, 8, 8), dtype=np.uint8), [0.5, 1], "one integer an image"),
+        (
+            np.zeros((2, 8, 8), dtype=np.uint8),
+            [0, -1],
+            "1 training label out of range 0..0, at 1: number the classes from 0",
+        ),
+        (
+            np.zeros((2, 8, 8), dtype=np.uint8),
+            [0, 2],
+            "arrays has 1 class without a training image: 1; number the classes",
+        ),
+    ],
+)
+def test_bad_arrays(images, labels, message):
+    with pytest.raises(DataError, match=message):
+        from_arrays(images, np.array(labels), images, np.array(labels))
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=60),
+    st.floats(0.01, 0.99),
+    st.integers(0, 9),
+)
+def test_hold_out_takes_some_of_each_class_and_leaves_some(labels, share, context):
+    array = np.array(labels)
+    mask = hold_out(array, share, context)
+    assert (mask == hold_out(array, share, context)).all()
+    for label in set(labels):
+        mine = mask[array == label]
+        wanted = min(max(round(len(mine) * share), 1), len(mine) - 1)
+        assert mine.sum() == wanted
+
+
+def test_arrays_that_are_reversed_or_read_only_are_taken_without_a_warning():
+    images = np.arange(4 * 8 * 8, dtype=np.uint8).reshape(4, 8, 8)
+    images.flags.writeable = False
+    labels = np.array([0, 1, 0, 1])
+    dataset = from_arrays(images, labels, images[::-1], labels[::-1])
+    assert (dataset.test.read(np.array([3]))[0, 0].numpy() == images[0]).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.uint16, object])
+def test_pixels_of_other_kinds_are_refused(kind):
+    images = np.zeros((2, 8, 8), dtype=kind)
+    with pytest.raises(DataError, match=rf"not {np.dtype(kind)} \(2, 8, 8\)"):
+        from_arrays(images, np.arange(2), images, np.arange(2))
+
+
+def test_a_data_set_of_nothing_is_refused():
+    nothing = np.zeros((0, 8, 8), dtype=np.uint8), np.zeros(0, dtype=int)
+    with pytest.raises(DataError, match="arrays has 1 class without a training image: 0"):
+        from_arrays(*nothing, *nothing)
+    with pytest.raises(DataError, match=r"1 training label out of range 0\.\.0, at 0"):
+        from_arrays(np.zeros((1, 8, 8), np.uint8), np.array([-1]), *nothing)
