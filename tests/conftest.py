@@ -7,9 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import strategies as st
 
 from memoryless.config import Config
 from memoryless.data import Dataset, from_arrays
+from memoryless.lab.experiment import run
+from memoryless.lab.runs import RunFolder
+
+# What has a meaning somewhere: to a terminal, LaTeX, Markdown, HTML, a spreadsheet, matplotlib.
+SIGNS = [*"\n\r\t\x00\x1b\x85\u2028\u202e\udcff\ud800$\\{}^~_%&#±|`<>*[]=+-@'\"!:;,🦕é "]
+SIGNS += [
+    "&lt;",
+    "\x1b[31m",
+    "<script>",
+    "</td>",
+    "-->",
+    "[red]",
+    ":smile:",
+    "=1+1",
+    r"\input{x}",
+    "$x$",
+]
+hostile_text = st.lists(st.sampled_from(SIGNS) | st.text(max_size=2), max_size=6).map("".join)
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +60,8 @@ def toy() -> Dataset:
 def tiny(tmp_path: Path) -> Config:
     """Settings that train the toy data in well under a second."""
     return Config(states="3", width=2, epochs=2, batch_size=16, output=tmp_path / "out")
+
+
+@pytest.fixture
+def finished(tiny: Config, toy: Dataset) -> RunFolder:
+    return RunFolder(run(tiny, toy)[0])

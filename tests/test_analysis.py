@@ -91,7 +91,7 @@ def test_typology_of_a_hand_made_outcome():
 
 def test_typology_grid_has_the_stored_percentages(finished):
     (grid,) = typology_grids([finished], ["FT"])
-    assert grid.columns == ["percent", "Z1", "Z2"]
+    assert grid.columns == ["percent", "state 1", "state 2"]
     assert [line[0] for line in grid.rows] == [
         f"FT {kind}" for kind in ("c(p)", "e(p,p)", "e(p,n)", "c(n)", "e(n,n)", "e(n,p)")
     ]
