@@ -8,16 +8,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import strategies as st
 from PIL import Image
 from torch import nn
 
 from memoryless.data import Dataset, Split, from_arrays
 from memoryless.data.cifar import LAYOUTS
 from memoryless.lab.config import Config
+from memoryless.lab.experiment import run
+from memoryless.lab.runs import RunFolder
 from memoryless.learner import Learner, prepare
 from memoryless.strategies import Totals
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
+
+# What has a meaning somewhere: to a terminal, LaTeX, Markdown, HTML, a spreadsheet, matplotlib.
+SIGNS = [*"\n\r\t\x00\x1b\x85\u2028\u202e\udcff\ud800$\\{}^~_%&#±|`<>*[]=+-@'\"!:;,🦕é "]
+SIGNS += [
+    "&lt;",
+    "\x1b[31m",
+    "<script>",
+    "</td>",
+    "-->",
+    "[red]",
+    ":smile:",
+    "=1+1",
+    r"\input{x}",
+    "$x$",
+]
+hostile_text = st.lists(st.sampled_from(SIGNS) | st.text(max_size=2), max_size=6).map("".join)
 
 
 @pytest.fixture(autouse=True)
@@ -99,3 +118,8 @@ def make_cifar(root: Path, name: str, classes: int = 10) -> Path:
     names = [f"class {i}".encode() for i in range(classes)]
     (folder / layout.meta).write_bytes(as_python_2({layout.names_key: names}))
     return folder
+
+
+@pytest.fixture
+def finished(tiny: Config, toy: Dataset) -> RunFolder:
+    return RunFolder(run(tiny, toy)[0])

@@ -22,19 +22,21 @@ def test_demo_shows_table_sketch_bytes_and_folder(tmp_path, monkeypatch, capsys)
     small = {"width": 1, "image_size": 8, "epochs": 1, "epochs_later": 1, "states": "2"}
     for name, value in small.items():
         monkeypatch.setitem(SETTINGS, name, value)
-    assert main(["demo"]) == 0
+    assert main(["demo", "--output", "a demo"]) == 0
     out = capsys.readouterr().out
     for part in (
         "inFT_siw_mc",
         "chance: top-1 1.0, top-5 5.0",
         "top-5 accuracy (%) over all classes seen so far",
         "o FT   x inFT   + inFT_siw",
-        "kept of the past: 4,408 bytes",  # 100 rows of 8, biases and states of classes, two mu
+        # 100 rows of 8, biases and states of classes, two mu
+        "kept of the past: 4,408 bytes for all methods together",
         "its images would have taken 6,272,000 bytes",
-        "the run is in runs/demo/seed-0",
+        "best top-1 on the test images",
+        "the run is in a demo/seed-0: memoryless table 'a demo/seed-0'\n",
     ):
         assert part in out
-    assert json.loads(Path("runs/demo/seed-0/run.json").read_text())["seed"] == 0
+    assert json.loads(Path("a demo/seed-0/run.json").read_text())["seed"] == 0
 
 
 @pytest.mark.slow

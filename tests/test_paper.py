@@ -10,10 +10,10 @@ import pytest
 
 from conftest import make_toy
 from memoryless.cli import main
+from memoryless.cli.output import FORMATS
 from memoryless.data import SOURCES, Source
 from memoryless.errors import ConfigError, DataError
 from memoryless.lab.analysis.figures import draw_similarity
-from memoryless.lab.analysis.grid import FORMATS
 from memoryless.lab.analysis.paper_table import NORMALISATIONS, accuracy_table
 from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
 from memoryless.lab.analysis.summary import Row

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
+from conftest import hostile_text
 from memoryless.cli import main
 from memoryless.lab.analysis.figures import FIGURES
+from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.measures import best_method, class_accuracies
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.report import render
+from memoryless.lab.report import fill, render
 from memoryless.lab.runs import RunFolder
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -28,19 +32,29 @@ def runs(tiny, toy) -> list[RunFolder]:
 
 
 class Collector(HTMLParser):
-    """Tags with their attributes, and the text."""
+    """Tags with their attributes, the text, and the text of each cell of the tables."""
 
     def __init__(self, page: str):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
+        self.cells: list[str] = []
+        self.inside = False
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
+        if tag in ("td", "th"):
+            self.inside = True
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        self.inside = self.inside and tag not in ("td", "th")
 
     def handle_data(self, data):
         self.text += data
+        if self.inside:
+            self.cells[-1] += data
 
 
 def test_the_page_has_everything(runs):
@@ -52,7 +66,8 @@ def test_the_page_has_everything(runs):
     for part in (
         "chance: top-1", "bytes kept", "G_IL", "multiplications", "not memoryless",
         about["versions"]["torch"], "kept of the past",
-        "468 bytes; its training images would have taken 4,608", "c(p)", "worst first",
+        "468 bytes for all methods together", "its training images would have taken 4,608",
+        "c(p)", "best at the end on these test images; worst first",
         "memoryless table RUN --show typology", "seed", *about["config"],
     ):  # fmt: skip
         assert part in page.text, part
@@ -81,10 +96,97 @@ def test_classes_stand_worst_first(runs):
     assert shown == pytest.approx(accuracy, abs=0.06)
 
 
-def test_names_are_escaped(tiny, toy):
-    classes = ("<script>alert(1)</script>", *toy.classes[1:])
-    (path,) = run(tiny, replace(toy, classes=classes))
-    assert "<script>" not in render([RunFolder(path)])
+def page_of(text: str) -> Collector:
+    """A page whose every part is the text."""
+    grid = Grid(text, text, [text, text], [[text, text], [text, text]], [])
+    about = {"config": {"strategy": text, "order": text}, "dataset": text, "classes": [text]}
+    about |= {"sizes": [1], "seed": text, "commit": text, "versions": {text: text}}
+    about |= {"machine": {"system": text, "cores": 1}, "memoryless": False}
+    facts = {"path": text, "about": about, "command": text, "trained": text, "finished": text}
+    return Collector(
+        fill(
+            summary=text, accuracy=[grid], paper=[grid], fronts=[grid], typology=[grid],
+            classes=[grid], statistics=grid, figures=[(text, text, "")], again=text,
+            runs=[facts | {"kept": 1, "images": 1}],
+        )
+    )  # fmt: skip
+
+
+def tags(page: Collector) -> list[str]:
+    return [tag for tag, _ in page.tags if tag != "wbr"]
+
+
+HARMLESS = tags(page_of("x"))
+
+
+@settings(max_examples=50, deadline=None)
+@given(hostile_text)
+def test_no_name_adds_a_tag_or_a_cell(text):
+    page = page_of(text)
+    assert tags(page) == HARMLESS
+    assert page.cells == [text] * 6 * 6
+
+
+def test_commands_take_any_name(tiny, toy, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    classes = ("$x$", "$", "_a", "\udcff", "🦕\n", "--><script>alert(1)</script>")
+    run(replace(tiny, output=Path("_$a\x1b\n<i>")), replace(toy, classes=classes))
+    for words in (
+        ["report", "."],
+        ["figures", ".", "--formats", "svg"],
+        ["compare", ".", "--figure", "$.svg"],
+    ):
+        assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out
+    assert err == ""
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "<i>" not in page
+    assert "<script>" not in page
+
+
+def test_commands_are_quoted(tiny, toy, tmp_path, monkeypatch):
+    words = ["memoryless", "run", "--root", "x y; rm -r z", "--output", "it's"]
+    monkeypatch.setattr(sys, "argv", words)
+    (path,) = run(replace(tiny, output=tmp_path / "a b;$(c)"), toy)
+    page = Collector(render([RunFolder(path)]))
+    assert "memoryless run --root 'x y; rm -r z' --output 'it'\"'\"'s'" in page.text
+    assert f"memoryless figures '{path}'" in page.text
+
+
+def test_the_page_begins_with_what_was_found(runs):
+    rows = [row for row in summarise(runs) if row.memoryless]
+    best = max(rows, key=lambda row: row.top1)
+    (full,) = [row for row in summarise(runs) if not row.memoryless]
+    text = Collector(render(runs)).text
+    sentence = (
+        f"On the test images of toy in 3 states, the best of 9 methods on average is "
+        f"{best.method}: top-1 {best.top1:.1f} % (chance 20.8), with {best.bytes_kept} bytes and "
+        "no image kept of the past; of toy in 1 state, the only method is Full: top-1 "
+        f"{full.last_top1:.1f} %, not memoryless."
+    )
+    assert text.index(sentence) < text.index("Average incremental accuracy")
+
+
+def test_names_break_at_a_plus():
+    assert ("wbr", {}) in page_of("frozen+siw").tags
+    assert ("wbr", {}) not in page_of("inFT_siw").tags
+
+
+def test_methods_that_the_runs_cannot_give(finished, tmp_path, capsys):
+    words = ["--methods", "finetune+lda", "--output", str(tmp_path / "r.html")]
+    assert main(["report", str(finished.path), *words]) == 2
+    assert capsys.readouterr().err == (
+        "memoryless: the runs there can give none of these methods: train with --statistics full, "
+        "or name others\n"
+    )
+
+
+def test_a_page_that_cannot_be_written(finished, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    page = str(tmp_path / "file" / "r.html")
+    assert main(["report", str(finished.path), "--output", page]) == 2
+    assert capsys.readouterr().err.endswith("): choose another --output\n")
 
 
 def test_report_command(tmp_path, monkeypatch, capsys):
@@ -128,7 +230,8 @@ def test_a_browser_shows_it_whole(width, scheme, page_file):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator("svg").count() >= 5
         assert page.locator("svg").first.bounding_box()["width"] <= width
-        assert page.locator("table").first.is_visible()
+        number = page.locator("tbody td").first.bounding_box()
+        assert number["x"] + number["width"] <= width  # accuracies need no scrolling sideways
         dark = (
             page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
         )

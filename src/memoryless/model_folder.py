@@ -13,14 +13,13 @@ import hashlib
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from memoryless.errors import StoreError
-from memoryless.settings import conform
 from memoryless.store import (
     ANY,
     RESTORE,
@@ -35,7 +34,7 @@ from memoryless.store import (
     write_json,
     write_tensors,
 )
-from memoryless.strategies import STRATEGIES, ModelSettings
+from memoryless.strategies import ModelSettings, stored_problems
 
 FORMAT = 1
 FILES = ("record", "network", "scorer")
@@ -154,14 +153,8 @@ def _digest(path: Path) -> str:
 
 def _problems(about: dict[str, Any]) -> Iterator[str]:
     """What is wrong with a model's description beyond its shape."""
-    classes, settings = about["classes"], about["settings"]
-    names = [field.name for field in fields(ModelSettings)]
-    yield from (f"settings lacks '{name}'" for name in names if name not in settings)
-    yield from (f"settings has '{key}', which is none" for key in settings if key not in names)
-    known = {key: value for key, value in settings.items() if key in names}
-    yield from conform(ModelSettings(**known))[1]
-    if settings.get("strategy") not in STRATEGIES:
-        yield f"unknown strategy {settings.get('strategy')!r}"
+    yield from (f"settings: {p}" for p in stored_problems(ModelSettings, about["settings"]))
+    classes = about["classes"]
     if len(set(classes)) < len(classes) or not classes:
         yield "classes must be named, each once"
     for key in ("mean", "std"):

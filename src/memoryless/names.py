@@ -46,7 +46,9 @@ def printable(text: str) -> str:
     'red \\\\x1b[31m, e-acute é'
     """
     return "".join(
-        sign.encode("unicode_escape").decode() if unicodedata.category(sign)[0] == "C" else sign
+        sign.encode("unicode_escape").decode()
+        if unicodedata.category(sign)[0] == "C" or sign in "\u2028\u2029"  # they end a line
+        else sign
         for sign in text
     )
 

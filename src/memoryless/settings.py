@@ -14,9 +14,9 @@ OPEN: Any = None  # the default of a setting that the strategy or the image size
 
 
 class Bounds(NamedTuple):
-    """Which numbers a setting takes, and the rule in words."""
+    """Which values a setting takes, and the rule in words."""
 
-    hold: Callable[[float], bool]
+    hold: Callable[[Any], bool]
     rule: str
 
 
@@ -25,6 +25,7 @@ SHARE = Bounds(lambda x: 0 <= x < 1, "must be from 0 to below 1")
 PART = Bounds(lambda x: 0 < x < 1, "must lie between 0 and 1")
 POSITIVE = Bounds(lambda x: x > 0, "must be above 0")
 NOT_NEGATIVE = Bounds(lambda x: x >= 0, "must be 0 or more")
+SOME = Bounds(lambda x: len(x) > 0, "must name at least one")
 SEED = Bounds(lambda x: abs(x) < 2**63, "must have fewer than 19 digits")
 
 
@@ -137,7 +138,7 @@ class RecordSettings:
     square_roots: bool = False
     """Compute class statistics from the square roots of features at length one, which are closer to
     normal (FeCAM); heads over statistics then read roots too."""
-    transports: tuple[str, ...] = ("none", "linear", "widened", "sdc", "backward")
+    transports: Annotated[tuple[str, ...], SOME] = ("none", "linear", "widened", "sdc", "backward")
     """Under which transports the record holds statistics (none, linear, widened, sdc) and rows
     (backward); a laboratory compares them, a product needs one."""
     projection: Annotated[
@@ -157,7 +158,8 @@ def conform(settings: Any) -> tuple[dict[str, Any], list[str]]:
     for field in fields(settings):
         value = getattr(settings, field.name)
         try:
-            values[field.name] = value if value is None else _conform(value, hints[field.name])
+            is_open = value is None and field.default is None
+            values[field.name] = None if is_open else _conform(value, hints[field.name])
         except ValueError as error:
             problems.append(f"{field.name} {error}, not {value!r}")
     return values, problems

@@ -1,4 +1,4 @@
-"""memoryless compare: heads, calibrations and transports on finished runs."""
+"""memoryless compare scores heads, calibrations and transports on finished runs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def compare(
     write: tuple[Path, ...] = (),
     figure: Path | None = None,
 ) -> None:
-    """Score any combinations of head, calibration and transport on finished runs, best first.
+    """Score any combinations of head, calibration and transport on finished runs.
 
-    Nothing is trained. Runs that differ only by seed are averaged.
+    The best on the test images stands first. Nothing is trained. Runs that differ only by seed are
+    averaged.
 
     Parameters
     ----------
@@ -43,12 +44,11 @@ def compare(
 
     from memoryless.calibration import CALIBRATIONS
     from memoryless.cli.figures import figures_module
+    from memoryless.cli.output import check_formats, present, say
     from memoryless.errors import ConfigError
     from memoryless.heads import HEADS
     from memoryless.lab.analysis import compare as comparison
-    from memoryless.lab.analysis.grid import check_format, write_grids
     from memoryless.lab.runs import find_runs
-    from memoryless.methods import parse_method
     from memoryless.names import choose
     from memoryless.transports import TRANSPORTS
 
@@ -61,16 +61,14 @@ def compare(
     ):
         for name in names:
             choose(kind, name, table)
-    for name in methods:
-        parse_method(name)
-    for path in write:
-        check_format(path)
+    chosen = methods or comparison.combinations(found, heads, calibrations, transports)
+    wanted = comparison.named_methods(found, chosen)
+    check_formats(write)
     drawing = figures_module() if figure else None
     if figure and drawing:
         choose("format", figure.suffix[1:], drawing.METADATA)
     if not found:
         raise ConfigError("the runs there have no second state yet: let memoryless run go on")
-    wanted = methods or comparison.combinations(found, heads, calibrations, transports)
     what = f"scoring up to {len(wanted)} methods on {len(found)} runs"
     with Console(stderr=True).status(what):
         rows = comparison.compare(found, wanted, by, leave_out=not methods)
@@ -79,11 +77,6 @@ def compare(
             "the runs there can give none of that: train with --statistics full, or name methods "
             "of their strategy"
         )
-    grids = comparison.compare_grids(rows, by)
-    for grid in grids:
-        grid.show()
-    for path in write:
-        write_grids(grids, path)
-        print(f"written: {path}")
+    present(comparison.compare_grids(rows, by), write)
     if figure and drawing:
-        print(f"written: {drawing.save_figure(drawing.pareto_figure(rows, by), figure)}")
+        say(f"written: {drawing.save_figure(drawing.pareto_figure(rows, by), figure)}")

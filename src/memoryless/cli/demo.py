@@ -1,7 +1,8 @@
-"""memoryless demo: the paper's method at work in a few minutes."""
+"""memoryless demo shows the paper's method at work in a few minutes."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
     """
     from rich.console import Console
 
+    from memoryless.cli.output import say, show
     from memoryless.cli.progress import ProgressPrinter, set_threads
     from memoryless.lab.analysis.sketch import sketch
     from memoryless.lab.analysis.summary import summarise
@@ -41,11 +43,14 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
         folder = RunFolder(run(Config(**SETTINGS, output=output), observer=observer)[0])
     results = folder.results()
     for table in grids(summarise([folder])):
-        table.show(console)
+        show(table, console)
     shown = ["FT", "inFT", "inFT_siw"]
     lines = {m: [state["methods"][m]["top5"] for state in results] for m in shown}
     print(sketch(lines, "top-5 accuracy (%) over all classes seen so far"))
     kept = sum(results[-1]["bytes"]["record"].values())
     images = results[-1]["bytes"]["images_not_kept"]
-    print(f"\nkept of the past: {kept:,} bytes; its images would have taken {images:,} bytes")
-    print(f"the run is in {folder.path}: memoryless table {folder.path}")
+    print(
+        f"\nkept of the past: {kept:,} bytes for all methods together; its images would have taken "
+        f"{images:,} bytes"
+    )
+    say(f"the run is in {folder.path}: memoryless table {shlex.quote(str(folder.path))}")

@@ -1,4 +1,4 @@
-"""memoryless figures: the paper's figures from finished runs."""
+"""memoryless figures draws the paper's figures from finished runs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def figures(
     formats
         Some of png, svg, pdf.
     """
+    from memoryless.cli.output import say
     from memoryless.errors import ConfigError
     from memoryless.lab.runs import find_runs
     from memoryless.names import choose
@@ -41,11 +42,11 @@ def figures(
     if not found:
         raise ConfigError("the runs there have no second state yet: let memoryless run go on")
     for path in drawing.save_figures(found, output, only or tuple(drawing.FIGURES), formats):
-        print(path)
+        say(str(path))
 
 
 def figures_module() -> ModuleType:
-    """What draws, if its libraries are installed."""
+    """The module that draws is imported, if its libraries are installed."""
     from memoryless.errors import ConfigError
 
     try:

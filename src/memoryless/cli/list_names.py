@@ -1,4 +1,4 @@
-"""memoryless list: every name that a setting takes.
+"""memoryless list prints every name that a setting takes.
 
 The file is not called list.py: as part of the package that would hide Python's own `list`.
 """

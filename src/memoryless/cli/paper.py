@@ -73,21 +73,19 @@ def paper(
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     """
+    from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.progress import ProgressPrinter, set_threads
     from memoryless.errors import ConfigError
-    from memoryless.lab.analysis.grid import check_format, write_grids
+    from memoryless.lab.analysis.published import paper_name
     from memoryless.lab.paper import PaperTable
     from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
-    from memoryless.methods import parse_method
     from memoryless.names import choose
 
     part = re.fullmatch(r"(\d+)/(\d+)", shard)
     if not part or not 1 <= int(part[1]) <= int(part[2]):
         raise ConfigError(f"shard '{shard}' is not i/n with i from 1 to n, such as 1/4")
-    for path in write:
-        check_format(path)
-    for name in methods:
-        parse_method(name)
+    check_formats(write)
+    methods = tuple(map(paper_name, methods))
     chosen = choose("preset", preset, PRESETS)
     settings = {
         "order": order,
@@ -113,16 +111,11 @@ def paper(
     if dry_run:
         times = table.estimate()
         for cell, seconds in times:
-            print(f"{timedelta(seconds=round(seconds))}  {cell.output}/seed-{cell.seeds[0]}")
+            say(f"{timedelta(seconds=round(seconds))}  {cell.output}/seed-{cell.seeds[0]}")
         total = timedelta(seconds=round(sum(seconds for _, seconds in times)))
         print(f"{total}  in all, on this machine as it is now")
         return
     with ProgressPrinter() as observer:
         table.train(int(part[1]) - 1, int(part[2]), observer)
-    grids = table.grids(methods)
-    for grid in grids:
-        grid.show()
-    for path in write:
-        write_grids(grids, path)
-        print(f"written: {path}")
-    print(f"the runs are in {output / preset}")
+    present(table.grids(methods), write)
+    say(f"the runs are in {output / preset}")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from memoryless import training
+from memoryless.cli.output import terminal_text
 from memoryless.data import Dataset
 from memoryless.lab.experiment import Observer
 
@@ -48,7 +49,7 @@ class ProgressPrinter(Observer):
             self._print(note)
 
     def _print(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(terminal_text(text), soft_wrap=True)
 
     def run_started(self, folder: Path, work: list[int], finished: int) -> None:
         self.work, self.done = work, sum(work[:finished])
@@ -83,9 +84,9 @@ class ProgressPrinter(Observer):
     def state_finished(self, results: dict[str, Any]) -> None:
         state = results["state"]
         self.done += self.work[state]
-        best = max(results["methods"], key=lambda name: results["methods"][name]["top5"])
+        best = max(results["methods"], key=lambda name: results["methods"][name]["top1"])
         self._print(
             f"state {state + 1}/{len(self.work)} learned: {results['classes_seen']} classes, "
             f"loss {results['history']['loss'][-1]:.3f}, "
-            f"best top-5 {results['methods'][best]['top5']:.1f} ({best})"
+            f"best top-1 on the test images {results['methods'][best]['top1']:.1f} ({best})"
         )

@@ -1,4 +1,4 @@
-"""memoryless report: one HTML page about finished runs."""
+"""memoryless report writes one HTML page about finished runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     output
         The page.
     """
+    from memoryless.cli.output import say
     from memoryless.errors import ConfigError
+    from memoryless.lab.analysis.compare import named_methods
     from memoryless.lab.runs import find_runs
-    from memoryless.methods import parse_method
 
     try:
         from memoryless.lab.report import write_report
@@ -31,7 +32,5 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
-    for name in methods:
-        parse_method(name)
-    write_report(found, output, methods)
-    print(f"the report is {output}")
+    write_report(found, output, named_methods(found, methods))
+    say(f"the report is {output}")

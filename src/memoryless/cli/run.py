@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -27,10 +28,11 @@ def run(
         Every setting of the experiment.
     """
     # Imported here, with torch, so that --help and errors are immediate.
+    from memoryless.cli.output import say
     from memoryless.cli.progress import ProgressPrinter, set_threads
     from memoryless.lab.experiment import run as run_experiment
 
     set_threads(experiment.threads)
     with ProgressPrinter() as observer:
         run_experiment(experiment, observer=observer)
-    print(f"done: memoryless table {experiment.output}")
+    say(f"done: memoryless table {shlex.quote(str(experiment.output))}")

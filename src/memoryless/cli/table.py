@@ -1,4 +1,4 @@
-"""memoryless table: accuracies of finished runs."""
+"""memoryless table shows accuracies of finished runs; without `--methods` it needs no torch."""
 
 from __future__ import annotations
 
@@ -36,30 +36,27 @@ def table(
     include_first
         Count the first state in the averages, as newer papers do; the paper leaves it out.
     """
+    from memoryless.cli.output import check_formats, present
     from memoryless.errors import ConfigError
-    from memoryless.lab.analysis.grid import check_format, write_grids
     from memoryless.lab.analysis.paired import paired_grids
     from memoryless.lab.analysis.summary import summarise
     from memoryless.lab.analysis.table import grids
     from memoryless.lab.analysis.typology import statistics_grid, typology_grids
     from memoryless.lab.runs import find_runs
-    from memoryless.methods import parse_method
 
     found = [run for run in find_runs(runs) if run.finished]
-    for path in write:
-        check_format(path)
-    for name in methods:
-        parse_method(name)
+    check_formats(write)
+    names: list[str] = []
+    if methods:
+        from memoryless.lab.analysis.compare import named_methods
+
+        names = named_methods(found, methods)
     tables = {
-        "accuracy": lambda: grids(summarise(found, include_first, methods)),
-        "paired": lambda: paired_grids(found, methods, by),
-        "typology": lambda: typology_grids(found, methods),
+        "accuracy": lambda: grids(summarise(found, include_first, names)),
+        "paired": lambda: paired_grids(found, names, by),
+        "typology": lambda: typology_grids(found, names),
         "statistics": lambda: [statistics_grid(found)] if found else [],
     }[show]()
     if not tables:
         raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
-    for one in tables:
-        one.show()
-    for path in write:
-        write_grids(tables, path)
-        print(f"written: {path}")
+    present(tables, write)

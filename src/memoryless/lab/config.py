@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
-from memoryless.settings import COUNT, SEED, DataSettings, plain_values
+from memoryless.settings import COUNT, SEED, SOME, DataSettings, plain_values
 from memoryless.strategies import ModelSettings
 
 
@@ -30,7 +30,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
     methods: tuple[str, ...] = ()
     """Methods to score after each state beside those of the strategy, such as
     finetune+siw+bg_z+backward."""
-    seeds: tuple[Annotated[int, SEED], ...] = (0,)
+    seeds: Annotated[tuple[Annotated[int, SEED], ...], SOME] = (0,)
     """Training seeds; each gives a run of its own, on the same stream."""
     output: Path = Path("runs/latest")
     """Folder for the runs: OUTPUT/seed-N."""
@@ -55,8 +55,8 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         except ConfigError as error:
             found.append(str(error))
         found += [problem for name in self.methods for problem in self._method_problems(name)]
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            found.append("seeds must name at least one seed, and each once")
+        if len(set(self.seeds)) < len(self.seeds):
+            found.append("seeds must differ from each other")
         if self.data == "folder" and self.root:
             root = self.root.resolve()
             if self.output.resolve().is_relative_to(root):

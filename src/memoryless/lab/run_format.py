@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ import numpy as np
 
 from memoryless.errors import StoreError
 from memoryless.lab.config import Config
-from memoryless.settings import conform
 from memoryless.store import ANY, Within, check
-from memoryless.strategies import STRATEGIES
-from memoryless.strategies.base import BASE_RECIPE
+from memoryless.strategies import stored_problems
 
 FORMAT = 2
 MEND = "delete the run's folder and run the same command again"
@@ -57,19 +54,7 @@ def check_about(about: dict[str, Any], where: Path) -> None:
     """Raise unless this is what a run writes about itself into run.json."""
     check(about, ABOUT, where, MEND)
     _refuse(_about_problems(about), where)
-    _refuse(_config_problems(about["config"]), where)
-
-
-def _config_problems(config: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with stored settings, whose names are looked up only when they are used."""
-    names = [field.name for field in fields(Config)]
-    yield from (f"config lacks '{name}'" for name in names if name not in config)
-    yield from (f"config has '{key}', which is no setting" for key in config if key not in names)
-    _, problems = conform(Config(**{key: config[key] for key in names if key in config}))
-    yield from (f"config: {problem}" for problem in problems)
-    yield from (f"config: {n} is open" for n in BASE_RECIPE if config.get(n) is None)
-    if config.get("strategy") not in STRATEGIES:
-        yield f"config: unknown strategy {config.get('strategy')!r}"
+    _refuse((f"config: {p}" for p in stored_problems(Config, about["config"])), where)
 
 
 def _about_problems(about: dict[str, Any]) -> Iterator[str]:

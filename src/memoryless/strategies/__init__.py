@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from memoryless.errors import ConfigError
@@ -18,7 +19,7 @@ from memoryless.strategies.lwf import Lwf, LwfSettings
 from memoryless.strategies.lwf_kd import LwfKd, LwfKdSettings
 from memoryless.strategies.replay import Replay, ReplaySettings
 
-__all__ = ["STRATEGIES", "Arrival", "ModelSettings", "Strategy", "Totals"]
+__all__ = ["STRATEGIES", "Arrival", "ModelSettings", "Strategy", "Totals", "stored_problems"]
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "finetune": Finetune,
@@ -112,3 +113,17 @@ class ModelSettings(
                 "projection needs a backbone that stays as it is: choose `strategy=frozen`"
             )
         return found
+
+
+def stored_problems(kind: type[ModelSettings], values: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with settings that were stored as resolved ones of this kind.
+
+    Names but the strategy's are looked up only when they are used, which takes torch.
+    """
+    names = [field.name for field in fields(kind)]
+    yield from (f"'{name}' is missing" for name in names if name not in values)
+    yield from (f"'{key}' is no setting" for key in values if key not in names)
+    yield from conform(kind(**{key: values[key] for key in names if key in values}))[1]
+    yield from (f"{name} is open" for name in BASE_RECIPE if values.get(name) is None)
+    if values.get("strategy") not in STRATEGIES:
+        yield f"unknown strategy {values.get('strategy')!r}"

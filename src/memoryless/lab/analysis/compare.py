@@ -1,15 +1,17 @@
-"""Many methods on the same finished runs: what each reaches and what it keeps for it."""
+"""A comparison scores many methods on the same finished runs: what each reaches and keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from memoryless.errors import ConfigError
 from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.published import paper_name
 from memoryless.lab.analysis.summary import Row, summarise
 from memoryless.lab.analysis.table import COLUMNS, by_stream
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import grid_of
+from memoryless.methods import grid_of, parse_method
 
 
 def combinations(
@@ -18,10 +20,10 @@ def combinations(
     calibrations: Sequence[str] = ("none",),
     transports: Sequence[str] = (),
 ) -> list[str]:
-    """Every combination of these (of all, where none are named) that means something."""
+    """Methods are all combinations of these (of all, where none are named) that mean something."""
     return [
         name
-        for strategy in dict.fromkeys(run.about["config"]["strategy"] for run in runs)
+        for strategy in _strategies(runs)
         for name, method in grid_of(strategy).items()
         if (not heads or method.head in heads)
         and (not calibrations or method.calibration in calibrations)
@@ -29,16 +31,33 @@ def combinations(
     ]
 
 
+def named_methods(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
+    """Methods are called as the paper calls them; one of a strategy that no run has is an error."""
+    there = _strategies(runs)
+    for name in names:
+        strategy = parse_method(name).strategy
+        if runs and strategy not in there:
+            raise ConfigError(
+                f"the runs there are of the strategy {' and '.join(there)}, and the method {name} "
+                f"is of {strategy}: name methods of {' or '.join(there)}, or runs of {strategy}"
+            )
+    return list(dict.fromkeys(map(paper_name, names)))
+
+
+def _strategies(runs: Sequence[RunFolder]) -> list[str]:
+    return list(dict.fromkeys(run.about["config"]["strategy"] for run in runs))
+
+
 def compare(
     runs: Sequence[RunFolder], methods: Sequence[str], k: str = "top1", leave_out: bool = False
 ) -> list[Row]:
-    """Rows of all methods, the best first."""
+    """Rows of all methods stand in order, the best on the test images first."""
     rows = summarise(runs, methods=methods, leave_out=leave_out) if methods else []
     return sorted(rows, key=lambda row: -float(getattr(row, k)))
 
 
 def pareto_front(rows: Sequence[Row], k: str = "top1") -> list[Row]:
-    """The memoryless rows that no other beats with as few bytes, by bytes."""
+    """The front is the memoryless rows that no other beats with as few bytes, by bytes."""
     front: list[Row] = []
     for row in sorted(rows, key=lambda row: (row.bytes_kept, -getattr(row, k))):
         if row.memoryless and (not front or getattr(row, k) > getattr(front[-1], k)):
@@ -47,7 +66,7 @@ def pareto_front(rows: Sequence[Row], k: str = "top1") -> list[Row]:
 
 
 def compare_grids(rows: Sequence[Row], k: str = "top1") -> list[Grid]:
-    """A table for each stream and strategy; methods on its Pareto front are marked."""
+    """Each stream and strategy gets a table that marks the methods on its Pareto front."""
     return [_grid(title, group, k) for title, group in by_stream(rows).items()]
 
 
@@ -63,8 +82,8 @@ def _grid(title: str, rows: Sequence[Row], k: str) -> Grid:
         for row in rows
     ]
     caption = (
-        f"best {k} first; * no other method is better with as few bytes; lda and ridge would do "
-        "with --statistics tied"
+        f"best {k} on the test images first; * no other method is better with as few bytes; lda "
+        "and ridge would do with --statistics tied"
     )
     records = [asdict(row) | {"front": row in front} for row in rows]
     return Grid(title, caption, [*shown, "multiplications", "front"], lines, records)

@@ -1,4 +1,4 @@
-"""Methods compared on the same checkpoints: every later state of every run is one pair."""
+"""Paired tables compare methods on the same checkpoints: every later state of every run is one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.analysis.summary import results_of
 from memoryless.lab.runs import RunFolder
 
 
 def paired_grids(
     runs: Sequence[RunFolder], methods: Sequence[str] = (), k: str = "top5"
 ) -> list[Grid]:
-    """For each strategy, every method against the first one: difference of accuracies in points."""
+    """Each strategy gets a table: every method's points of accuracy more than the first method."""
     by_strategy: dict[str, list[RunFolder]] = {}
     for run in runs:
         by_strategy.setdefault(run.about["config"]["strategy"], []).append(run)
@@ -24,11 +24,7 @@ def paired_grids(
 
 
 def _grid(strategy: str, runs: Sequence[RunFolder], methods: Sequence[str], k: str) -> Grid:
-    states = [
-        state["methods"]
-        for run in runs
-        for state in (results_with(run, methods) if methods else run.results())[1:]
-    ]
+    states = [state["methods"] for run in runs for state in results_of(run, methods)[1:]]
     common = [m for m in (states[0] if states else ()) if all(m in state for state in states)]
     first, *others = common or [""]
     records = [

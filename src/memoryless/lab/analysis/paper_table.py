@@ -1,4 +1,4 @@
-"""The paper's tables: methods at every number of states, with G_IL.
+"""The paper's tables show methods at every number of states, with G_IL.
 
 Each number is marked by its column: measured here, or published in the paper.
 """
@@ -20,7 +20,7 @@ NORMALISATIONS = ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")
 
 
 def paper_tables(rows: Sequence[Row], title: str, data: str | None = None) -> list[Grid]:
-    """Table 1, the supplement's table of normalisations, and what the paper does not have."""
+    """The tables are Table 1, the supplement's normalisations, and what the paper does not have."""
     main = [m for m in METHODS if m not in NORMALISATIONS[:2]]
     others = list(dict.fromkeys(row.method for row in rows if row.method not in METHODS))
     tables = {"Table 1": main, "normalisations": NORMALISATIONS, "beyond the paper": others}
@@ -34,7 +34,7 @@ def paper_tables(rows: Sequence[Row], title: str, data: str | None = None) -> li
 
 
 def accuracy_table(rows: Sequence[Row], title: str, data: str | None = None) -> Grid:
-    """Measured top-5 averages; beside them the paper's own if `data` is a set of the paper."""
+    """The table shows measured top-5 averages, and the paper's own if `data` is one of its sets."""
     full = next((row for row in rows if row.method == "Full"), None)
     sizes = sorted({row.states for row in rows if row is not full}, key=lambda s: (len(s), s))
     columns = ["method", *(f"T={t}" for t in sizes), "G_IL"]
@@ -74,7 +74,7 @@ def accuracy_table(rows: Sequence[Row], title: str, data: str | None = None) -> 
 
 
 def _in_order(rows: Sequence[Row]) -> list[str]:
-    """Methods as the paper lists them, others after."""
+    """Methods stand in the paper's order, others after them."""
     there = dict.fromkeys(row.method for row in rows)
     return [m for m in METHODS if m in there] + [m for m in there if m not in METHODS]
 

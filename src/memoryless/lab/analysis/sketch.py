@@ -1,4 +1,4 @@
-"""A plot of a few lines in characters."""
+"""A sketch plots a few lines in characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STEP = 5
 
 
 def sketch(lines: Mapping[str, Sequence[float]], title: str) -> str:
-    """Percentages by state, one mark a line; where marks meet, the later line is seen.
+    """The sketch shows percentages by state, one mark a line; where marks meet, the later is seen.
 
     >>> print(sketch({"a": [100.0, 50.0], "b": [100.0, 0.0]}, "accuracy"))
     accuracy

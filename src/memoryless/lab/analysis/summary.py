@@ -1,4 +1,4 @@
-"""Average incremental accuracies of every method, over runs that differ only by seed."""
+"""Summary rows average every method's accuracies over states, and over runs that differ by seed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.runs import RunFolder, compared
-from memoryless.methods import parse_method, parts_used
 from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
 
 
 @dataclass(frozen=True)
 class Row:
-    """One method on one stream; accuracies in percent, std over seeds (0 for one)."""
+    """A row is one method on one stream: accuracies in percent, std over seeds (0 for one)."""
 
     run: str
-    """The folder of the runs."""
+    """The folder that holds the runs."""
     data: str
     states: str
     """How many states, or "finished/all" of a run that has not ended."""
@@ -44,9 +42,9 @@ class Row:
     chance_top1: float
     chance_top5: float
     bytes_kept: int
-    """Of the parts of the last state's record that the method reads."""
+    """The parts of the last state's record that the method reads take so many bytes."""
     cost: int | None
-    """Multiplications to score one image's features in the last state, if the run says so."""
+    """Scoring one image's features in the last state takes so many multiplications, if known."""
 
 
 def summarise(
@@ -55,19 +53,16 @@ def summarise(
     methods: Sequence[str] = (),
     leave_out: bool = False,
 ) -> list[Row]:
-    """A row for each method of each group of runs; runs without a finished state give none.
+    """Each method of each group of runs gets a row; runs without a finished state get none.
 
-    `methods` are scored anew from what the runs stored, in place of the methods they scored; with
-    `leave_out`, those that a run cannot give are left out of its rows.
+    `methods` and `leave_out` are those of `results_of`.
     """
     groups: dict[str, list[RunFolder]] = defaultdict(list)
     for run in runs:
         if run.finished:
             groups[_group(run)].append(run)
     scored = {
-        run: results_with(run, methods, leave_out) if methods else run.results()
-        for group in groups.values()
-        for run in group
+        run: results_of(run, methods, leave_out) for group in groups.values() for run in group
     }
     return [
         row
@@ -76,8 +71,22 @@ def summarise(
     ]
 
 
+def results_of(
+    run: RunFolder, methods: Sequence[str] = (), leave_out: bool = False
+) -> list[dict[str, Any]]:
+    """A run's results by state are the stored ones, or those of `methods`, scored anew.
+
+    With `leave_out`, methods that the run cannot give are left out; else they are an error.
+    """
+    if not methods:
+        return run.results()
+    from memoryless.lab.analysis.rescore import results_with  # stored results need no torch
+
+    return results_with(run, methods, leave_out)
+
+
 def _group(run: RunFolder) -> str:
-    """Equal for runs that differ only by seed."""
+    """The text is equal for runs that differ only by seed."""
     about = run.about
     facts = [about[key] for key in ("dataset", "classes", "sizes")]
     return json.dumps([compared(about["config"]), *facts, run.finished])
@@ -105,28 +114,21 @@ def _rows(
                           include_first),
             chance_top1=chance_level(sizes, 1, include_first),
             chance_top5=chance_level(sizes, 5, include_first),
-            bytes_kept=_bytes_kept(method, results[0][-1]),
+            bytes_kept=results[0][-1]["methods"][method]["bytes"],
             cost=results[0][-1]["methods"][method].get("cost"),
         )
         for method in common
     ]  # fmt: skip
 
 
-def _bytes_kept(method: str, last: dict[str, Any]) -> int:
-    told, ledger = last["methods"][method].get("bytes"), last["bytes"]["record"]
-    if told is not None:
-        return int(told)
-    return sum(ledger[part] for part in parts_used(parse_method(method), ledger))
-
-
 def _place(runs: list[RunFolder]) -> str:
-    """Where they are, as seen from here."""
+    """The path leads from the working folder to the runs, if they lie in it."""
     folder = Path(os.path.commonpath([run.path.parent for run in runs]))
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
 def _accuracies(seeds: list[list[dict[str, Any]]], include_first: bool) -> dict[str, float]:
-    """Figures over seeds, each a list of one method's figures by state."""
+    """The figures are means over `seeds`, each a list of one method's figures by state."""
     figures: dict[str, float] = {}
     for k in ("top1", "top5"):
         by_state = [[state[k] for state in states] for states in seeds]

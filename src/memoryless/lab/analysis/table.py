@@ -1,4 +1,4 @@
-"""Summary rows as tables, one for each stream and strategy."""
+"""Accuracy tables show summary rows, one table for each stream and strategy."""
 
 from __future__ import annotations
 
@@ -21,26 +21,34 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def cell(mean: float, std: float, seeds: int) -> str:
-    """A figure to read, with its deviation over several seeds; empty where there is none."""
+    """A cell shows a figure with its deviation over several seeds, or nothing where it is nan."""
     if math.isnan(mean):
         return ""
     return f"{mean:.1f}±{std:.1f}" if seeds > 1 else f"{mean:.1f}"
 
 
 def by_stream(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by the stream, strategy and folder they are of."""
+    """Rows stand together that are of one stream, strategy and folder."""
     streams: dict[str, list[Row]] = {}
     for row in rows:
-        seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
-        free = "" if row.memoryless else " (not memoryless)"
-        stream = f"{row.data}, {row.states} states, order {row.order}"
-        title = f"{row.run}: {stream}, {row.strategy}{free}, {seeds}"
-        streams.setdefault(title, []).append(row)
+        streams.setdefault(f"{row.run}: {stream_name(row)}", []).append(row)
     return streams
 
 
+def stream_name(row: Row) -> str:
+    """The name tells the stream and strategy, but not the folder."""
+    seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
+    free = "" if row.memoryless else " (not memoryless)"
+    return f"{row.data}, {count_states(row)}, order {row.order}, {row.strategy}{free}, {seeds}"
+
+
+def count_states(row: Row) -> str:
+    """The words say how many states a row is of."""
+    return "1 state" if row.states == "1" else f"{row.states} states"
+
+
 def grids(rows: Sequence[Row]) -> list[Grid]:
-    """A table for each stream, strategy and folder."""
+    """Each stream, strategy and folder gets a table."""
     return [
         Grid(
             title=title,

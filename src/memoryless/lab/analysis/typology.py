@@ -1,4 +1,4 @@
-"""Where the test images of each state go: the supplement's error analysis."""
+"""Typology tables say where the test images of each state go: the supplement's error analysis."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.analysis.summary import results_of
 from memoryless.lab.runs import RunFolder
 
 KINDS = {
@@ -17,12 +17,12 @@ KINDS = {
 
 
 def typology_grids(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Grid]:
-    """A table for each run: the kinds of answers of each method, in percent, by state."""
+    """Each run gets a table: the kinds of answers of each method, in percent, by state."""
     return [grid for run in runs if (grid := _grid(run, methods)).rows]
 
 
 def _grid(run: RunFolder, methods: Sequence[str]) -> Grid:
-    results = (results_with(run, methods) if methods else run.results())[1:]
+    results = results_of(run, methods)[1:]
     names = list(results[0]["methods"]) if results else []
     rows, records = [], []
     for name in names:
@@ -33,13 +33,13 @@ def _grid(run: RunFolder, methods: Sequence[str]) -> Grid:
                 {"run": str(run.path), "method": name, "kind": shown, "state": t, "percent": v}
                 for t, v in enumerate(values, 1)
             ]
-    columns = ["percent", *(f"Z{t}" for t in range(1, len(results) + 1))]
+    columns = ["percent", *(f"state {t}" for t in range(1, len(results) + 1))]
     caption = "past images: c(p) + e(p,p) + e(p,n) = 100; new ones: c(n) + e(n,n) + e(n,p) = 100"
     return Grid(f"{run.path}: error typology", caption, columns, rows, records)
 
 
 def statistics_grid(runs: Sequence[RunFolder]) -> Grid:
-    """Images of each data set, as in the supplement's first table."""
+    """The table counts the images of each data set, as the supplement's first table does."""
     facts = {run.about["dataset"]: run.about for run in runs}
     records = []
     for name, about in facts.items():

@@ -1,0 +1,71 @@
+"""The numbers behind the figures are right by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from memoryless.lab.analysis import measures
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.states import read_rows
+
+
+@pytest.fixture
+def made(monkeypatch) -> dict[tuple[int, str], dict[str, torch.Tensor]]:
+    """By state and name, tensors to read in place of those in a run's folder."""
+    put: dict[tuple[int, str], dict[str, torch.Tensor]] = {}
+    real = RunFolder.tensors
+    monkeypatch.setattr(
+        RunFolder, "tensors", lambda run, t, name: put.get((t, name)) or real(run, t, name)
+    )
+    return put
+
+
+def test_weight_magnitudes_by_hand(finished, made):
+    """Rows of 1 and 3 for past classes, of 5 for new ones; standardised rows of 1 and -1."""
+    rows = torch.tensor([[1.0, -1.0], [3.0, -3.0], [5.0, 5.0], [-5.0, 5.0]])
+    initial = torch.tensor([[9.0, 7.0], [0.2, 0.1], [4.0, 2.0], [1.0, 8.0]])
+    record = read_rows(finished, 1)
+    made[1, "layer"] = {"W": rows, "b": torch.zeros(4)}
+    made[1, "rows"] = replace(record, W=initial).tensors()
+    found = measures.weight_magnitudes(finished)
+    assert [found["past"][0], found["new"][0]] == [2.0, 5.0]
+    assert [found["siw_past"][0], found["siw_new"][0]] == pytest.approx([1.0, 1.0])
+    assert all(len(values) == 2 for values in found.values())
+
+
+def test_feature_similarity_by_hand(finished, made):
+    last = torch.tensor([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
+    first = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
+    labels = torch.tensor([0, 1, 4])  # two images of the first state's classes, one of the last's
+    for t, features in ((0, first), (1, first), (2, last)):
+        made[t, "test"] = {"features": features, "labels": labels[: len(features)]}
+    expected = (1 + 0.5**0.5) / 2
+    assert measures.feature_similarity(finished) == pytest.approx([expected, expected, 1.0])
+
+
+def test_row_distributions_tell_normal_from_not(finished, made):
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.normal(2, 3, 500), rng.exponential(1, 500)])
+    made[2, "layer"] = {"W": torch.tensor(rows), "b": torch.zeros(2)}
+    normal, exponential = measures.row_distributions(finished)
+    assert (normal.mean, normal.std) == pytest.approx((rows[0].mean(), rows[0].std()))
+    assert normal.p_value > 0.05 > exponential.p_value
+    assert [d.label for d in (normal, exponential)] == ["0", "1"]
+    assert len(measures.row_distributions(finished, number=1)) == 1
+
+
+def test_state_confusion_equals_the_stored_accuracy_by_blocks(finished):
+    confusion = measures.state_confusion(finished, "inFT")
+    assert confusion.sum(1) == pytest.approx([100, 100, 100])
+    typology = finished.results()[-1]["methods"]["inFT"]["typology"]
+    assert confusion[2, :2].sum() == pytest.approx(typology["e_np"])
+    assert confusion[:2, 2].mean() == pytest.approx(typology["e_pn"])
+
+
+def test_accuracy_lines(finished):
+    lines = measures.accuracy_lines(finished, "top1")
+    assert lines["FT"] == [state["methods"]["FT"]["top1"] for state in finished.results()]
