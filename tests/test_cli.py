@@ -244,9 +244,9 @@ def test_progress_tells_the_time_left(monkeypatch):
         now[0] += 20
         printer.training(Progress(0, epoch=1, epochs=2, share=1.0, loss=1.5, images_per_second=9))
     lines = screen.getvalue().splitlines()
-    assert lines[1] == "state 1/2, epoch 1/2, loss 2.500, 9 images/s, ? left"
+    assert lines[1] == "state 0 (0 to 1), epoch 1/2, loss 2.500, 9 images/s, ? left"
     # a quarter of the work in 20 seconds
-    assert lines[2] == "state 1/2, epoch 2/2, loss 1.500, 9 images/s, 0:01:00 left"
+    assert lines[2] == "state 0 (0 to 1), epoch 2/2, loss 1.500, 9 images/s, 0:01:00 left"
 
 
 def test_interrupt(photos, capsys, monkeypatch):

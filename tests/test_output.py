@@ -87,9 +87,9 @@ def test_markdown_has_its_cells_and_no_markup(grid):
 def test_csv_has_its_cells_and_no_formula(grid):
     text = output.FORMATS[".csv"]([grid])
     head, *rows = csv.reader(io.StringIO(text, newline=""))
-    assert head == list(grid.records[0])
+    assert head == list(grid.entries[0])
     assert len(rows) == len(grid.rows)
-    for row, record in zip(rows, grid.records, strict=True):
+    for row, record in zip(rows, grid.entries, strict=True):
         *cells, number = row
         assert float(number) == -1.5  # a number stays one
         for cell, meant in zip(cells, record.values(), strict=False):

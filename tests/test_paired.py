@@ -28,4 +28,4 @@ def test_paired_methods_are_scored_anew(finished, k):
     assert [line[0] for line in grid.rows] == ["finetune+siw"]
     stored = [s["methods"] for s in finished.results()[1:]]
     expected = np.mean([m["inFT_siw"][k] - m["inFT"][k] for m in stored])
-    assert grid.records[0]["difference"] == pytest.approx(expected)
+    assert grid.entries[0]["difference"] == pytest.approx(expected)

@@ -16,7 +16,7 @@ from memoryless.errors import ConfigError, DataError
 from memoryless.lab.analysis.figures import draw_similarity
 from memoryless.lab.analysis.paper_table import NORMALISATIONS, accuracy_table
 from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
-from memoryless.lab.analysis.summary import Row
+from memoryless.lab.analysis.summary import Summary
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.paper import PaperTable
@@ -40,10 +40,10 @@ def table(tmp_path, monkeypatch) -> PaperTable:
     return PaperTable("toy", TOY, TOY.states, PAPER_STRATEGIES, (0, 1), tmp_path)
 
 
-def row(method: str, states: str, top5: float, last: float = 0.0, seeds: int = 1) -> Row:
-    zero = dict.fromkeys((f.name for f in fields(Row)), 0)
+def row(method: str, states: str, top5: float, last: float = 0.0, seeds: int = 1) -> Summary:
+    zero = dict.fromkeys((f.name for f in fields(Summary)), 0)
     given = {"states": states, "method": method, "top5": top5, "last_top5": last, "seeds": seeds}
-    return Row(**zero | given | {"top5_std": 1.5})
+    return Summary(**zero | given | {"top5_std": 1.5})
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -137,7 +137,7 @@ def test_the_whole_table(table):
         for s in (0, 1)
     ]
     mean_full = sum(f["top5"] for f in full) / 2
-    record = next(r for r in grid.records if r["method"] == "inFT_siw" and r["states"] == 3)
+    record = next(r for r in grid.entries if r["method"] == "inFT_siw" and r["states"] == 3)
     assert record["measured_full"] == mean_full
     assert record["seeds"] == 2
     assert f"Full, not memoryless: {mean_full:.1f}±" in grid.caption
@@ -174,8 +174,8 @@ def test_measured_and_published_stand_apart():
     ]  # fmt: skip
     # (60 - 90) / 10 = -3 and (50 - 90) / 10 = -4
     assert grid.rows == [["inFT_siw", "60.0", "50.0", "-3.50", "56.0", "41.8", "-20.97"]]
-    assert grid.records[0]["measured_top5"] == 60.0
-    assert grid.records[0]["published_top5"] == 56.0
+    assert grid.entries[0]["measured_top5"] == 60.0
+    assert grid.entries[0]["published_top5"] == 56.0
     assert "published Full: 91.2" in grid.caption
 
 

@@ -106,7 +106,7 @@ def page_of(text: str) -> Collector:
     return Collector(
         fill(
             summary=text, accuracy=[grid], paper=[grid], fronts=[grid], typology=[grid],
-            classes=[grid], statistics=grid, figures=[(text, text, "")], again=text,
+            classes=[grid], data=grid, figures=[(text, text, "")], again=text,
             runs=[facts | {"kept": 1, "images": 1}],
         )
     )  # fmt: skip

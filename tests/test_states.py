@@ -290,7 +290,7 @@ def test_runs_that_kept_different_things_are_compared_by_what_they_have(tiny, to
         str(folder.path.parent) for folder in (few, many)
     }
     (grid,) = paired_grids([few, many])
-    assert {r["method"] for r in grid.records} == {*methods_of("finetune")} - {"FT"}
+    assert {r["method"] for r in grid.entries} == {*methods_of("finetune")} - {"FT"}
 
 
 def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy):

@@ -29,7 +29,7 @@ class NoTorch:
 sys.meta_path.insert(0, NoTorch())
 from memoryless.cli import main
 
-for show in ("accuracy", "paired", "typology", "statistics"):
+for show in ("accuracy", "paired", "typology", "data"):
     files = [f"{show}.{form}" for form in ("csv", "json", "md", "tex")]
     assert main(["table", sys.argv[1], "--show", show, "--write", *files]) == 0
 assert not [name for name in sys.modules if name.split(".")[0] == "torch"]

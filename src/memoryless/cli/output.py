@@ -108,8 +108,8 @@ def to_latex(grid: Grid) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_csv(records: Iterable[dict[str, Any]]) -> str:
-    lines = [{key: csv_value(value) for key, value in record.items()} for record in records]
+def to_csv(entries: Iterable[dict[str, Any]]) -> str:
+    lines = [{key: csv_value(value) for key, value in entry.items()} for entry in entries]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(lines[0]) if lines else [], lineterminator="\n")
     writer.writeheader()
@@ -118,15 +118,15 @@ def to_csv(records: Iterable[dict[str, Any]]) -> str:
 
 
 FORMATS: dict[str, Callable[[Sequence[Grid]], str]] = {
-    ".csv": lambda grids: to_csv(_records(grids)),
-    ".json": lambda grids: to_json(_records(grids)),
+    ".csv": lambda grids: to_csv(_entries(grids)),
+    ".json": lambda grids: to_json(_entries(grids)),
     ".md": lambda grids: "\n".join(map(to_markdown, grids)),
     ".tex": lambda grids: "\n".join(map(to_latex, grids)),
 }
 
 
-def _records(grids: Sequence[Grid]) -> list[dict[str, Any]]:
-    return [record for grid in grids for record in grid.records]
+def _entries(grids: Sequence[Grid]) -> list[dict[str, Any]]:
+    return [entry for grid in grids for entry in grid.entries]
 
 
 def check_formats(paths: Sequence[Path]) -> None:

@@ -64,7 +64,7 @@ class ProgressPrinter(Observer):
         seen = self.done + progress.share * self.work[progress.state]
         share = seen / sum(self.work)
         self.begin_share = share if self.begin_share is None else self.begin_share
-        state = f"state {progress.state + 1}/{len(self.work)}"
+        state = self._state(progress.state)
         epoch = f"epoch {progress.epoch + 1}/{progress.epochs}"
         rate = f"{progress.images_per_second:.0f} images/s"
         detail = f"{epoch}, loss {progress.loss:.3f}, {rate}, {self._left(share)} left"
@@ -73,6 +73,9 @@ class ProgressPrinter(Observer):
         if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = now
             self._print(f"{state}, {detail}")
+
+    def _state(self, number: int) -> str:
+        return f"state {number} (0 to {len(self.work) - 1})"
 
     def _left(self, share: float) -> str:
         gone = share - (self.begin_share or 0.0)
@@ -86,7 +89,7 @@ class ProgressPrinter(Observer):
         self.done += self.work[state]
         best = max(results["methods"], key=lambda name: results["methods"][name]["top1"])
         self._print(
-            f"state {state + 1}/{len(self.work)} learned: {results['classes_seen']} classes, "
+            f"{self._state(state)} learned: {results['classes_seen']} classes, "
             f"loss {results['history']['loss'][-1]:.3f}, "
             f"best top-1 on the test images {results['methods'][best]['top1']:.1f} ({best})"
         )

@@ -8,7 +8,7 @@ from typing import Literal
 
 def table(
     *runs: Path,
-    show: Literal["accuracy", "paired", "typology", "statistics"] = "accuracy",
+    show: Literal["accuracy", "paired", "typology", "data"] = "accuracy",
     methods: tuple[str, ...] = (),
     by: Literal["top1", "top5"] = "top5",
     write: tuple[Path, ...] = (),
@@ -24,7 +24,7 @@ def table(
         Run folders, or folders that hold some.
     show
         accuracy; paired, each method against the first on the same checkpoints; typology, where
-        past and new images go by state; or statistics of the data sets.
+        past and new images go by state; or data, the sizes of the data sets.
     methods
         Methods to score anew from the runs, without training: names of the paper, or any
         strategy+head+calibration+transport such as lwf_kd+lda+linear; by default those each run
@@ -41,7 +41,7 @@ def table(
     from memoryless.lab.analysis.paired import paired_grids
     from memoryless.lab.analysis.summary import summarise
     from memoryless.lab.analysis.table import grids
-    from memoryless.lab.analysis.typology import statistics_grid, typology_grids
+    from memoryless.lab.analysis.typology import data_grid, typology_grids
     from memoryless.lab.runs import find_runs
 
     found = [run for run in find_runs(runs) if run.finished]
@@ -55,7 +55,7 @@ def table(
         "accuracy": lambda: grids(summarise(found, include_first, names)),
         "paired": lambda: paired_grids(found, names, by),
         "typology": lambda: typology_grids(found, names),
-        "statistics": lambda: [statistics_grid(found)] if found else [],
+        "data": lambda: [data_grid(found)] if found else [],
     }[show]()
     if not tables:
         raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")

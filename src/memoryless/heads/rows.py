@@ -1,4 +1,4 @@
-"""Row heads: from stored rows to the linear layer (W, b) that scores features.
+"""Summary heads: from stored rows to the linear layer (W, b) that scores features.
 
 `current` takes the layer as trained; all others take each class's initial row and bias, from
 the end of the state that brought the class. W is (N, d), b is (N,). Rows without spread become

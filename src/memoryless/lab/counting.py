@@ -22,7 +22,7 @@ def score_methods(
     outcomes = score(features, labels, scorers)
     ledger = end.record.ledger
     return {
-        name: figures(outcome, labels, end.record)
+        name: accuracies(outcome, labels, end.record)
         | {
             "bytes": sum(ledger[part] for part in parts_used(methods[name], ledger)),
             "cost": scorers[name].cost,
@@ -31,8 +31,8 @@ def score_methods(
     }
 
 
-def figures(outcome: Outcome, labels: Tensor, record: Record) -> dict[str, Any]:
-    """One method's figures after the last state of the record."""
+def accuracies(outcome: Outcome, labels: Tensor, record: Record) -> dict[str, Any]:
+    """What one method reached after the last state of the record, in percent."""
     truth, class_state = labels.numpy(), record.class_state.numpy()
     past = int((class_state < record.states - 1).sum())
     return {

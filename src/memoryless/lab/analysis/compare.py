@@ -8,7 +8,7 @@ from dataclasses import asdict
 from memoryless.errors import ConfigError
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.published import paper_name
-from memoryless.lab.analysis.summary import Row, summarise
+from memoryless.lab.analysis.summary import Summary, summarise
 from memoryless.lab.analysis.table import COLUMNS, by_stream
 from memoryless.lab.runs import RunFolder
 from memoryless.methods import grid_of, parse_method
@@ -50,27 +50,27 @@ def _strategies(runs: Sequence[RunFolder]) -> list[str]:
 
 def compare(
     runs: Sequence[RunFolder], methods: Sequence[str], k: str = "top1", leave_out: bool = False
-) -> list[Row]:
+) -> list[Summary]:
     """Rows of all methods stand in order, the best on the test images first."""
     rows = summarise(runs, methods=methods, leave_out=leave_out) if methods else []
     return sorted(rows, key=lambda row: -float(getattr(row, k)))
 
 
-def pareto_front(rows: Sequence[Row], k: str = "top1") -> list[Row]:
+def pareto_front(rows: Sequence[Summary], k: str = "top1") -> list[Summary]:
     """The front is the memoryless rows that no other beats with as few bytes, by bytes."""
-    front: list[Row] = []
+    front: list[Summary] = []
     for row in sorted(rows, key=lambda row: (row.bytes_kept, -getattr(row, k))):
         if row.memoryless and (not front or getattr(row, k) > getattr(front[-1], k)):
             front.append(row)
     return front
 
 
-def compare_grids(rows: Sequence[Row], k: str = "top1") -> list[Grid]:
+def compare_grids(rows: Sequence[Summary], k: str = "top1") -> list[Grid]:
     """Each stream and strategy gets a table that marks the methods on its Pareto front."""
     return [_grid(title, group, k) for title, group in by_stream(rows).items()]
 
 
-def _grid(title: str, rows: Sequence[Row], k: str) -> Grid:
+def _grid(title: str, rows: Sequence[Summary], k: str) -> Grid:
     front = pareto_front(rows, k)
     shown = [name for name in COLUMNS if name in ("method", "top-1", "top-5", "bytes kept")]
     lines = [
@@ -85,5 +85,5 @@ def _grid(title: str, rows: Sequence[Row], k: str) -> Grid:
         f"best {k} on the test images first; * no other method is better with as few bytes; lda "
         "and ridge would do with --statistics tied"
     )
-    records = [asdict(row) | {"front": row in front} for row in rows]
-    return Grid(title, caption, [*shown, "multiplications", "front"], lines, records)
+    entries = [asdict(row) | {"front": row in front} for row in rows]
+    return Grid(title, caption, [*shown, "multiplications", "front"], lines, entries)

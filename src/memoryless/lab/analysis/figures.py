@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.compare import pareto_front
-from memoryless.lab.analysis.summary import Row, summarise
+from memoryless.lab.analysis.summary import Summary, summarise
 from memoryless.lab.analysis.table import by_stream, stream_name
 from memoryless.lab.runs import RunFolder
 from memoryless.methods import methods_of
@@ -146,7 +146,7 @@ def draw_pareto(runs: Sequence[RunFolder]) -> Figure:
     return pareto_figure(summarise(runs))
 
 
-def pareto_figure(rows: Sequence[Row], k: str = "top1") -> Figure:
+def pareto_figure(rows: Sequence[Summary], k: str = "top1") -> Figure:
     """Dots show accuracy against bytes kept; the front of each stream and strategy is named."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     panel = figure.subplots()
@@ -175,7 +175,7 @@ def pareto_figure(rows: Sequence[Row], k: str = "top1") -> Figure:
     return figure
 
 
-def _at_least_one(row: Row) -> int:
+def _at_least_one(row: Summary) -> int:
     """A logarithmic axis has no 0, so no bytes stand as one."""
     return max(row.bytes_kept, 1)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Grid:
-    """A table holds cells to read, and the same as records with full figures for programs."""
+    """A table holds cells to read, and the same as entries with full figures for programs."""
 
     title: str
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
-    records: Sequence[dict[str, Any]]
+    entries: Sequence[dict[str, Any]]

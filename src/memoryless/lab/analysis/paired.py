@@ -27,18 +27,18 @@ def _grid(strategy: str, runs: Sequence[RunFolder], methods: Sequence[str], k: s
     states = [state["methods"] for run in runs for state in results_of(run, methods)[1:]]
     common = [m for m in (states[0] if states else ()) if all(m in state for state in states)]
     first, *others = common or [""]
-    records = [
+    entries = [
         _compare(first, other, np.array([s[other][k] - s[first][k] for s in states]))
         for other in others
     ]
     rows = [
         [r["method"], f"{r['difference']:+.1f}", f"{r['std']:.1f}", f"{r['better']}/{r['pairs']}",
          "" if r["p_value"] is None else f"{r['p_value']:.2g}"]
-        for r in records
+        for r in entries
     ]  # fmt: skip
     title = f"{strategy}: {k} against {first}, on {len(states)} checkpoints of {len(runs)} runs"
     caption = "p of Wilcoxon's signed-rank test; states of one run are not independent"
-    return Grid(title, caption, ["method", "difference", "std", "better", "p"], rows, records)
+    return Grid(title, caption, ["method", "difference", "std", "better", "p"], rows, entries)
 
 
 def _compare(reference: str, method: str, differences: np.ndarray) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
-from memoryless.lab.analysis.summary import Row
+from memoryless.lab.analysis.summary import Summary
 from memoryless.lab.analysis.table import cell
 from memoryless.methods import METHODS
 from memoryless.metrics import g_il
@@ -19,7 +19,7 @@ from memoryless.metrics import g_il
 NORMALISATIONS = ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")
 
 
-def paper_tables(rows: Sequence[Row], title: str, data: str | None = None) -> list[Grid]:
+def paper_tables(rows: Sequence[Summary], title: str, data: str | None = None) -> list[Grid]:
     """The tables are Table 1, the supplement's normalisations, and what the paper does not have."""
     main = [m for m in METHODS if m not in NORMALISATIONS[:2]]
     others = list(dict.fromkeys(row.method for row in rows if row.method not in METHODS))
@@ -33,14 +33,14 @@ def paper_tables(rows: Sequence[Row], title: str, data: str | None = None) -> li
     ]
 
 
-def accuracy_table(rows: Sequence[Row], title: str, data: str | None = None) -> Grid:
+def accuracy_table(rows: Sequence[Summary], title: str, data: str | None = None) -> Grid:
     """The table shows measured top-5 averages, and the paper's own if `data` is one of its sets."""
     full = next((row for row in rows if row.method == "Full"), None)
     sizes = sorted({row.states for row in rows if row is not full}, key=lambda s: (len(s), s))
     columns = ["method", *(f"T={t}" for t in sizes), "G_IL"]
     if data:
         columns += [*(f"T={t} published" for t in sizes), "G_IL published"]
-    lines, records = [], []
+    lines, entries = [], []
     for method in [m for m in _in_order(rows) if m != "Full"]:
         mine = {row.states: row for row in rows if row.method == method}
         gap = _g_il(list(mine.values()), full)
@@ -51,7 +51,7 @@ def accuracy_table(rows: Sequence[Row], title: str, data: str | None = None) -> 
             method, *cells, _number(gap, 2), *(_number(a, 1) for a in theirs),
             *([_number(published_g_il(method), 2) if known else ""] if data else []),
         ])  # fmt: skip
-        records += [
+        entries += [
             {
                 "method": method,
                 "states": int(t),
@@ -70,16 +70,16 @@ def accuracy_table(rows: Sequence[Row], title: str, data: str | None = None) -> 
         caption += f"; Full, not memoryless: {cell(full.last_top5, full.last_top5_std, full.seeds)}"
     if data:
         caption += f"; published Full: {published()['full'][data]:.1f}"
-    return Grid(title, caption, columns, lines, records)
+    return Grid(title, caption, columns, lines, entries)
 
 
-def _in_order(rows: Sequence[Row]) -> list[str]:
+def _in_order(rows: Sequence[Summary]) -> list[str]:
     """Methods stand in the paper's order, others after them."""
     there = dict.fromkeys(row.method for row in rows)
     return [m for m in METHODS if m in there] + [m for m in there if m not in METHODS]
 
 
-def _g_il(rows: list[Row], full: Row | None) -> float | None:
+def _g_il(rows: list[Summary], full: Summary | None) -> float | None:
     return g_il([row.top5 for row in rows], [full.last_top5] * len(rows)) if full else None
 
 

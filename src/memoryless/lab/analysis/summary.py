@@ -17,7 +17,7 @@ from memoryless.metrics import average_incremental_accuracy, chance_level, forge
 
 
 @dataclass(frozen=True)
-class Row:
+class Summary:
     """A row is one method on one stream: accuracies in percent, std over seeds (0 for one)."""
 
     run: str
@@ -52,7 +52,7 @@ def summarise(
     include_first: bool = False,
     methods: Sequence[str] = (),
     leave_out: bool = False,
-) -> list[Row]:
+) -> list[Summary]:
     """Each method of each group of runs gets a row; runs without a finished state get none.
 
     `methods` and `leave_out` are those of `results_of`.
@@ -94,14 +94,14 @@ def _group(run: RunFolder) -> str:
 
 def _rows(
     runs: list[RunFolder], results: list[list[dict[str, Any]]], include_first: bool
-) -> list[Row]:
+) -> list[Summary]:
     about, finished = runs[0].about, runs[0].finished
     sizes = about["sizes"][:finished]
     total = len(about["sizes"])
     scored = [state["methods"] for states in results for state in states]
     common = [method for method in scored[0] if all(method in other for other in scored)]
     return [
-        Row(
+        Summary(
             run=_place(runs),
             data=about["dataset"] + (" (validation)" if about["config"]["validation"] else ""),
             states=str(total) if finished == total else f"{finished}/{total}",

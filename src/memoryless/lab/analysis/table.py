@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.summary import Row
+from memoryless.lab.analysis.summary import Summary
 
-COLUMNS: dict[str, Callable[[Row], str]] = {
+COLUMNS: dict[str, Callable[[Summary], str]] = {
     "method": lambda row: row.method,
     "top-1": lambda row: cell(row.top1, row.top1_std, row.seeds),
     "top-5": lambda row: cell(row.top5, row.top5_std, row.seeds),
@@ -27,27 +27,27 @@ def cell(mean: float, std: float, seeds: int) -> str:
     return f"{mean:.1f}±{std:.1f}" if seeds > 1 else f"{mean:.1f}"
 
 
-def by_stream(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def by_stream(rows: Sequence[Summary]) -> dict[str, list[Summary]]:
     """Rows stand together that are of one stream, strategy and folder."""
-    streams: dict[str, list[Row]] = {}
+    streams: dict[str, list[Summary]] = {}
     for row in rows:
         streams.setdefault(f"{row.run}: {stream_name(row)}", []).append(row)
     return streams
 
 
-def stream_name(row: Row) -> str:
+def stream_name(row: Summary) -> str:
     """The name tells the stream and strategy, but not the folder."""
     seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
     free = "" if row.memoryless else " (not memoryless)"
     return f"{row.data}, {count_states(row)}, order {row.order}, {row.strategy}{free}, {seeds}"
 
 
-def count_states(row: Row) -> str:
+def count_states(row: Summary) -> str:
     """The words say how many states a row is of."""
     return "1 state" if row.states == "1" else f"{row.states} states"
 
 
-def grids(rows: Sequence[Row]) -> list[Grid]:
+def grids(rows: Sequence[Summary]) -> list[Grid]:
     """Each stream, strategy and folder gets a table."""
     return [
         Grid(
@@ -55,13 +55,13 @@ def grids(rows: Sequence[Row]) -> list[Grid]:
             caption=_chance(group[0]),
             columns=list(COLUMNS),
             rows=[[show(row) for show in COLUMNS.values()] for row in group],
-            records=[asdict(row) for row in group],
+            entries=[asdict(row) for row in group],
         )
         for title, group in by_stream(rows).items()
     ]
 
 
-def _chance(row: Row) -> str:
+def _chance(row: Summary) -> str:
     if math.isnan(row.chance_top1):
         return "one state: there is no average over later ones"
     return f"chance: top-1 {row.chance_top1:.1f}, top-5 {row.chance_top5:.1f}"

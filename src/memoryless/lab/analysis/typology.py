@@ -24,27 +24,27 @@ def typology_grids(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> li
 def _grid(run: RunFolder, methods: Sequence[str]) -> Grid:
     results = results_of(run, methods)[1:]
     names = list(results[0]["methods"]) if results else []
-    rows, records = [], []
+    rows, entries = [], []
     for name in names:
         for kind, shown in KINDS.items():
             values = [state["methods"][name]["typology"][kind] for state in results]
             rows.append([f"{name} {shown}", *(f"{v:.1f}" for v in values)])
-            records += [
+            entries += [
                 {"run": str(run.path), "method": name, "kind": shown, "state": t, "percent": v}
                 for t, v in enumerate(values, 1)
             ]
     columns = ["percent", *(f"state {t}" for t in range(1, len(results) + 1))]
     caption = "past images: c(p) + e(p,p) + e(p,n) = 100; new ones: c(n) + e(n,n) + e(n,p) = 100"
-    return Grid(f"{run.path}: error typology", caption, columns, rows, records)
+    return Grid(f"{run.path}: error typology", caption, columns, rows, entries)
 
 
-def statistics_grid(runs: Sequence[RunFolder]) -> Grid:
+def data_grid(runs: Sequence[RunFolder]) -> Grid:
     """The table counts the images of each data set, as the supplement's first table does."""
     facts = {run.about["dataset"]: run.about for run in runs}
-    records = []
+    entries = []
     for name, about in facts.items():
         per_class = np.array(about["train_images"])
-        records.append(
+        entries.append(
             {
                 "data": name,
                 "classes": len(per_class),
@@ -57,7 +57,7 @@ def statistics_grid(runs: Sequence[RunFolder]) -> Grid:
     rows = [
         [r["data"], str(r["classes"]), f"{r['train']:,}", f"{r['test']:,}",
          f"{r['mean_per_class']:.2f}", f"{r['std_per_class']:.2f}"]
-        for r in records
+        for r in entries
     ]  # fmt: skip
     columns = ["data", "classes", "train", "test", "mean(train)", "std(train)"]
-    return Grid("data sets", "images, and training images of a class", columns, rows, records)
+    return Grid("data sets", "images, and training images of a class", columns, rows, entries)

@@ -22,9 +22,9 @@ from memoryless.lab.analysis.figures import FIGURES, write_figure
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.measures import best_method, class_accuracies
 from memoryless.lab.analysis.paper_table import paper_tables
-from memoryless.lab.analysis.summary import Row, summarise
+from memoryless.lab.analysis.summary import Summary, summarise
 from memoryless.lab.analysis.table import count_states, grids
-from memoryless.lab.analysis.typology import statistics_grid, typology_grids
+from memoryless.lab.analysis.typology import data_grid, typology_grids
 from memoryless.lab.runs import RunFolder
 
 CAPTIONS = {
@@ -68,7 +68,7 @@ def render(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> str:
         figures=[(n, CAPTIONS[n], _svg(n, by_state)) for n in FIGURES if by_state],
         again=shlex.join(["memoryless", "figures", *(str(run.path) for run in by_state)]),
         typology=typology_grids(by_state),
-        statistics=statistics_grid(runs),
+        data=data_grid(runs),
         classes=[_classes(run) for run in runs],
     )
 
@@ -80,16 +80,16 @@ def fill(**parts: Any) -> str:
     return page.from_string(template).render(**parts).lstrip()
 
 
-def _summary(rows: Sequence[Row]) -> str:
+def _summary(rows: Sequence[Summary]) -> str:
     """One sentence tells which method is best in each data set and number of states."""
-    streams: dict[tuple[str, str], list[Row]] = {}
+    streams: dict[tuple[str, str], list[Summary]] = {}
     for row in rows:
         streams.setdefault((row.data, row.states), []).append(row)
     clauses = [_best(group) for group in streams.values()]
     return f"On the test images of {'; of '.join(clauses)}."
 
 
-def _best(rows: Sequence[Row]) -> str:
+def _best(rows: Sequence[Summary]) -> str:
     """The clause is of the memoryless rows, where there are any."""
     among = [row for row in rows if row.memoryless] or rows
     k, mean = ("last_top1", "") if math.isnan(among[0].top1) else ("top1", " on average")
@@ -103,7 +103,7 @@ def _best(rows: Sequence[Row]) -> str:
     )
 
 
-def _against_full(rows: Sequence[Row]) -> list[Grid]:
+def _against_full(rows: Sequence[Summary]) -> list[Grid]:
     """Each data set that was also learned at once gets the paper's tables, with G_IL."""
     rows = [row for row in rows if "/" not in row.states]  # that one has not ended
     sets = dict.fromkeys(row.data for row in rows if row.method == "Full")
@@ -116,7 +116,7 @@ def _against_full(rows: Sequence[Row]) -> list[Grid]:
     ]
 
 
-def _fronts(rows: Sequence[Row]) -> list[Grid]:
+def _fronts(rows: Sequence[Summary]) -> list[Grid]:
     """The tables hold the methods that no other of their runs beats with as few bytes."""
     later = [row for row in rows if row.memoryless and not math.isnan(row.top1)]
     return [
@@ -157,6 +157,6 @@ def _classes(run: RunFolder) -> Grid:
     states = np.repeat(np.arange(len(sizes)), sizes)
     order = np.argsort(accuracy, kind="stable")
     rows = [[names[c], str(states[c]), f"{accuracy[c]:.1f}"] for c in order]
-    records = [{"class": names[c], "state": int(states[c]), "top1": accuracy[c]} for c in order]
+    entries = [{"class": names[c], "state": int(states[c]), "top1": accuracy[c]} for c in order]
     caption = f"by {method}, best at the end on these test images; worst first"
-    return Grid(f"{run.path}: classes", caption, ["class", "state", "top-1"], rows, records)
+    return Grid(f"{run.path}: classes", caption, ["class", "state", "top-1"], rows, entries)
