@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from memoryless.config import Config
 from memoryless.data import Dataset, from_arrays
@@ -30,6 +31,19 @@ def make_toy(classes: int = 6, train: int = 12, test: int = 4, side: int = 8) ->
         return np.clip(patterns[labels] + noise, 0, 255).astype(np.uint8), labels
 
     return from_arrays(*draw(train), *draw(test), name="toy", augment=("pad_crop", "flip"))
+
+
+def make_photos(root: Path, classes: int = 4, number: int = 6) -> Path:
+    """A folder of small photos of odd sizes, each class a colour of its own under noise."""
+    rng = np.random.default_rng(7)
+    for label in range(classes):
+        colour = rng.integers(0, 256, 3)
+        (root / f"class {label}").mkdir(parents=True)
+        for i in range(number):
+            pixels = colour + rng.normal(0, 40, (11 + label, 9 + i, 3))
+            photo = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+            photo.save(root / f"class {label}" / f"{i}.png")
+    return root
 
 
 @pytest.fixture
