@@ -68,6 +68,19 @@ def make_learner(
     return Learner(config, seed, 1, preparation, backbone, Totals(classes=6, train_images=72))
 
 
+def make_photos(root: Path, classes: int = 4, number: int = 6) -> Path:
+    """A folder of small photos of odd sizes, each class a colour of its own under noise."""
+    rng = np.random.default_rng(7)
+    for label in range(classes):
+        colour = rng.integers(0, 256, 3)
+        (root / f"class {label}").mkdir(parents=True)
+        for i in range(number):
+            pixels = colour + rng.normal(0, 40, (11 + label, 9 + i, 3))
+            photo = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+            photo.save(root / f"class {label}" / f"{i}.png")
+    return root
+
+
 @pytest.fixture
 def toy() -> Dataset:
     return make_toy()

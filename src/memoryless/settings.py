@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+KINDS = {str: "must be text", bool: "must be true or false", Path: "must be a path"}
 OPEN: Any = None  # the default of a setting that the strategy or the image size decides
 
 
@@ -204,7 +205,7 @@ def _plain(value: Any, kind: type) -> Any:
     if kind is float:
         return float(value)
     if not isinstance(value, kind):
-        raise ValueError({str: "must be text", bool: "must be true or false"}.get(kind, "is wrong"))
+        raise ValueError(KINDS[kind])
     return value
 
 

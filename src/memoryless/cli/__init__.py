@@ -80,7 +80,7 @@ def _reason(error: OSError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory: close other programs, or ask for less"
     place = f": {error.filename}" if error.filename else ""
-    return f"{error.strerror or error or type(error).__name__}{place}"
+    return f"{error.strerror or str(error) or type(error).__name__}{place}"
 
 
 def _fail(message: str, code: int) -> int:

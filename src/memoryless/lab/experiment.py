@@ -145,10 +145,14 @@ class Run:
 
     def _restore(self, t: int) -> None:
         """Put the learner where state t left it."""
-        tensors, images = self.folder.tensors(t, "network"), self.stream.dataset.train.images
+        learner, images = self.learner, self.stream.dataset.train.images
+        features = learner.record.W.shape[1]
         try:
-            self.learner.restore(tensors, last_record(self.folder), images)
-        except (RuntimeError, KeyError, IndexError) as error:
+            learner.restore(self.folder.tensors(t, "network"), last_record(self.folder), images)
+            for rows in (learner.record.W, learner.layer[0]):
+                if rows.shape[1] != features:
+                    raise ValueError(f"rows of {rows.shape[1]} features, not {features}")
+        except (RuntimeError, KeyError, IndexError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise StoreError(f"{self.folder.state(t)} does not fit ({reason}): {MEND}") from error
 

@@ -130,12 +130,14 @@ TENSORS: dict[str, Mapping[str, str | None]] = {
     "test": {"features": "tests D", "labels": "tests"},
     "held_out": {"features": "held D", "labels": "held"},
     "birth": {f"birth.{name}": s.replace("N", "new") for name, s in STATISTICS.items()}
-    | {"drift.*": None},
+    | {"drift.forward": "e e", "drift.residual": "e e", "drift.backward": "d d"}
+    | {"drift.sdc": "past e", "drift.*": None},
     "record": {f"*.{name}": shape for name, shape in STATISTICS.items()}
     | {"*.W": "N d", "projection.gram": "P P", "projection.sums": "N P"}
     | RECORD,
+    "fitted": {"*.W": "N *", "*.b": "N", "*": None},
 }
-NEEDED = {"birth": ("birth.count", "birth.mean"), "record": tuple(RECORD)}
+NEEDED = {"fitted": (), "birth": ("birth.count", "birth.mean"), "record": tuple(RECORD)}
 WHOLE_NUMBERS = ("labels", "class_state")
 
 
@@ -151,7 +153,8 @@ def check_tensors(
     yield from (f"it lacks {name}" for name in NEEDED.get(file, shapes) if name not in tensors)
     for name, tensor in tensors.items() if shapes else ():
         first, _, last = name.rpartition(".")
-        key = next((key for key in (name, f"*.{last}", f"{first}.*") if key in shapes), None)
+        keys = (name, f"*.{last}", f"{first}.*", "*")
+        key = next((key for key in keys if key in shapes), None)
         array = tensor.numpy()
         if key is None:
             yield f"it has {name}, which does not belong there"
