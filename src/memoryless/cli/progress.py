@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from memoryless import training
 from memoryless.cli.output import terminal_text
 from memoryless.data import Dataset
+from memoryless.lab.estimate import Estimate
 from memoryless.lab.experiment import Observer
 
 SECONDS_BETWEEN_LINES = 5
@@ -50,6 +51,10 @@ class ProgressPrinter(Observer):
 
     def _print(self, text: str) -> None:
         self.console.print(terminal_text(text), soft_wrap=True)
+
+    def estimated(self, estimate: Estimate) -> None:
+        left = timedelta(seconds=round(estimate.seconds))
+        self._print(f"about {estimate.bytes / 1e9:.1f} GB of memory and {left} on this machine")
 
     def run_started(self, folder: Path, work: list[int], finished: int) -> None:
         self.work, self.done = work, sum(work[:finished])

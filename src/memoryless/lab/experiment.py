@@ -21,6 +21,7 @@ from memoryless.features import compact
 from memoryless.heads import HEADS
 from memoryless.lab.config import Config
 from memoryless.lab.counting import score_methods
+from memoryless.lab.estimate import Estimate, estimate
 from memoryless.lab.run_format import MEND
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, write_state
@@ -29,7 +30,7 @@ from memoryless.learner import Learned, Learner, prepare
 from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
 from memoryless.schedules import epochs_of
 from memoryless.store import commit_folder, locked, write_json
-from memoryless.strategies import STRATEGIES, ModelSettings, Totals
+from memoryless.strategies import SMALL_SIDE, STRATEGIES, ModelSettings, Totals
 from memoryless.training import Checkpoint, Progress, advice
 
 
@@ -37,6 +38,8 @@ class Observer:
     """Told how an experiment goes on; by default it stays silent."""
 
     def data_loaded(self, dataset: Dataset) -> None: ...
+
+    def estimated(self, estimate: Estimate) -> None: ...
 
     def run_started(self, folder: Path, work: list[int], finished: int) -> None:
         """`work` is the images to train on in each state, all epochs."""
@@ -78,6 +81,9 @@ def run(
     for seed, folder in folders.items():
         folder.verify(config.to_dict(), facts | {"seed": seed})
     totals = Totals(len(dataset.classes), len(dataset.train))
+    left = sum(sum(_work(config, stream)[folder.finished :]) for folder in folders.values())
+    if left and dataset.image_size > SMALL_SIDE and backbone is None:
+        observer.estimated(estimate(config, dataset, stream, left))
     for seed, folder in folders.items():
         if folder.complete:
             _leave_as_it_is(folder, _work(config, stream), observer)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from memoryless.data import Dataset, load
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.paper_table import paper_tables
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
+from memoryless.lab.estimate import images_per_second
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
-from memoryless.learner import Learner, prepare
 from memoryless.schedules import epochs_of
-from memoryless.strategies import Totals
-
-MEASURED_BATCHES = 4
 
 
 @dataclass(frozen=True)
@@ -81,24 +75,6 @@ class PaperTable:
             done = RunFolder(cell.output / f"seed-{cell.seeds[0]}").finished
             left = sum(epochs_of(cell, s.index) * len(s.train) for s in stream[done:])
             if left and cell.strategy not in rates:
-                rates[cell.strategy] = self._images_per_second(cell, stream)
+                rates[cell.strategy] = images_per_second(cell, self.dataset, stream)
             times.append((cell, left / rates.get(cell.strategy, 1.0)))
         return times
-
-    def _images_per_second(self, config: Config, stream: Stream) -> float:
-        """Of the strategy's last measured state: with its teacher, if it has one."""
-        config = replace(config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6)
-        config = replace(config, statistics="none", projection=0)
-        totals = Totals(len(self.dataset.classes), len(self.dataset.train))
-        preparation = prepare(
-            config, stream[0].train, self.dataset.image_size, self.dataset.augment
-        )
-        learner = Learner(config, 0, self.dataset.channels, preparation, totals=totals)
-        rate = 0.0
-        for state in stream[:2]:
-            number = min(len(state.train), MEASURED_BATCHES * config.batch_size)
-            few = np.linspace(0, len(state.train) - 1, number).astype(int)  # of all its classes
-            started = time.perf_counter()
-            learner.learn(state.train.take(few), stream.sizes[state.index])
-            rate = len(few) / (time.perf_counter() - started)
-        return rate

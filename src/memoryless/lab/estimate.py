@@ -1,0 +1,100 @@
+"""What a training will take, told before it starts: memory by arithmetic, time by a short trial."""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from memoryless.data import Dataset
+from memoryless.errors import ConfigError
+from memoryless.lab.config import Config
+from memoryless.lab.stream import Stream
+from memoryless.learner import Learner, prepare
+from memoryless.strategies import Totals
+from memoryless.training import LESS
+
+TRIAL_BATCHES = 4
+# What backward passes hold beside the outputs of layers: measured 1.1 to 1.9 for ResNets.
+OVERHEAD = 1.5
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of a whole training, on this machine as it is now."""
+
+    bytes: int
+    seconds: float
+
+
+def training_bytes(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) -> int:
+    """Memory that a training step takes, from the sizes of all layers' outputs; none is computed.
+
+    Parameters count four times: themselves, gradient, momentum, and the copy of a state before.
+    """
+    shadow, outputs = copy.deepcopy(backbone).to("meta"), 0
+
+    def count(module: nn.Module, given: Any, output: Any) -> None:
+        nonlocal outputs
+        outputs += output.numel() if isinstance(output, torch.Tensor) else 0
+
+    for module in shadow.modules():
+        if not list(module.children()):
+            module.register_forward_hook(count)
+    shadow(torch.empty(batch_size, *shape, device="meta"))
+    parameters = sum(p.numel() for p in backbone.parameters())
+    return round(4 * (OVERHEAD * outputs + 4 * parameters))
+
+
+def free_bytes() -> int | None:
+    """Memory that programs can still have, where the system tells."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line)
+    except (OSError, StopIteration, ValueError):
+        pages = "SC_AVPHYS_PAGES"
+        known = pages in getattr(os, "sysconf_names", {})
+        return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") if known else None
+
+
+def estimate(config: Config, dataset: Dataset, stream: Stream, images: int) -> Estimate:
+    """What training on so many images takes, or an error if the machine has not the memory."""
+    learner = _trial_learner(config, dataset, stream)
+    side, backbone = dataset.image_size, learner.network.backbone
+    needed = training_bytes(backbone, (dataset.channels, side, side), config.batch_size)
+    free = free_bytes() if next(backbone.parameters()).device.type == "cpu" else None
+    if free is not None and needed > free:
+        raise ConfigError(
+            f"batches of {config.batch_size} images of {side} pixels take about "
+            f"{needed / 1e9:.1f} GB to train on, and {free / 1e9:.1f} GB are free: {LESS}"
+        )
+    return Estimate(needed, images / images_per_second(config, dataset, stream))
+
+
+def images_per_second(config: Config, dataset: Dataset, stream: Stream) -> float:
+    """The speed of the strategy's last tried state: with its teacher, if it has one."""
+    learner = _trial_learner(config, dataset, stream)
+    rate = 0.0
+    for state in stream[:2]:
+        number = min(len(state.train), TRIAL_BATCHES * config.batch_size)
+        few = np.linspace(0, len(state.train) - 1, number).astype(int)  # of all its classes
+        started = time.perf_counter()
+        learner.learn(state.train.take(few), stream.sizes[state.index])
+        rate = len(few) / (time.perf_counter() - started)
+    return rate
+
+
+def _trial_learner(config: Config, dataset: Dataset, stream: Stream) -> Learner:
+    """A learner that will be thrown away, at a rate that cannot spoil its weights."""
+    config = replace(config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6)
+    config = replace(config, statistics="none", projection=0)
+    totals = Totals(len(dataset.classes), len(dataset.train))
+    preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment)
+    return Learner(config, 0, dataset.channels, preparation, totals=totals)

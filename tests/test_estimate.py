@@ -1,0 +1,76 @@
+"""Estimates before a training: bytes by hand, time by a trial, and a refusal in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from torch import nn
+
+from conftest import make_toy
+from memoryless.backbones import ResNet18
+from memoryless.data import SOURCES, Dataset, Source
+from memoryless.errors import ConfigError
+from memoryless.lab import estimate as module
+from memoryless.lab.estimate import OVERHEAD, Estimate, free_bytes, training_bytes
+from memoryless.lab.experiment import Observer, run
+
+
+def photos() -> Dataset:
+    """The toy images, as a network for photos sees them."""
+    return replace(make_toy(classes=4, train=4, test=2), image_size=65)
+
+
+def test_bytes_by_hand():
+    """Three outputs a pixel, then four numbers; thirteen parameters count four times."""
+    layers = nn.Sequential(nn.Conv2d(1, 3, 1), nn.Flatten(), nn.Linear(3 * 4, 4))
+    outputs = 5 * (3 * 4 + 3 * 4 + 4)  # of five images of two by two
+    parameters = 3 * 1 + 3 + 12 * 4 + 4
+    expected = 4 * (OVERHEAD * outputs + 4 * parameters)
+    assert training_bytes(layers, (1, 2, 2), 5) == expected
+
+
+def test_bytes_grow_with_the_batch_and_the_stem():
+    small, large = ResNet18(3, 4, small_images=True), ResNet18(3, 4)
+    assert training_bytes(small, (3, 64, 64), 8) > 5 * training_bytes(large, (3, 64, 64), 8)
+    one, two = (training_bytes(large, (3, 64, 64), n) for n in (8, 16))
+    assert one < two < 2 * one
+
+
+def test_free_memory_is_told_here():
+    assert 2**20 < free_bytes() < 2**50
+
+
+def test_photos_are_estimated_before_they_are_trained(tiny, monkeypatch):
+    told = []
+
+    class Listen(Observer):
+        def estimated(self, estimate: Estimate) -> None:
+            told.append(estimate)
+
+        def run_started(self, folder, work, finished):
+            assert told
+
+    config = replace(tiny, states="2", epochs=1, batch_size=4)
+    run(config, photos(), observer=Listen())
+    (estimate,) = told
+    assert estimate.bytes > 10_000
+    assert 0 < estimate.seconds < 600
+    run(config, photos(), observer=Listen())
+    assert len(told) == 1  # nothing is left to do
+
+
+def test_too_little_memory_is_said_before_anything_is_written(tiny, monkeypatch):
+    monkeypatch.setattr(module, "free_bytes", lambda: 2_000_000)
+    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: photos(), 65))
+    config = replace(
+        tiny, data="toy", states="2", width=16, batch_size=256, backbone="resnet18_3x3"
+    )
+    with pytest.raises(ConfigError) as caught:
+        run(config)
+    assert str(caught.value).startswith("batches of 256 images of 65 pixels take about ")
+    assert str(caught.value).endswith(
+        "GB to train on, and 0.0 GB are free: lower `batch_size`, `width` or `image_size`, or take "
+        "`backbone=resnet18` for large images"
+    )
+    assert not tiny.output.exists()
