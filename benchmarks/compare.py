@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -50,11 +51,14 @@ def _products() -> float:
 
 
 def _fill(run: RunFolder) -> RunFolder:
-    config = Config(statistics="full")
+    config = Config(statistics="full").resolved()
     sizes = [NEW] * STATES
     classes = [str(c) for c in range(sum(sizes))]
-    facts = {"dataset": "random", "classes": classes, "sizes": sizes, "memoryless": True}
-    run.start(config.to_dict(), 0, facts)
+    facts: dict[str, Any] = {"dataset": "random", "classes": classes, "sizes": sizes, "seed": 0}
+    facts |= {"train_images": [500] * len(classes), "test_images": [TESTED] * len(classes)}
+    facts |= {"preparation": {"size": 32, "mean": [0.5], "std": [0.5], "augment": []}}
+    facts |= {"memoryless": True, "backbone_class": "random"}
+    run.start(config.to_dict(), facts)
     for t in range(STATES):
         seen = (t + 1) * NEW
         folder = run.state(t)
@@ -82,12 +86,32 @@ def _fill(run: RunFolder) -> RunFolder:
         }
         test = {"features": torch.randn(seen * TESTED, FEATURES).half()}
         test["labels"] = torch.arange(seen).repeat_interleave(TESTED)
-        write_tensors(folder / "rows.safetensors", rows | state)
-        write_tensors(folder / "layer.safetensors", rows)
-        write_tensors(folder / "birth.safetensors", birth | (drift if t else {}))
+        files = {"rows": rows | state, "layer": rows, "fitted": fitted, "test": test}
+        files["birth"] = birth | (drift if t else {})
         kinds = {n.rpartition(".")[0]: {"kind": "linear", "unit": True} for n in fitted}
-        write_tensors(folder / "fitted.safetensors", fitted, kinds)
-        write_tensors(folder / "test.safetensors", test)
-        ledger = {"record": {"W": 0, "b": 0}}
-        write_json(folder / "results.json", {"state": t, "methods": {}, "bytes": ledger})
+        for name, tensors in files.items():
+            file = folder / f"{name}.safetensors"
+            facts = kinds if name == "fitted" else None
+            write_tensors(file, tensors, facts, bound=run.place(file.name, t))
+        sizes_of = {path.name: path.stat().st_size for path in folder.iterdir()}
+        results = _results(t, seen) | {"files": sizes_of}
+        write_json(folder / "results.json", results, bound=run.place("results.json", t))
     return run
+
+
+def _results(t: int, seen: int) -> dict[str, Any]:
+    """What a state's results must say; none of it is read here."""
+    typology = dict.fromkeys(("c_p", "e_pp", "e_pn"), 0.0 if t else None)
+    typology |= dict.fromkeys(("c_n", "e_nn", "e_np"), 0.0)
+    scored = {"top1": 0.0, "top5": 0.0, "by_state": [0.0] * (t + 1), "bytes": 0, "cost": 0}
+    return {
+        "state": t,
+        "new_classes": NEW,
+        "classes_seen": seen,
+        "train_images": 500 * NEW,
+        "test_images": seen * TESTED,
+        "history": {"loss": [], "watched": [], "seconds": [], "images": []},
+        "seconds": {"training": 0.0, "test_features": 0.0, "scoring": 0.0},
+        "bytes": {"record": {"W": 0, "b": 0}, "images_not_kept": 0},
+        "methods": {"FT": scored | {"typology": typology}},
+    }

@@ -19,7 +19,7 @@ from memoryless.data import from_arrays
 from memoryless.lab.config import Config
 from memoryless.learner import Learner, prepare
 from memoryless.strategies import Arrival
-from memoryless.training import Progress, StateTraining
+from memoryless.training import Checkpoint, Progress, StateTraining
 
 IMAGES, BATCH, CLASSES = 2560, 128, 10
 
@@ -49,7 +49,7 @@ def measure() -> dict[str, float]:
                 config,
                 seed=0,
                 state=0,
-                checkpoint=Path(folder) / "training.safetensors",
+                checkpoint=Checkpoint(Path(folder) / "training.safetensors"),
                 report=told.append,
             ).run(dataset.train)
 

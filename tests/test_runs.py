@@ -15,12 +15,12 @@ import torch
 from conftest import make_toy
 from memoryless.cli import main
 from memoryless.errors import ConfigError, StoreError
-from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_state, read_rows, states_of
+from memoryless.methods import methods_of
 from memoryless.store import write_json, write_tensors
 
 MEND = "delete the run's folder and run the same command again"
@@ -379,11 +379,14 @@ def test_a_renamed_seed_is_another_run(tiny, toy):
         run(replace(tiny, seeds=(1,)), toy)
 
 
-def test_methods_asked_for_on_the_way_leave_the_lines_of_all_states(tiny, toy):
-    """A run that goes on with other methods has lines only for those of every state."""
+def test_results_are_of_the_methods_of_all_states(tiny, toy):
     with pytest.raises(KeyboardInterrupt):
         run(replace(tiny, methods=("finetune+mean",)), toy, observer=Stop(0))
     folder = RunFolder(run(tiny, toy)[0])
-    lines = measures.accuracy_lines(folder)
-    assert "finetune+mean" not in lines
-    assert all(len(values) == 3 for values in lines.values())
+    assert all(list(state["methods"]) == list(methods_of("finetune")) for state in folder.results())
+    for t in range(3):
+        results, file = folder.results()[t], folder.state(t) / "results.json"
+        results["methods"] = {"FT" if t else "inFT": results["methods"]["FT"]}
+        write_json(file, results, bound=folder.place(file.name, t))
+    told = f"no method was scored in all states of {folder.path}: {MEND}"
+    assert refused(fresh(folder).results) == told

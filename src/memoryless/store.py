@@ -13,6 +13,7 @@ import math
 import os
 import shutil
 import socket
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def read_arrays(
     """What `write_tensors` wrote, or an error that ends with `fix` if a byte of it has changed."""
     with _reading(path, fix):
         content = path.read_bytes()  # by safetensors itself, only a path in UTF-8 can be opened
-        arrays = {name: array.copy() for name, array in load(content).items()}
+        arrays = {name: array.copy() for name, array in sorted(load(content).items())}
         told = _parse(content[8 : 8 + int.from_bytes(content[:8], "little")].decode())
         header = _parse(told.get("__metadata__", {}).get("memoryless", "{}"))
         text = header.get("facts", "")
@@ -194,13 +195,26 @@ class Within:
     """A shape for `check`: a number, whole if `kind` is int, from `low` to `high`."""
 
     kind: type
-    low: float
+    low: float = -EXACT
     high: float = EXACT
 
+    def __contains__(self, value: Any) -> bool:
+        if type(value) is int and abs(value) > EXACT:
+            return False
+        return type(value) in (int, self.kind) and self.low <= value <= self.high
 
-LEAVES: dict[Any, Any] = {
-    int: Within(int, -EXACT),
-    float: Within(float, -math.inf, math.inf),
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return str(self.low)
+        low = "" if self.low <= -EXACT else f" from {self.low}"
+        high = "" if self.high >= EXACT else f" to {self.high}"
+        return ("a whole number" if self.kind is int else "a number") + low + high
+
+
+FLOATS = Within(float, -sys.float_info.max, sys.float_info.max)
+TOLD: dict[Any, Any] = {
+    int: Within(int),
+    float: FLOATS,
     str: "a text",
     bool: "true or false",
     None: "null",
@@ -223,56 +237,41 @@ def check(value: Any, shape: Any, where: Any, fix: str = RESTORE) -> None:
 
 
 def _problems(value: Any, shape: Any, leaf: str) -> Iterator[str]:
-    name = leaf or "it"
-    if shape is ANY:
-        return
-    if isinstance(shape, dict) and isinstance(value, dict):
-        free = shape.get(str)
-        yield from (f"{name} lacks '{key}'" for key in shape if key not in (str, *value))
-        for key, item in value.items():
-            if free is None and key not in shape:
-                yield f"{name} has '{key}', which does not belong there"
-            else:
-                yield from _problems(item, shape.get(key, free), f"{leaf}.{key}".lstrip("."))
-    elif isinstance(shape, list) and isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from _problems(item, shape[0], f"{leaf}[{i}]")
-    elif isinstance(shape, tuple):
-        found = [next(_problems(value, one, leaf), "") for one in shape]
-        if all(found):  # what is wrong inside a list says more than that it is a list
-            inside = [text for text in found if not text.startswith(f"{name} is ")]
-            told = " or ".join(map(_told, shape))
-            yield inside[0] if inside else f"{name} is {_shown(value)}, not {told}"
-    elif not _fits(value, shape):
-        yield f"{name} is {_shown(value)}, not {_told(shape)}"
+    name, choices = leaf or "it", shape if isinstance(shape, tuple) else (shape,)
+    for one in choices:
+        if isinstance(one, dict) and isinstance(value, dict):
+            free = one.get(str)
+            yield from (f"{name} lacks '{key}'" for key in one if key not in (str, *value))
+            for key, item in value.items():
+                if free is None and key not in one:
+                    yield f"{name} has '{key}', which does not belong there"
+                else:
+                    yield from _problems(item, one.get(key, free), f"{leaf}.{key}".lstrip("."))
+            return
+        if isinstance(one, list) and isinstance(value, list):
+            for i, item in enumerate(value):
+                yield from _problems(item, one[0], f"{leaf}[{i}]")
+            return
+    if not any(_fits(value, one) for one in choices):
+        yield f"{name} is {_shown(value)}, not {' or '.join(map(_told, choices))}"
 
 
 def _fits(value: Any, shape: Any) -> bool:
-    limit = LEAVES.get(shape) if isinstance(shape, type) else shape
-    if not isinstance(limit, Within):
-        return value is None if shape is None else type(value) is shape
-    if type(value) not in (int, limit.kind) or (type(value) is int and abs(value) > EXACT):
-        return False
-    return math.isfinite(value) and limit.low <= value <= limit.high
+    if shape is ANY:
+        return True
+    if shape in (int, float) or isinstance(shape, Within):
+        return value in TOLD.get(shape, shape)
+    return value is None if shape is None else type(value) is shape
 
 
 def _told(shape: Any) -> str:
     if isinstance(shape, list | dict):
         return "a list" if isinstance(shape, list) else "an object"
-    limit = shape if isinstance(shape, Within) else LEAVES[shape]
-    if not isinstance(limit, Within):
-        return str(limit)
-    if limit.low == limit.high:
-        return str(limit.low)
-    kind = "a whole number" if limit.kind is int else "a number"
-    low = "" if limit.low <= -EXACT else f" from {limit.low}"
-    return kind + low + ("" if limit.high >= EXACT else f" to {limit.high}")
+    return str(TOLD.get(shape, shape))
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, list | dict):
-        return _told(value)
-    text = json.dumps(value)
+    text = _told(value) if isinstance(value, list | dict) else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 

@@ -77,14 +77,20 @@ def run(
         "memoryless": STRATEGIES[config.strategy].memoryless,
         "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
     }
-    folders = {seed: RunFolder(config.output / f"seed-{seed}") for seed in config.seeds}
-    for seed, folder in folders.items():
+
+    def opened(seed: int) -> RunFolder:
+        """The seed's folder as it is now: another process may have written since."""
+        folder = RunFolder(config.output / f"seed-{seed}")
         folder.verify(config.to_dict(), facts | {"seed": seed})
+        return folder
+
+    folders = [opened(seed) for seed in config.seeds]
     totals = Totals(len(dataset.classes), len(dataset.train))
-    left = sum(sum(_work(config, stream)[folder.finished :]) for folder in folders.values())
+    left = sum(sum(_work(config, stream)[folder.finished :]) for folder in folders)
     if left and dataset.image_size > SMALL_SIDE and backbone is None:
         observer.estimated(estimate(config, dataset, stream, left))
-    for seed, folder in folders.items():
+    for seed in config.seeds:
+        folder = opened(seed)
         if folder.complete:
             _leave_as_it_is(folder, _work(config, stream), observer)
             continue
@@ -92,11 +98,10 @@ def run(
             own = copy.deepcopy(backbone)
             learner = Learner(config, seed, dataset.channels, preparation, own, totals)
         with locked(folder.path):
-            held = RunFolder(folder.path)  # another process may have written in between
-            held.verify(config.to_dict(), facts | {"seed": seed})
-            held.start(config.to_dict(), facts | {"seed": seed})
-            Run(learner, scored_in_run(config), stream, held, observer).finish()
-    return [folder.path for folder in folders.values()]
+            folder = opened(seed)
+            folder.start(config.to_dict(), facts | {"seed": seed})
+            Run(learner, scored_in_run(config), stream, folder, observer).finish()
+    return [folder.path for folder in folders]
 
 
 def _work(settings: ModelSettings, stream: Stream) -> list[int]:

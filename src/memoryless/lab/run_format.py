@@ -103,13 +103,16 @@ def _results_problems(results: dict[str, Any], t: int) -> Iterator[str]:
 
 
 def _check_files(folder: Path, files: Mapping[str, int]) -> None:
-    """Raise unless the files are there, each as long as when it was written."""
-    for name in files.keys() - set(TO_GO_ON):
-        path, size = folder / name, files[name]
-        if not path.is_file():
-            raise StoreError(f"the file {path} is missing: {MEND}")
-        if (there := path.stat().st_size) != size:
-            raise StoreError(f"the file {path} is damaged (it has {there} of {size} bytes): {MEND}")
+    """Raise unless just these tensor files are there, each as long as when it was written."""
+    there = {path.name: path.stat().st_size for path in folder.glob("*.safetensors")}
+    for name in there.keys() - files.keys():
+        raise StoreError(f"the file {folder / name} does not belong there: {MEND}")
+    for name in sorted(files.keys() - set(TO_GO_ON)):
+        if name not in there:
+            raise StoreError(f"the file {folder / name} is missing: {MEND}")
+        if there[name] != files[name]:
+            short = f"it has {there[name]} of {files[name]} bytes"
+            raise StoreError(f"the file {folder / name} is damaged ({short}): {MEND}")
 
 
 STATISTICS = {

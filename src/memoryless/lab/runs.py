@@ -128,8 +128,18 @@ class RunFolder:
         return self.path / "states" / f"{t:02d}"
 
     def results(self) -> list[dict[str, Any]]:
-        """Figures of every finished state; what is changed in them is changed in a copy."""
-        return [copy.deepcopy(self._read_results(t)) for t in range(self.finished)]
+        """Copies of every finished state's figures, of the methods that all states scored.
+
+        A run that went on with other `methods` has some in a part of its states only.
+        """
+        states = [copy.deepcopy(self._read_results(t)) for t in range(self.finished)]
+        scored = [state["methods"] for state in states]
+        for state in states:
+            common = [name for name in state["methods"] if all(name in one for one in scored)]
+            state["methods"] = {name: state["methods"][name] for name in common}
+        if states and not states[0]["methods"]:
+            raise StoreError(f"no method was scored in all states of {self.path}: {MEND}")
+        return states
 
     def _read_results(self, t: int) -> dict[str, Any]:
         if t not in self._results:  # a committed state stays as it is

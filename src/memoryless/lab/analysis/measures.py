@@ -73,10 +73,9 @@ def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[Ro
 
 
 def accuracy_lines(run: RunFolder, k: str = "top5") -> dict[str, list[float]]:
-    """Accuracy by state of every method that was scored in all of them."""
-    results = [state["methods"] for state in run.results()]
-    scored = [m for m in results[0] if all(m in state for state in results)]
-    return {m: [state[m][k] for state in results] for m in scored}
+    """Every method's accuracy by state."""
+    results = run.results()
+    return {m: [state["methods"][m][k] for state in results] for m in results[0]["methods"]}
 
 
 def best_method(run: RunFolder) -> str:
