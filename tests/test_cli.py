@@ -123,6 +123,7 @@ BAD = {
         "unknown strategy 'finetun': choose from finetune, lwf, lwf_kd, lucir, frozen, joint, "
         "independent, replay; did you mean 'finetune'?"
     ),
+    "run --nix 3": "unknown option: --nix.",
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
     "run --epochs many": 'invalid value for --epochs: unable to convert "many" into int.',
     "run --epochs 0": "epochs must be from 1 to 1,000,000, not 0",
