@@ -102,7 +102,7 @@ def _sentence(error: cyclopts.CycloptsError) -> str:
 
 def _suggestion(error: cyclopts.UnknownOptionError) -> str:
     """The flag that was meant, by letters alone: dashes, which all flags share, say nothing."""
-    typed = (error.token.keyword or error.token.value).strip("-[]\"")
+    typed = (error.token.keyword or error.token.value).strip('-[]"')
     flags = {name.strip("-"): name for a in error.argument_collection for name in a.names}
     close = difflib.get_close_matches(typed.replace("_", "-"), flags, n=1)
     return f" Did you mean {flags[close[0]]}?" if close else ""

@@ -5,11 +5,12 @@ The file is not called list.py: as part of the package that would hide Python's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
 
 
 def list_names() -> None:
-    """Name data sets, orders, backbones, strategies, heads, calibrations, transports, methods."""
+    """Name data sets, orders, backbones, strategies; say what heads and the rest mean."""
     from memoryless.backbones import BACKBONES
     from memoryless.calibration import CALIBRATIONS
     from memoryless.data import SOURCES
@@ -23,22 +24,26 @@ def list_names() -> None:
     from memoryless.strategies import STRATEGIES
     from memoryless.transports import TRANSPORTS
 
-    names: dict[str, Iterable[str]] = {
+    tables: dict[str, Mapping[str, Any]] = {
         "data sets": SOURCES,
         "orders": ORDERS,
-        "backbones": [*BACKBONES, "timm:NAME"],
+        "backbones": {**BACKBONES, "timm:NAME": None},
         "augmentations": AUGMENTATIONS,
         "strategies": STRATEGIES,
         "schedules": SCHEDULES,
         "lr later": LR_RULES,
+        "presets": PRESETS,
         "heads": HEADS,
         "calibrations": CALIBRATIONS,
         "transports": TRANSPORTS,
         "statistics": FORMS,
-        "presets": PRESETS,
+        "methods": {n: f"{m.strategy} + {m.head} + {m.calibration}" for n, m in METHODS.items()},
     }
-    for kind, table in names.items():
-        print(f"{kind:14} {' '.join(table)}")
-    print("methods")
-    for name, method in METHODS.items():
-        print(f"  {name:14} {method.strategy} + {method.head} + {method.calibration}")
+    for kind, table in tables.items():
+        about = {n: e if isinstance(e, str) else getattr(e, "about", "") for n, e in table.items()}
+        if not any(about.values()):
+            print(f"{kind:14} {' '.join(table)}")
+            continue
+        print(kind)
+        for name, meaning in about.items():
+            print(f"  {name:16} {meaning}")
