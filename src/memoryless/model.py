@@ -171,9 +171,9 @@ class Model:
         if odd:
             raise DataError(f"labels must be names, one string an image, not {first_ten(odd)}")
         new = sorted(set(names))
-        if known := [name for name in new if name in self.classes]:
+        if past := [name for name in new if name in self.classes]:
             raise DataError(
-                f"{first_ten(known)} was learned before: with trained features a class is learned "
+                f"{first_ten(past)} was learned before: with trained features a class is learned "
                 "once, so give its images another name or leave them out"
             )
         split = self._split(images)

@@ -51,12 +51,12 @@ class LinearLayer(GrowingLayer):
         return F.linear(features, self.weight, self.bias)
 
     def grow(self, new: int, keep_rows: bool, generator: torch.Generator) -> None:
-        known = len(self.bias)
+        past = len(self.bias)
         for name in ("weight", "bias"):
             old = getattr(self, name).detach()
-            rows = _draw((known + new, *old.shape[1:]), self.weight.shape[1], generator).to(old)
+            rows = _draw((past + new, *old.shape[1:]), self.weight.shape[1], generator).to(old)
             if keep_rows:
-                rows[:known] = old
+                rows[:past] = old
             setattr(self, name, nn.Parameter(rows))
 
     def as_linear(self) -> Layer:

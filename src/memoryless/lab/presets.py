@@ -9,6 +9,7 @@ from typing import Any
 from memoryless.data import Dataset
 from memoryless.errors import ConfigError, DataError
 from memoryless.lab.config import Config
+from memoryless.strategies import STRATEGIES
 
 PAPER_STRATEGIES = ("finetune", "lwf", "lucir", "joint")
 
@@ -35,14 +36,15 @@ class Preset:
         """
         name, _, share = strategy.partition(":")
         folder = strategy.replace(":", "-")
-        place = root / (folder if name == "joint" else f"{states}-states/{folder}")
+        at_once = name in STRATEGIES and STRATEGIES[name].one_state
+        place = root / (folder if at_once else f"{states}-states/{folder}")
         settings = self.settings | self.strategies.get(name, {}) | given
         if share:
             settings["memory"] = _share(strategy, share)
         return Config(
             **settings,
             strategy=name,
-            states="1" if name == "joint" else str(states),
+            states="1" if at_once else str(states),
             seeds=(seed,),
             output=place,
         ).resolved()
@@ -61,7 +63,7 @@ class Preset:
         if wrong:
             raise DataError(
                 f"preset {name} is for another data set: there are {', '.join(wrong)}; check "
-                "--root and the lists"
+                "`root` and the lists"
             )
 
 
