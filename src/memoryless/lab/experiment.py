@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from memoryless.build import EndOfState
 from memoryless.data import Dataset, load
+from memoryless.data.augment import Preparation
 from memoryless.errors import StoreError, WriteError
 from memoryless.features import compact
 from memoryless.heads import HEADS
@@ -67,16 +68,7 @@ def run(
         config = replace(config, states="1")
     stream = Stream.from_config(dataset, config)
     preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment)
-    facts = {
-        "dataset": dataset.name,
-        "classes": stream.classes,
-        "sizes": stream.sizes,
-        "train_images": np.bincount(dataset.train.labels).tolist(),
-        "test_images": np.bincount(dataset.test.labels).tolist(),
-        "preparation": asdict(preparation),
-        "memoryless": STRATEGIES[config.strategy].memoryless,
-        "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
-    }
+    facts = _facts(config, stream, preparation, backbone)
 
     def opened(seed: int) -> RunFolder:
         """The seed's folder as it is now: another process may have written since."""
@@ -102,6 +94,23 @@ def run(
             folder.start(config.to_dict(), facts | {"seed": seed})
             Run(learner, scored_in_run(config), stream, folder, observer).finish()
     return [folder.path for folder in folders]
+
+
+def _facts(
+    config: Config, stream: Stream, preparation: Preparation, backbone: nn.Module | None
+) -> dict[str, Any]:
+    """What a run is beside its settings: the data as they arrive, and what prepares them."""
+    dataset = stream.dataset
+    return {
+        "dataset": dataset.name,
+        "classes": stream.classes,
+        "sizes": stream.sizes,
+        "train_images": np.bincount(dataset.train.labels).tolist(),
+        "test_images": np.bincount(dataset.test.labels).tolist(),
+        "preparation": asdict(preparation),
+        "memoryless": STRATEGIES[config.strategy].memoryless,
+        "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
+    }
 
 
 def _work(settings: ModelSettings, stream: Stream) -> list[int]:
