@@ -233,3 +233,29 @@ def test_the_transport_of_the_map_works(monkeypatch):
     (code,) = blocks("docs/architecture.md", "python")
     exec(compile(code, "architecture.md", "exec"), {})
     assert "finetune+ncm+shift" in grid_of("finetune")
+
+
+def test_the_examples_of_the_api_give_what_they_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    examples = "\n".join(blocks("docs/api.md", "pycon"))
+    test = doctest.DocTestParser().get_doctest(examples, {}, "api.md", "docs/api.md", 0)
+    told: list[str] = []
+    result = doctest.DocTestRunner().run(test, out=told.append)
+    assert result.attempted > 30
+    assert not result.failed, "".join(told)
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (heads, ["current", "initial", "l2", "mean", "min_max", "siw"]),
+        (calibration, ["mc_factors"]),
+        (metrics, [name for name in vars(metrics) if name[0].islower()]),
+        (memoryless, ["Model", "Config", "run"]),
+    ],
+)
+def test_the_api_has_an_example_of_every_name(module, names):
+    examples = "".join(blocks("docs/api.md", "pycon"))
+    public = [name for name in names if callable(getattr(module, name))]
+    assert public
+    assert not [name for name in public if not re.search(rf"\b{name}\(", examples)]
