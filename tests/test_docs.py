@@ -20,7 +20,6 @@ from memoryless.cli import app, main
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
 from memoryless.methods import METHODS, grid_of
-from memoryless.strategies.base import BASE_RECIPE
 from memoryless.transports import TRANSPORTS
 
 ROOT = Path(__file__).parents[1]
@@ -57,10 +56,10 @@ def test_readme_commands_run(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", PAGES)
 def test_flags_are_those_of_the_command(page):
     """Every command of a page in code is one, and every flag in it is one of that command's."""
-    code = re.findall(r"`([^`\n]+)`", text_of(page)) + console_lines(page)
-    for words in [text.split() for text in code if text.startswith("memoryless ")]:
-        if words[1] == "--version":
-            continue
+    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.S)
+    code = re.findall(r"`(memoryless [a-z][^`]*)`", prose)
+    code += [line for line in console_lines(page) if line.startswith("memoryless ")]
+    for words in map(str.split, code):
         arguments = app[words[1]].assemble_argument_collection()
         known = {name for argument in arguments for name in argument.names} | {"--help"}
         assert {word for word in words if word.startswith("--")} <= known, words
@@ -96,12 +95,14 @@ def test_every_install_line_carries_the_constraints():
     assert all("-c constraints.txt" in line for line in lines)
 
 
-def test_readme_python_runs(tmp_path, monkeypatch):
+def test_readme_python_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for code in blocks("README.md", "python"):
-        exec(compile(code, "README.md", "exec"), {})
+    model, laboratory = blocks("README.md", "python")
+    exec(compile(model, "README.md", "exec"), {})
+    assert f"# {capsys.readouterr().out}" in model
+    assert memoryless.Model.load("flowers").classes == ("rose", "tulip", "daisy", "lily")
+    exec(compile(laboratory, "README.md", "exec"), {})
     assert RunFolder(tmp_path / "runs/arrays/seed-0").complete
-    assert memoryless.Model.load("flowers").classes
 
 
 def test_readme_toml_is_a_config():
