@@ -224,6 +224,13 @@ def test_what_the_map_names_exists():
     assert not [name for name in sorted(names) if not exists(name)]
 
 
+@pytest.mark.parametrize("page", WRITTEN)
+def test_what_pages_name_exists(page):
+    ours = ("memoryless.", "src/", "tests/", "tools/")
+    names = [n for n in names_in(page) if n.startswith(ours) and "NAME" not in n]
+    assert not [name for name in names if not exists(name)]
+
+
 @pytest.mark.parametrize("name", ["lab/run.py", "heads.sew", "tests/test_heads.py::test_no", "a/"])
 def test_what_does_not_exist_is_noticed(name):
     assert not exists(name)
