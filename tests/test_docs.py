@@ -154,6 +154,7 @@ def test_the_house_is_drawn_as_it_is():
     """The drawing has the storeys of test_layers.py, and the tree every file."""
     drawing, *_ = blocks("docs/architecture.md", "")
     storeys: dict[int, set[str]] = {}
+    storey = -1
     for line in drawing.splitlines():
         number, names = line[:3].strip(), re.split(r" {2,}", line[3:])[0].split()
         storey = int(number) if number else storey
@@ -201,7 +202,7 @@ def exists(name: str) -> bool:
 
 def resolves(parts: list[str]) -> bool:
     """Whether this is a module of the package, or a name in one, or in a class of one."""
-    for number in range(len(parts), 0, -1):
+    for number in range(len(parts), -1, -1):
         try:
             thing = import_module(".".join(["memoryless", *parts[:number]]))
         except ImportError:
