@@ -86,7 +86,7 @@ class PaperTable:
         return times
 
     def _images_per_second(self, config: Config, stream: Stream) -> float:
-        """Of the strategy's last measured state: with its teacher, if it has one."""
+        """Training speed in the second state, where a strategy has its teacher."""
         config = replace(config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6)
         config = replace(config, statistics="none", projection=0)
         totals = Totals(len(self.dataset.classes), len(self.dataset.train))

@@ -57,7 +57,7 @@ OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from a JSON file."""
+    """A value as it comes back from a JSON file."""
     return json.loads(json.dumps(value))
 
 
@@ -128,7 +128,7 @@ class RunFolder:
         return self.path / "states" / f"{t:02d}"
 
     def results(self) -> list[dict[str, Any]]:
-        """Figures of every finished state; what is changed in them is changed in a copy."""
+        """Results of every finished state, as copies that may be changed."""
         return [copy.deepcopy(self._read_results(t)) for t in range(self.finished)]
 
     def _read_results(self, t: int) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class RunFolder:
         return self.tensors_and_facts(t, name)[0]
 
     def tensors_and_facts(self, t: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The same with what stands in the file's header."""
+        """A file of tensors that state t left, and the facts in its header."""
         file = self.state(t) / f"{name}.safetensors"
         tensors, facts = read_tensors(file, bound=self.place(file.name, t), fix=MEND)
         sizes = self.about["sizes"][: t + 1]
