@@ -1,33 +1,44 @@
-"""What the documentation tells people to type works, and says what the code says."""
+"""What the documentation tells people to type works, and what it names exists."""
 
 from __future__ import annotations
 
+import ast
+import doctest
 import re
 import shlex
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import memoryless
 from conftest import make_folder
-from memoryless.cli import main
+from memoryless import calibration, heads, metrics
+from memoryless.cli import app, main
 from memoryless.lab.config import Config
-from memoryless.methods import METHODS
+from memoryless.lab.runs import RunFolder
+from memoryless.methods import METHODS, grid_of
+from memoryless.transports import TRANSPORTS
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+PACKAGE = ROOT / "src" / "memoryless"
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
-PAGES += [str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")]
+PAGES += [str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = [page for page in PAGES if page != "docs/settings.md"]  # that one is generated
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.S)
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text()
 
 
-def console_lines() -> list[str]:
-    lines = "".join(blocks("console")).splitlines()
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text_of(page), flags=re.S)
+
+
+def console_lines(page: str = "README.md") -> list[str]:
+    lines = "".join(blocks(page, "console")).splitlines()
     assert all(line.startswith("$ ") for line in lines)
     return [line.removeprefix("$ ") for line in lines]
 
@@ -42,52 +53,218 @@ def test_readme_commands_run(tmp_path, monkeypatch):
         assert main(command) == 0, command
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_flags_are_those_of_the_command(page):
+    """Every command of a page in code is one, and every flag in it is one of that command's."""
+    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.S)
+    code = re.findall(r"`(memoryless [a-z][^`]*)`", prose)
+    code += [line for line in console_lines(page) if line.startswith("memoryless ")]
+    for words in map(str.split, code):
+        arguments = app[words[1]].assemble_argument_collection()
+        known = {name for argument in arguments for name in argument.names} | {"--help"}
+        assert {word for word in words if word.startswith("--")} <= known, words
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_flags_exist(page):
+    """Flags in backticks are of some command, or of pip, make and pytest."""
+    names = {
+        name
+        for command in ("run", "paper", "table", "compare", "figures", "report", "demo")
+        for argument in app[command].assemble_argument_collection()
+        for name in argument.names
+    }
+    flags = re.findall(r"`(--[a-z-]+)", text_of(page))
+    flags = [flag for flag in flags if page != "CHANGELOG.md" or flag not in RENAMED]
+    assert set(flags) <= names | {"--help", "--version"}
+
+
+RENAMED = {"--holdout", "--roots", "--lr-rule"}
+
+
 def test_readme_make_targets_exist():
-    makefile = (ROOT / "Makefile").read_text()
     targets = [line.split()[1] for line in console_lines() if line.startswith("make ")]
     assert targets == ["demo", "test"]
-    assert all(re.search(rf"^{target}:", makefile, flags=re.M) for target in targets)
+    assert all(re.search(rf"^{target}:", text_of("Makefile"), flags=re.M) for target in targets)
 
 
 def test_every_install_line_carries_the_constraints():
-    files = [ROOT / "Makefile", ROOT / "README.md", ROOT / ".ci" / "run"]
-    lines = [line for f in files for line in f.read_text().splitlines() if "pip install" in line]
+    files = ["Makefile", "README.md", ".ci/run"]
+    lines = [line for f in files for line in text_of(f).splitlines() if "pip install" in line]
     assert lines
     assert all("-c constraints.txt" in line for line in lines)
 
 
-def test_readme_python_runs(tmp_path, monkeypatch):
+def test_readme_python_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks("python")
-    exec(compile(code, "README.md", "exec"), {})
-    assert (tmp_path / "runs/arrays/seed-0/states/02/results.json").is_file()
+    model, laboratory = blocks("README.md", "python")
+    exec(compile(model, "README.md", "exec"), {})
+    assert f"# {capsys.readouterr().out}" in model
+    assert memoryless.Model.load("flowers").classes == ("rose", "tulip", "daisy", "lily")
+    exec(compile(laboratory, "README.md", "exec"), {})
+    assert RunFolder(tmp_path / "runs/arrays/seed-0").complete
 
 
 def test_readme_toml_is_a_config():
-    (text,) = blocks("toml")
+    (text,) = blocks("README.md", "toml")
     values = tomllib.loads(text)
     assert Config(**values).patience_later == 15
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
+    links = re.findall(r"\]\(([^)#]+)\)", text_of(page))
     broken = [x for x in links if "://" not in x and not (ROOT / page).parent.joinpath(x).exists()]
     assert not broken
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_prose_fits_a_screen(page):
+    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.S).splitlines()
+    assert not [line for line in prose if len(line) > 120 and not line.startswith("|")]
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_tables_have_as_many_cells_in_every_row(page):
+    rows = re.findall(r"^\|.*\|$(?:\n^\|.*\|$)*", text_of(page), flags=re.M)
+    for table in rows:
+        cells = {re.sub(r"\\\||`[^`]*`", "", row).count("|") for row in table.splitlines()}
+        assert len(cells) == 1, table
 
 
 def test_settings_page_is_the_config(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
     from write_settings import settings
 
-    assert (ROOT / "docs" / "settings.md").read_text() == settings()
+    assert text_of("docs/settings.md") == settings()
 
 
 def test_methods_page_names_every_method():
-    page = (ROOT / "docs" / "methods.md").read_text()
     for name, method in METHODS.items():
-        assert f"| {name} | {method.strategy} | {method.head} | {method.calibration} |" in page
+        row = f"| {name} | {method.strategy} | {method.head} | {method.calibration} |"
+        assert row in text_of("docs/methods.md")
 
 
 def test_versions_agree():
-    assert f"version: {memoryless.__version__}" in (ROOT / "CITATION.cff").read_text()
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    assert f"\nversion: {project['version']}\n" in text_of("CITATION.cff")
+
+
+def test_the_house_is_drawn_as_it_is():
+    """The drawing has the storeys of test_layers.py, and the tree every file."""
+    drawing, *_ = blocks("docs/architecture.md", "")
+    storeys: dict[int, set[str]] = {}
+    storey = -1
+    for line in drawing.splitlines():
+        number, names = line[:3].strip(), re.split(r" {2,}", line[3:])[0].split()
+        storey = int(number) if number else storey
+        storeys.setdefault(storey, set()).update(names)
+    assert [storeys[i] for i in sorted(storeys)] == _storeys()
+    (tree,) = blocks("docs/architecture.md", "tree")
+    assert _files(tree) == {str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py")}
+
+
+def _storeys() -> list[set[str]]:
+    for node in ast.parse(text_of("tests/test_layers.py")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STOREYS":
+            return ast.literal_eval(node.value)
+    raise AssertionError("test_layers.py has no STOREYS")
+
+
+def _files(tree: str) -> set[str]:
+    above: list[str] = []
+    found = set()
+    for line in tree.splitlines():
+        name = line.split()[0]
+        depth = (len(line) - len(line.lstrip())) // 2
+        above = [*above[:depth], name]
+        if not name.endswith("/"):
+            found.add("".join(above))
+    return found
+
+
+def names_in(page: str) -> set[str]:
+    """Backticked paths, dotted names and tests."""
+    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.S)
+    found = re.findall(r"`([^`\n]+)`", prose)
+    return {name for name in found if re.fullmatch(r"[\w/]+([./]|::)[\w./:]*", name)}
+
+
+def exists(name: str) -> bool:
+    path, _, test = name.partition("::")
+    if path.endswith((".py", "/")):
+        places = [place for place in (ROOT / path, PACKAGE / path) if place.exists()]
+        return bool(places) and (not test or f"def {test}(" in places[0].read_text())
+    if path.endswith((".json", ".safetensors")):
+        return any(path.split(".")[0] in p.read_text() for p in PACKAGE.rglob("*.py"))
+    return resolves(path.removeprefix("memoryless.").split("."))
+
+
+def resolves(parts: list[str]) -> bool:
+    """Whether this is a module of the package, or a name in one, or in a class of one."""
+    for number in range(len(parts), -1, -1):
+        try:
+            thing = import_module(".".join(["memoryless", *parts[:number]]))
+        except ImportError:
+            continue
+        return all((thing := _member(thing, part)) is not MISSING for part in parts[number:])
+    return False
+
+
+MISSING = object()
+
+
+def _member(thing: object, name: str) -> object:
+    fields = getattr(thing, "__dataclass_fields__", {})
+    return fields.get(name) or getattr(thing, name, MISSING)
+
+
+def test_what_the_map_names_exists():
+    names = {name for name in names_in("docs/architecture.md") if not name.startswith("states/")}
+    assert len(names) > 100
+    assert not [name for name in sorted(names) if not exists(name)]
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_what_pages_name_exists(page):
+    ours = ("memoryless.", "src/", "tests/", "tools/")
+    names = [n for n in names_in(page) if n.startswith(ours) and "NAME" not in n]
+    assert not [name for name in names if not exists(name)]
+
+
+@pytest.mark.parametrize("name", ["lab/run.py", "heads.sew", "tests/test_heads.py::test_no", "a/"])
+def test_what_does_not_exist_is_noticed(name):
+    assert not exists(name)
+
+
+def test_the_transport_of_the_map_works(monkeypatch):
+    monkeypatch.setitem(TRANSPORTS, "shift", TRANSPORTS["none"])  # taken back afterwards
+    (code,) = blocks("docs/architecture.md", "python")
+    exec(compile(code, "architecture.md", "exec"), {})
+    assert "finetune+ncm+shift" in grid_of("finetune")
+
+
+def test_the_examples_of_the_api_give_what_they_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    examples = "\n".join(blocks("docs/api.md", "pycon"))
+    test = doctest.DocTestParser().get_doctest(examples, {}, "api.md", "docs/api.md", 0)
+    told: list[str] = []
+    result = doctest.DocTestRunner().run(test, out=told.append)
+    assert result.attempted > 30
+    assert not result.failed, "".join(told)
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (heads, ["current", "initial", "l2", "mean", "min_max", "siw"]),
+        (calibration, ["mc_factors"]),
+        (metrics, [name for name in vars(metrics) if name[0].islower()]),
+        (memoryless, ["Model", "Config", "run"]),
+    ],
+)
+def test_the_api_has_an_example_of_every_name(module, names):
+    examples = "".join(blocks("docs/api.md", "pycon"))
+    public = [name for name in names if callable(getattr(module, name))]
+    assert public
+    assert not [name for name in public if not re.search(rf"\b{name}\(", examples)]

@@ -162,8 +162,8 @@ def test_folders_of_the_first_format_are_named(folder, capsys):
     about = {"format": 1} | {key: folder.about[key] for key in ("config", "seed", "classes")}
     (folder.path / "run.json").write_text(json.dumps(about))
     sentence = (
-        f"{folder.path} was written by memoryless 0.1: read it with that version (pip install "
-        "memoryless==0.1.0), or delete it and run again"
+        f"{folder.path} was written by memoryless 0.1: read it with version 0.1.0, or "
+        "delete it and run again"
     )
     assert refused(lambda: fresh(folder).about) == sentence
     assert main(["table", str(folder.path)]) == 3

@@ -1,4 +1,4 @@
-"""From methods and what a state left to scorers."""
+"""Makes scorers of methods and of what a state left."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EndOfState:
     held_out: tuple[Tensor, Tensor] | None = None
     """Features and labels of the state's images that were held out (laboratory only)."""
     view: View = View()  # noqa: RUF009 - frozen
-    """Which features everything beside rows reads."""
+    """Which features class statistics are computed from."""
 
     @property
     def numbers(self) -> StateNumbers:

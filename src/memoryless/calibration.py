@@ -19,7 +19,7 @@ from memoryless.scorers import Affine, BlockZ, Energy, Linear, Scorer, block_log
 
 @dataclass(frozen=True)
 class StateNumbers:
-    """What calibrations are fitted on."""
+    """Numbers of a finished state that calibrations are fitted on."""
 
     mu: Tensor  # (states,)
     class_state: Tensor  # (N,)
@@ -28,7 +28,7 @@ class StateNumbers:
 
     @property
     def blocks(self) -> Tensor:
-        """1 where a class is of a state (N, states)."""
+        """A matrix (N, states), 1 where a class is of a state."""
         return F.one_hot(self.class_state, len(self.mu)).float()
 
     def held_out_images(self) -> tuple[Tensor, Tensor]:
@@ -43,7 +43,7 @@ class StateNumbers:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scores to scores, by numbers fitted when a state ends."""
+    """A calibration turns scores into scores, by numbers fitted when a state ends."""
 
     name: str
     about: str
@@ -89,7 +89,7 @@ def mc_factors(mu: Tensor, class_state: Tensor, current_state: int) -> Tensor:
 
 
 def bg_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
-    """Each state's scores by their mean and deviation over held-out current images.
+    """Scores less their state's mean, by its deviation, both over held-out current images.
 
     An image's own class is left out: the numbers are of scores that ought to be low.
     """
@@ -108,11 +108,12 @@ def bg_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
 
 
 def block_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
+    """Scores standardised within each image and state."""
     return BlockZ(scorer, numbers.blocks)
 
 
 def energy(scorer: Scorer, numbers: StateNumbers) -> Scorer:
-    """Log-softmax within each state, plus its logsumexp by what it is on held-out images."""
+    """Log-softmax within each state, plus the state's logsumexp standardised on held-out images."""
     features, _ = numbers.held_out_images()
     sums = block_logsumexp(scorer(features), numbers.class_state, len(numbers.mu))
     spread = positive(sums.std(0, correction=0))

@@ -1,4 +1,4 @@
-"""What can go wrong that a user can mend: each error is one sentence with the fix.
+"""Errors that a user can mend: each is one sentence with the fix.
 
 A sentence writes a setting as `name=value`, which is Python; the command line shows it as a flag.
 """

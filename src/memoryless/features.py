@@ -37,5 +37,5 @@ def extract_features(
 
 
 def compact(features: Tensor) -> Tensor:
-    """float16 where the values fit: what is scored is what is stored."""
+    """Features as float16 where the values fit, so that what is scored is what is stored."""
     return features.half() if features.abs().max() < FLOAT16_MAX else features

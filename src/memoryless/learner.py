@@ -36,7 +36,7 @@ class Learned:
 
     history: History
     birth: Statistics | None
-    """Of the new classes, as they were at the end of their state."""
+    """Statistics of the new classes at the end of their state."""
     drift: Drift | None
     """How features moved, from the second state on."""
     fitted: dict[str, Scorer]
@@ -136,7 +136,7 @@ class Learner:
     def _gather(
         self, features: Tensor, labels: Tensor, old: Tensor | None, history: History
     ) -> Learned:
-        """Statistics of the new classes into the record, the past ones moved to where they are."""
+        """Put statistics of new classes into the record, and move those of past classes along."""
         record, settings, past = self.record, self.settings, self.strategy.past
         new = record.classes - past
         birth = drift = None
@@ -184,11 +184,11 @@ class Learner:
         self.record = record
 
     def features(self, images: Split) -> Tensor:
-        """What rows read."""
+        """Features that rows read."""
         return self.view.rows(self.all_features(images))
 
     def all_features(self, images: Split) -> Tensor:
-        """What rows read, and what statistics read beside it."""
+        """Features that rows read, and those that statistics read beside them."""
         middle = self.view.start > 0
         return extract_features(
             self.network.backbone, images, self.preparation, self.settings.batch_size, middle

@@ -17,12 +17,14 @@ from memoryless.transports import TRANSPORTS
 
 @dataclass(frozen=True)
 class Method:
+    """A method names its strategy, head, calibration and transport."""
+
     strategy: str
     head: str = "current"
     calibration: str = "none"
     transport: str = "none"
     shrinkage: str = ""
-    """Of covariances: a number, auto, or nothing for the head's own."""
+    """Shrinkage of covariances: a number, auto, or nothing for the head's own."""
 
 
 METHODS: dict[str, Method] = {
@@ -110,7 +112,7 @@ def parse_method(name: str) -> Method:
 
 
 def method_name(method: Method) -> str:
-    """Its name by parts; what is the default is left out.
+    """A method's name by its parts, defaults left out.
 
     >>> method_name(Method("lwf_kd", "lda", "none", "linear", "auto"))
     'lwf_kd+lda:auto+linear'
@@ -198,7 +200,7 @@ def settings_for(method: Method, given: Any) -> dict[str, Any]:
 
 
 def parts_used(method: Method, ledger: Mapping[str, int]) -> list[str]:
-    """What a method reads of a record with these parts.
+    """The parts of a record that a method reads; `ledger` has them all.
 
     >>> record = {"W": 40, "b": 4, "class_state": 8, "mu": 4, "linear.count": 4, "linear.mean": 40}
     >>> parts_used(METHODS["FT"], record), parts_used(METHODS["LUCIR_mc"], record)

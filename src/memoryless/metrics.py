@@ -32,7 +32,7 @@ def top_k_accuracy(scores: Array, labels: Array, k: int) -> float:
 
 
 def accuracy_at(ranks: Array, k: int) -> float:
-    """The same from ranks."""
+    """Top-k accuracy from ranks that are there already."""
     return 100 * float((ranks < k).sum()) / len(ranks)
 
 

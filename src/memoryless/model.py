@@ -1,6 +1,6 @@
 """A model that learns classes state by state, scores images, and is rebuilt from its folder alone.
 
-Importing this imports no torch, and neither does loading; training and features do.
+Importing this module and loading a model import no torch; learning and features do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Model:
-    """Learns new classes, keeps no image of them, and scores images over all classes so far.
+    """A model learns new classes, keeps no image of them, and scores images over all so far.
 
     `settings` are fields of `ModelSettings`; what the method needs is switched on.
     """
@@ -118,7 +118,7 @@ class Model:
         return model
 
     def _opened(self) -> Learner:
-        """What learns and gives features; after loading it is made of what was saved."""
+        """The learner, which also gives features; after loading it is made of what was saved."""
         if self._learner is None and self._saved is None:
             raise ConfigError("the model has learned nothing yet: call learn first")
         if self._learner is None:

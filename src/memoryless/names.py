@@ -29,7 +29,7 @@ def choose(kind: str, name: str, table: Mapping[str, T]) -> T:
 
 
 def first_ten(offenders: Iterable[str]) -> str:
-    """The first ten of them and how many more there are.
+    """The first ten offenders, and how many more there are.
 
     >>> first_ten(f"{i}.png" for i in range(12))
     '0.png, 1.png, 2.png, 3.png, 4.png, 5.png, 6.png, 7.png, 8.png, 9.png and 2 more'

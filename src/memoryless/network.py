@@ -15,7 +15,7 @@ Layer = tuple[Tensor, Tensor]  # rows (N, d) and biases (N,)
 
 
 class GrowingLayer(nn.Module):
-    """A row for each class; starts with none, and takes its size from weights it is given."""
+    """A layer with a row for each class; it starts with none, and grows or is loaded."""
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         for name, old in [*self._parameters.items(), *self._buffers.items()]:
@@ -40,7 +40,7 @@ class GrowingLayer(nn.Module):
 
 
 class LinearLayer(GrowingLayer):
-    """A row and a bias for each class."""
+    """A linear layer: a row and a bias for each class."""
 
     def __init__(self, features: int):
         super().__init__()
@@ -64,7 +64,7 @@ class LinearLayer(GrowingLayer):
 
 
 class CosineLayer(GrowingLayer):
-    """Scaled cosines of features and rows; rows of past states are fixed (LUCIR)."""
+    """A layer of scaled cosines of features and rows; rows of past states are fixed (LUCIR)."""
 
     def __init__(self, features: int):
         super().__init__()
@@ -106,7 +106,7 @@ def _draw(shape: tuple[int, ...], features: int, generator: torch.Generator) -> 
 
 
 class Network(nn.Module):
-    """Images to logits over all classes seen so far."""
+    """A network turns images into logits over all classes seen so far."""
 
     def __init__(self, backbone: nn.Module, layer: GrowingLayer):
         super().__init__()

@@ -39,7 +39,7 @@ def torch_generator(seed: int, *context: int | str) -> torch.Generator:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Torch's own random numbers drawn from a seed within, and left as they were after.
+    """Seed torch's own random numbers within the block, and leave them as they were after it.
 
     Layers draw their first weights and dropout its masks from these; the caller's draws go on as
     if nothing had happened.

@@ -29,7 +29,7 @@ class Record:
     class_state: Tensor  # (N,) int64
     mu: Tensor  # (states,) mean top logit of each state's model on its training images
     statistics: Mapping[str, Statistics] = field(default_factory=dict)
-    """By the transport they are kept under."""
+    """Class statistics, by the transport under which they are kept."""
     rows: Mapping[str, Tensor] = field(default_factory=dict)
     """Rows (N, d) by the transport that moves them."""
     projection: ProjectionSums | None = None
@@ -59,7 +59,7 @@ class Record:
 
     @property
     def held(self) -> dict[str, Any]:
-        """What is held of the past under each transport."""
+        """What the record holds of the past, by transport."""
         return {**self.statistics, **self.rows}
 
     def source(self, reads: str, transport: str) -> Any:
@@ -74,7 +74,7 @@ class Record:
         return statistics if enough else None
 
     def carry(self, birth: Statistics, drift: Drift | None, transports: Sequence[str]) -> Record:
-        """Past statistics and rows through a state's drift, and the new classes' as they are."""
+        """The record with past statistics and rows moved by a state's drift, and new ones added."""
         statistics, rows = {}, {}
         for name in transports:
             transport = TRANSPORTS[name]
@@ -92,7 +92,7 @@ class Record:
         return Record(self.W, self.b, self.class_state, self.mu)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Its parts by name; statistics stand under their transport."""
+        """The record's parts by name; statistics stand under their transport."""
         parts = {name: getattr(self, name) for name in ("W", "b", "class_state", "mu")}
         for transport, statistics in self.statistics.items():
             parts |= {f"{transport}.{name}": t for name, t in statistics.tensors().items()}
@@ -116,7 +116,7 @@ class Record:
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> Record:
-        """The record whose parts these are."""
+        """The record made of these parts, named as `tensors` names them."""
         groups: dict[str, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
             group, _, part = name.rpartition(".")

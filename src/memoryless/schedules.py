@@ -20,14 +20,14 @@ def epochs_of(settings: TrainingSettings, state: int) -> int:
 
 
 def cosine(settings: TrainingSettings, state: int, epoch: float, watched: Sequence[float]) -> float:
-    """From 1 to 0 along half a cosine."""
+    """A factor that falls from 1 to 0 along half a cosine."""
     return (1 + math.cos(math.pi * epoch / epochs_of(settings, state))) / 2
 
 
 def multistep(
     settings: TrainingSettings, state: int, epoch: float, watched: Sequence[float]
 ) -> float:
-    """Multiplied by `decay` at each milestone."""
+    """A factor that is multiplied by `decay` at each milestone."""
     return settings.decay ** bisect_right(
         sorted(settings.milestones), epoch / epochs_of(settings, state)
     )
@@ -36,7 +36,7 @@ def multistep(
 def plateau(
     settings: TrainingSettings, state: int, epoch: float, watched: Sequence[float]
 ) -> float:
-    """Multiplied by `decay` whenever the watched loss made no progress for `patience` epochs."""
+    """A factor multiplied by `decay` after every `patience` epochs without progress of the loss."""
     patience = settings.patience if state == 0 else settings.patience_later
     best, stale, drops = math.inf, 0, 0
     for loss in watched:

@@ -23,7 +23,7 @@ COLUMNS = 64  # of a triangular root multiplied at once
 
 
 def library(values: Array) -> ModuleType:
-    """The library that an array is of, NumPy or torch: functions of the same name do the same."""
+    """The library of an array, NumPy or torch, whose functions of one name do the same."""
     return sys.modules[type(values).__module__.partition(".")[0]]
 
 
@@ -90,7 +90,7 @@ class Quadratic:
         return library(features).concatenate(parts)
 
     def _score(self, features: Array) -> Array:
-        """A block of columns at a time, of which the rows below are zero."""
+        """Scores from a block of columns at a time; the zeros of roots below it are left out."""
         classes, d = self.mean.shape
         scores: Array = 0.0
         for start in range(0, d, COLUMNS):
@@ -202,7 +202,7 @@ class Affine(Calibrated):
 
 @dataclass(frozen=True)
 class BlockZ(Calibrated):
-    """Each state's scores by their mean and deviation within the image."""
+    """Each state's scores, standardised by their mean and deviation within the image."""
 
     kind: ClassVar[str] = "block_z"
     blocks: Array  # (N, states), 1 where a class is of a state

@@ -32,13 +32,13 @@ SEED = Bounds(lambda x: abs(x) < 2**63, "must have fewer than 19 digits")
 
 @dataclass(frozen=True, kw_only=True)
 class DataSettings:
-    """Where images come from (laboratory)."""
+    """Settings of the data: where images come from (laboratory)."""
 
     data: str = "quickdraw100"
     """Data set: quickdraw100 (embedded), cifar100, cifar10, folder or list."""
     root: Path | None = None
-    """Folder with the data; CIFAR is also looked for in $MEMORYLESS_DATA. Of quickdraw100, only to
-    read other classes than the embedded ones."""
+    """Folder with the data; CIFAR is also looked for in $MEMORYLESS_DATA. quickdraw100 needs it
+    only to read other classes than the embedded ones."""
     train_list: Path | None = None
     """For data = list: file with lines "path label" of training images."""
     test_list: Path | None = None
@@ -59,7 +59,7 @@ class DataSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class BackboneSettings:
-    """What turns images into features."""
+    """Settings of the backbone, which turns images into features."""
 
     backbone: str = OPEN
     """resnet18 (ImageNet stem), resnet18_3x3 (3x3 stem) or timm:NAME; by default resnet18_3x3 for
@@ -72,13 +72,13 @@ class BackboneSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """How a state is trained; what a strategy alone reads stands in the strategy's file."""
+    """Settings of training; those that one strategy alone reads stand in its file."""
 
     strategy: str = "finetune"
     """How a state is trained: finetune, lwf, lwf_kd, lucir, frozen, independent; or, with images of
     the past, joint and replay."""
     epochs: Annotated[int, COUNT] = OPEN
-    """Epochs of state 0; by default the strategy's, as all that are not given here."""
+    """Epochs of state 0; by default those of the strategy's recipe, which fills open settings."""
     epochs_later: Annotated[int, COUNT] = OPEN
     """Epochs of each later state; by default as many as state 0."""
     batch_size: Annotated[int, COUNT] = OPEN
@@ -86,8 +86,8 @@ class TrainingSettings:
     lr: Annotated[float, POSITIVE] = OPEN
     """Learning rate of state 0."""
     lr_later: Annotated[float, POSITIVE] | str = OPEN
-    """Learning rate of state t > 0: a number, or lr/(t+1) (t+1, as in the authors' scripts), lr/t
-    (t, as in the paper's text) or lr (constant)."""
+    """Learning rate of state t > 0: a number; t+1 for lr/(t+1), as in the authors' scripts; t for
+    lr/t, as in the paper's text; or constant for lr."""
     schedule: str = OPEN
     """How the learning rate falls within a state: plateau (the paper), multistep or cosine."""
     patience: Annotated[int, COUNT] = 60
@@ -97,7 +97,7 @@ class TrainingSettings:
     milestones: tuple[Annotated[float, PART], ...] = OPEN
     """multistep: the rate falls after these shares of the epochs."""
     decay: Annotated[float, POSITIVE] = OPEN
-    """plateau, multistep: what the rate is multiplied with."""
+    """plateau, multistep: factor by which the rate falls."""
     momentum: Annotated[float, SHARE] = 0.9
     """SGD momentum."""
     weight_decay: Annotated[float, NOT_NEGATIVE] = OPEN
@@ -127,7 +127,7 @@ class TrainingSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordSettings:
-    """What is kept of each class beside its row."""
+    """Settings of the record: what it keeps of each class beside its row."""
 
     statistics: str = "none"
     """What the record keeps of each class's features, beside its row: none, mean, diagonal,
@@ -145,7 +145,7 @@ class RecordSettings:
     projection: Annotated[
         int, Bounds(lambda x: 0 <= x <= 20_000, "must be from 0 to 20,000")
     ] = 0  # fmt: skip
-    """frozen: random features over which the record gathers sums, for the head projection."""
+    """frozen: how many random features the record sums up for the head projection; 0 for none."""
 
 
 def conform(settings: Any) -> tuple[dict[str, Any], list[str]]:

@@ -35,7 +35,7 @@ def check_form(form: str) -> str:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is kept of N classes; covariances are of the population (divided by the count)."""
+    """Statistics of N classes; covariances are of the population (divided by the count)."""
 
     count: Tensor  # (N,)
     mean: Tensor  # (N, d)
@@ -46,7 +46,7 @@ class Statistics:
     rest: Tensor | None = None  # (N,), variance in each direction that the factors leave out
 
     def tensors(self) -> dict[str, Tensor]:
-        """Its parts by name."""
+        """The parts that are there, by name."""
         parts = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: part for name, part in parts.items() if part is not None}
 
@@ -139,6 +139,8 @@ class Moments:
         total = (self.count + count).clamp(min=1)
         mean = own.T @ features / count.clamp(min=1)[:, None]
         away = mean - self.mean
+        # Chan's update: the scatter of two parts together is the sum of theirs, and what lies
+        # between their means, weighted by n m / (n + m). No large squares are subtracted.
         self._scatter(features - mean[labels], labels)
         weight = (self.count * count / total).sqrt()
         self._scatter(away * weight[:, None], torch.arange(len(count)))
@@ -152,6 +154,7 @@ class Moments:
         elif self.form == "diagonal":
             self.scatter.index_add_(0, labels, rows.square())
         elif self.form != "mean" and len(rows):
+            # Rows of each class, padded with zeros, so that one batched product does for a loop.
             present, own = labels.unique(return_inverse=True)
             order, count = own.argsort(stable=True), own.bincount()
             place = torch.arange(len(own)) - (count.cumsum(0) - count)[own[order]]
@@ -160,7 +163,7 @@ class Moments:
             self.scatter[present] += padded.mT @ padded
 
     def statistics(self) -> Statistics:
-        """What was gathered, in single precision."""
+        """The statistics that were gathered, in single precision."""
         each = self.count.clamp(min=1)
         parts, scatter = {}, self.scatter
         if self.form == "tied":
@@ -177,7 +180,7 @@ class Moments:
 
 
 def low_rank(covariances: Tensor, rank: int) -> tuple[Tensor, Tensor]:
-    """The widest directions of each, scaled (N, rank, d), and the mean variance left (N,)."""
+    """The widest directions of covariances, scaled (N, rank, d), and the variance left (N,)."""
     d = covariances.shape[-1]
     rank = min(rank, d)
     values, vectors = torch.linalg.eigh(covariances)  # ascending

@@ -1,7 +1,7 @@
 """Files that are whole, checked, in their place, and written by one process at a time; no pickle.
 
 A file's checksum is also over `bound`, a text that says where the file belongs: a file from another
-place fails as one with a flipped bit does. Nothing here needs torch but `read_tensors`.
+place fails as one with a flipped bit does. Only `read_tensors` needs torch.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_arrays(
 def read_tensors(
     path: Path, *, bound: str = "", fix: str = RESTORE
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The same as tensors of torch."""
+    """What `read_arrays` gives, as tensors of torch."""
     import torch
 
     arrays, facts = read_arrays(path, bound=bound, fix=fix)
@@ -222,7 +222,7 @@ TOLD: dict[Any, Any] = {
 
 
 def check(value: Any, shape: Any, where: Any, fix: str = RESTORE) -> None:
-    """Raise an error that names the leaf where a value read from JSON has not this shape.
+    """Raise an error that names the first leaf at which a JSON value has not this shape.
 
     A shape is int, float, str, bool, None, ANY or `Within`; a tuple of alternatives; [shape] for a
     list; {str: shape} for an object with any keys, {"key": shape} for one with just these.
@@ -335,7 +335,7 @@ def _sync(path: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> WriteError:
-    """The reason that the system gives, and what mends it."""
+    """An error with the reason that the system gives, and the fix."""
     fix = FIXES.get(error.errno or 0, "choose another `output`")
     return WriteError(f"cannot write {path} ({error.strerror}): {fix}")
 

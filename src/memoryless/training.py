@@ -31,7 +31,7 @@ from memoryless.strategies import Strategy
 SECONDS_BETWEEN_REPORTS = 0.2
 LOWER = "lower `lr`, or use `precision=float32`"
 LESS = "lower `batch_size`, `width` or `image_size`, or take `backbone=resnet18` for large images"
-# What was learned with a setting is not gone on with under another.
+# Once an epoch is finished, a run does not go on under other settings.
 ELSEWHERE = ", and choose another `output`"
 LOWER_RATE = LOWER + ELSEWHERE
 
@@ -44,9 +44,9 @@ class Progress:
     epoch: int
     epochs: int
     share: float
-    """Of the state's training images, all epochs."""
+    """Share of the state's training images that is done, all epochs counted."""
     loss: float
-    """Mean over the epoch so far."""
+    """Mean loss of the epoch so far."""
     images_per_second: float
 
 
@@ -55,7 +55,7 @@ Report = Callable[[Progress], None]
 
 @dataclass
 class History:
-    """What a state's training left in numbers, one entry an epoch."""
+    """Numbers of a state's training, one entry an epoch."""
 
     loss: list[float] = field(default_factory=list)
     watched: list[float] = field(default_factory=list)
@@ -69,7 +69,7 @@ def autocast(config: TrainingSettings, device: torch.device) -> AbstractContextM
 
 @contextmanager
 def advice(config: TrainingSettings, begun: bool = False) -> Iterator[None]:
-    """Turn a failed allocation, which torch reports in many ways, or compilation into advice.
+    """Turn a failed allocation, which torch reports in many ways, or a failed compile into advice.
 
     `begun` says that an epoch was finished with these settings.
     """

@@ -25,7 +25,7 @@ Drift = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Passage:
-    """Features of a state's images before it and after it."""
+    """Features of a state's images, under the backbone before the state and after it."""
 
     before: Tensor  # (n, d)
     after: Tensor  # (n, d)
@@ -82,7 +82,7 @@ def backward_map(passage: Passage) -> Tensor:
 
 @dataclass(frozen=True)
 class Transport:
-    """How what was kept moves when the backbone changed."""
+    """A transport says how what was kept moves when the backbone changed."""
 
     name: str
     about: str
@@ -93,7 +93,7 @@ class Transport:
     move: Callable[[Any, Drift], Any]
     """What this transport holds of the past, after the state."""
     follows: bool = False
-    """Whether its drift is of what it held itself, so that it must be measured state by state."""
+    """Whether its drift depends on what it held, so that it is measured state by state."""
 
 
 TRANSPORTS: dict[str, Transport] = {

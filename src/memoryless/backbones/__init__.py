@@ -40,7 +40,7 @@ NO_STAGES = (
 
 
 def check_backbone(name: str, level: str) -> None:
-    """Raise unless the name is a backbone's that has what statistics read."""
+    """Raise unless there is such a backbone, with the stages that statistics read."""
     if not name.startswith("timm:"):
         choose("backbone", name, BACKBONES)
     elif level == "middle":
@@ -48,7 +48,7 @@ def check_backbone(name: str, level: str) -> None:
 
 
 def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
-    """The backbone settings name, with its initial weights if they name a file."""
+    """The backbone that settings name, with its initial weights if they name a file."""
     if settings.backbone.startswith("timm:"):
         backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)
     else:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 class Pointwise(nn.Conv2d):
     """A 1x1 convolution that takes its stride by slicing.
 
+    With a stride a 1x1 kernel reads every second pixel alone, so slicing first changes nothing.
     oneDNN's strided kernel writes past its buffer for few channels laid out last (its issue 6035).
     """
 
@@ -45,7 +46,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """Images (B, C, H, W) to features (B, 8 * width)."""
+    """ResNet-18 turns images (B, C, H, W) into features (B, 8 * width)."""
 
     def __init__(self, channels: int = 3, width: int = 64, small_images: bool = False):
         super().__init__()
@@ -78,7 +79,7 @@ class ResNet18(nn.Module):
         return self.stages(x)[-1].mean((2, 3))  # (B, d)
 
     def with_middle(self, x: Tensor) -> Tensor:
-        """Features, then those of the second and third stage, (B, 4 d) in all.
+        """Features of the last stage, then those of the second and third, (B, 4 d) in all.
 
         The middle stages are averaged over each quarter of the image, and brought to length one.
         """
@@ -87,7 +88,7 @@ class ResNet18(nn.Module):
         return torch.cat([last.mean((2, 3)), *quarters], dim=1)
 
     def stages(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What the last three stages give, (B, channels, height, width) each."""
+        """Outputs of the last three stages, (B, channels, height, width) each."""
         x = self.layer1(self.maxpool(F.relu(self.bn1(self.conv1(x)), inplace=True)))
         second = self.layer2(x)
         third = self.layer3(second)

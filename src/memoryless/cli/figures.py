@@ -46,7 +46,7 @@ def figures(
 
 
 def figures_module() -> ModuleType:
-    """The module that draws is imported, if its libraries are installed."""
+    """The module that draws, or an error if its libraries are not installed."""
     from memoryless.errors import ConfigError
 
     try:

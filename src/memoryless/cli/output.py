@@ -70,12 +70,12 @@ def csv_value(value: Any) -> Any:
 
 
 def say(text: str) -> None:
-    """A command says one line."""
+    """Print one line, its control signs visible."""
     print(printable(text))
 
 
 def show(grid: Grid, console: Console | None = None) -> None:
-    """The terminal shows a table; one that is wider is wrapped by it, not cut."""
+    """Show a table on the terminal, which wraps it, uncut, where it is wider."""
     console = console or Console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, column in enumerate(grid.columns):
@@ -130,7 +130,7 @@ def _entries(grids: Sequence[Grid]) -> list[dict[str, Any]]:
 
 
 def check_formats(paths: Sequence[Path]) -> None:
-    """Every file's ending names a format that tables are written in."""
+    """Raise unless every file's ending names a format that tables are written in."""
     for path in paths:
         try:
             choose("table format", path.suffix, FORMATS)
@@ -139,7 +139,7 @@ def check_formats(paths: Sequence[Path]) -> None:
 
 
 def present(grids: Sequence[Grid], write: Sequence[Path]) -> None:
-    """A command shows its tables and writes them to files, if it was asked to."""
+    """Show the tables of a command, and write them to the files that were asked for."""
     for grid in grids:
         show(grid)
     for path in write:
@@ -148,7 +148,7 @@ def present(grids: Sequence[Grid], write: Sequence[Path]) -> None:
 
 
 def write_grids(grids: Sequence[Grid], path: Path) -> None:
-    """A file holds the tables in the format that its ending names."""
+    """Write the tables to a file, in the format that its ending names."""
     check_formats([path])
     try:
         path.write_text(FORMATS[path.suffix](grids), encoding="utf-8", errors="replace")

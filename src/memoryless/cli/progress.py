@@ -28,7 +28,7 @@ def set_threads(number: int | None) -> None:
 
 
 class ProgressPrinter(Observer):
-    """Shows state, epoch, loss, images a second and the time left."""
+    """An observer that shows state, epoch, loss, images a second and the time left."""
 
     def __init__(self, console: Console | None = None):
         self.console = console or Console()

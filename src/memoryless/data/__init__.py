@@ -21,7 +21,7 @@ class Source:
 
     load: Callable[[DataSettings], Dataset]
     side: int
-    """Of what the network sees, unless the settings say otherwise."""
+    """Side in pixels of what the network sees, unless settings say otherwise."""
 
 
 SOURCES: dict[str, Source] = {

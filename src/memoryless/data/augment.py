@@ -85,7 +85,7 @@ AUGMENTATIONS: dict[str, Augmentation | None] = {
 
 
 def check_augmentations(names: Sequence[str]) -> None:
-    """Raise unless every name is an augmentation's, each stands once, and none stands alone."""
+    """Raise unless every name is an augmentation's, each stands once, and `none` stands alone."""
     for name in names:
         choose("augmentation", name, AUGMENTATIONS)
     if len(set(names)) < len(names) or ("none" in names and len(names) > 1):

@@ -38,7 +38,7 @@ def _read(split: Split, positions: np.ndarray) -> Batch:
 
 
 def channel_statistics(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Each channel has a mean and a standard deviation over all pixels, on the scale 0..1."""
+    """Mean and standard deviation of each channel over all pixels, on the scale 0..1."""
     total = torch.zeros(split.images.shape[0], dtype=torch.float64)
     squares = torch.zeros_like(total)
     pixels = 0

@@ -75,7 +75,7 @@ LAYOUTS = {
 
 
 def load_cifar(name: str, root: Path | None) -> Dataset:
-    """`root` is, or holds, the official folder or its tar.gz."""
+    """The data set from `root`, which is or holds the official folder or its tar.gz."""
     layout = LAYOUTS[name]
     found = _read(name, layout, root)
     missing = [f for f in layout.files if f not in found]

@@ -24,7 +24,7 @@ class Images(Protocol):
         """Images at `indices` come as uint8 (B, C, H, W)."""
 
     def stored_bytes(self, indices: np.ndarray) -> int:
-        """Keeping these images would take so many bytes."""
+        """How many bytes keeping these images would take."""
 
 
 class ArrayImages:
@@ -61,7 +61,7 @@ class Split:
         return len(self.labels)
 
     def take(self, positions: np.ndarray) -> Split:
-        """A part is taken at these positions, or where a mask is true."""
+        """The part at these positions, or where a mask is true."""
         return replace(self, labels=self.labels[positions], indices=self.indices[positions])
 
     def relabel(self, labels: np.ndarray) -> Split:
@@ -105,7 +105,7 @@ class Dataset:
 
 
 def hold_out(labels: np.ndarray, share: float, *context: int | str) -> np.ndarray:
-    """A mask picks a random share of each class: at least one image, and one is left.
+    """A mask of a random share of each class: at least one image, and at least one is left.
 
     It is drawn from `context` alone, so the same share is held out whenever it is asked for.
     """
@@ -118,7 +118,7 @@ def hold_out(labels: np.ndarray, share: float, *context: int | str) -> np.ndarra
 
 
 def place_within_class(labels: np.ndarray) -> np.ndarray:
-    """Each entry gets the number of entries of its class that come before it.
+    """For each entry, how many entries of its class come before it.
 
     >>> place_within_class(np.array([2, 0, 2, 2, 0])).tolist()
     [0, 0, 1, 2, 1]
@@ -131,7 +131,7 @@ def place_within_class(labels: np.ndarray) -> np.ndarray:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """A number stands before its noun.
+    """A number and its noun, in singular or plural.
 
     >>> counted(1, "entry", "entries"), counted(1200, "entry", "entries")
     ('1 entry', '1,200 entries')
@@ -140,13 +140,13 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def validation_set(dataset: Dataset, share: float) -> Dataset:
-    """A share of the training images takes the place of the test images."""
+    """The data set with a share of its training images in place of the test images."""
     mask = hold_out(dataset.train.labels, share, "validation")
     return replace(dataset, train=dataset.train.take(~mask), test=dataset.train.take(mask))
 
 
 def check_classes(dataset: Dataset) -> Dataset:
-    """The data set passes if every class has training and test images."""
+    """The data set, or an error if a class has no training or no test image."""
     if not dataset.classes:
         raise DataError(f"{dataset.name} has no class with training and test images: add images")
     for split, labels in (("training", dataset.train.labels), ("test", dataset.test.labels)):
@@ -161,7 +161,7 @@ def check_classes(dataset: Dataset) -> Dataset:
 
 
 def drop_empty_classes(dataset: Dataset) -> Dataset:
-    """Classes that lack training or test images leave the data set."""
+    """The data set without classes that lack training or test images."""
     size = len(dataset.classes)
     counts = [np.bincount(s.labels, minlength=size) for s in (dataset.train, dataset.test)]
     keep = np.minimum(*counts) > 0
@@ -214,7 +214,7 @@ def from_arrays(
 
 
 def as_images(images: np.ndarray | torch.Tensor | Images) -> Images:
-    """Images that can be read by index, of arrays or as they are."""
+    """Images that can be read by index: arrays are wrapped, others are given back."""
     if isinstance(images, np.ndarray):
         images = torch.from_numpy(np.ascontiguousarray(images))
     if isinstance(images, torch.Tensor):

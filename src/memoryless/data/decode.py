@@ -36,7 +36,7 @@ class ImageFile:
     digest: bytes
     size: int
     exif: bool
-    """Its EXIF data can be read; where not, it is taken as it is stored."""
+    """Whether its EXIF data can be read; if not, the image is taken as it is stored."""
 
 
 class FileImages:

@@ -27,14 +27,14 @@ FILE_SIDE = 224  # of what the network sees of photos, as for ImageNet
 
 
 def load_folder(config: DataSettings) -> Dataset:
-    """A folder for each class in `root`, or in `root/train` and `root/test`, makes a data set."""
+    """A data set from a folder for each class, in `root` or in `root/train` and `root/test`."""
     if config.root is None:
         raise ConfigError("data = folder needs the folder of images: add `root=FOLDER`")
     return _dataset(list_folder(config.root), config)
 
 
 def load_list(config: DataSettings) -> Dataset:
-    """Two files with lines of "path label" make a data set."""
+    """A data set from two files with lines of "path label"."""
     if config.train_list is None or config.test_list is None:
         raise ConfigError("data = list needs both `train_list=FILE` and `test_list=FILE`")
     lists = config.train_list, config.test_list
@@ -42,7 +42,7 @@ def load_list(config: DataSettings) -> Dataset:
 
 
 def _dataset(listing: Listing, config: DataSettings) -> Dataset:
-    """All that cannot be used is reported in one error, or left out with a note."""
+    """The data set; what cannot be used is reported in one error, or left out with a note."""
     train, test = _sound(listing, config)
     for what, examples in (("training", train), ("test", test)):
         seen = {e.label for e in examples}
@@ -63,7 +63,7 @@ def _dataset(listing: Listing, config: DataSettings) -> Dataset:
 
 
 def _sound(listing: Listing, config: DataSettings) -> tuple[list[Example], list[Example]]:
-    """Every file is read once; broken ones leave, and images where they must not stand."""
+    """Read every file once; leave out broken ones, and images that stand where they must not."""
     entries = listing.train + (listing.test or [])
     checked = check_files((e.path for e in entries), config.grey)
     listing.bad |= {str(path): why for path, why in checked.items() if isinstance(why, str)}

@@ -87,7 +87,7 @@ class Walk:
         return {folder.name: self.files(folder) for folder in folders}
 
     def files(self, folder: Path) -> list[Path]:
-        """All that is no folder is taken for an image; the reader finds out what is none."""
+        """Files of a class, sorted; whatever is no folder counts, and its reader judges it."""
         found: list[Path] = []
         waiting = [folder]
         while waiting:
@@ -113,7 +113,7 @@ class Walk:
             self.read[place] = folder
 
     def leave(self, paths: Sequence[Path], where: str) -> None:
-        """A note names what lies where nothing is read."""
+        """Note what lies where nothing is read."""
         if paths:
             number = counted(len(paths), "entry", "entries")
             note = f"did not read {number} {where}: {first_ten(map(str, paths))}"

@@ -86,7 +86,7 @@ def _in_range(entries: list[Entry], listing: Listing) -> list[Entry]:
 
 
 def read_text(file: Path) -> str:
-    """A text file gives its text, or an error that names it."""
+    """The text of a file, or an error that names it."""
     try:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Parted:
-    """Splits share no image once those that would spoil them have left."""
+    """Splits that share no image, and what had to leave them."""
 
     train: list[Example]
     test: list[Example]

@@ -1,4 +1,4 @@
-"""Heads by name: what scores features, from what is kept; and the paper's as plain functions."""
+"""Heads by name: each scores features from what is kept. The paper's are plain functions too."""
 
 from __future__ import annotations
 

@@ -9,19 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Head:
-    """How features are scored, and what of the past that takes."""
+    """A head says how features are scored, and what of the past it reads for that."""
 
     name: str
     about: str
     reads: str
-    """layer (as trained), rows (initial ones), means, covariances, or projection (its sums)."""
+    """What it reads: layer (as trained), rows (initial ones), means, covariances or projection."""
     make: Callable[..., Any]
-    """Of layer and rows: (W, b) to (W, b). Of statistics: to a scorer, with a shrinkage if
-    `shrinkages` are named. Of what is fitted: (source, features, labels, generator) to a scorer."""
+    """Its function. Over layer or rows it takes (W, b) and gives (W, b). Over statistics it gives a
+    scorer, and takes a shrinkage too if `shrinkages` are named. A fitted one takes (source,
+    features, labels, generator) and gives a scorer."""
     fitted: bool = False
     """Whether it is made while the state's images are there, from their features too."""
     shrinkages: tuple[float, ...] = ()
-    """What a shrinkage of auto chooses from."""
+    """Values that a shrinkage of auto chooses from."""
 
     @property
     def gives_logits(self) -> bool:

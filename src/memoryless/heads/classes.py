@@ -1,7 +1,7 @@
 """Heads that read class statistics: nearest mean, shared and own covariances, ridge regression.
 
-Sphere: features are brought to length one, and statistics with them: a mean to its direction, a
-covariance by the square of its mean's length.
+"On the sphere" means that features are brought to length one and statistics with them: a mean
+becomes its direction, and a covariance is divided by the squared length of its mean.
 """
 
 from __future__ import annotations

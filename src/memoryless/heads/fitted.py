@@ -74,8 +74,8 @@ def fit_logistic(features: Tensor, labels: Tensor, classes: int) -> Linear:
     W = torch.zeros(classes, X.shape[1], requires_grad=True)
     rows = torch.arange(len(labels))
 
-    # The gradient by hand: the same product X W' serves the loss and it, which autograd would keep
-    # apart, and only training.py may call backward().
+    # The gradient by hand: with p the softmax of X W', it is (weight (p - one-hot))' X + DECAY W.
+    # So one product X W' serves loss and gradient, and only training.py may call backward().
     @torch.no_grad()
     def loss() -> Tensor:
         log_p = (X @ W.T).log_softmax(1)

@@ -23,7 +23,7 @@ CHUNK = 4096
 
 @dataclass(frozen=True)
 class ProjectionSums:
-    """What is kept of all images so far: their Gram matrix and each class's sum."""
+    """Sums over all images so far: the Gram matrix of their random features, each class's sum."""
 
     gram: Tensor  # (P, P)
     sums: Tensor  # (N, P)
@@ -33,7 +33,7 @@ class ProjectionSums:
         return cls(torch.zeros(size, size), torch.zeros(0, size))
 
     def add(self, features: Tensor, labels: Tensor, classes: int) -> ProjectionSums:
-        """With features of new classes, which get the labels after those there are."""
+        """The sums with features of new classes added, whose labels follow those there are."""
         gram = self.gram.double()
         sums = F.pad(self.sums.double(), (0, 0, 0, classes))
         directions = random_directions(features.shape[1], len(gram))
@@ -53,12 +53,12 @@ class ProjectionSums:
 def projection(
     sums: ProjectionSums, features: Tensor, labels: Tensor, generator: torch.Generator
 ) -> Projected:
-    """The scorer of what is kept; of the state's features only their number counts."""
+    """The scorer of these sums; of the state's features only their dimension d is read."""
     return sums.scorer(features.shape[1])
 
 
 def random_directions(features: int, size: int) -> Tensor:
-    """Always the same (d, P), so a record need not keep them."""
+    """Random directions (d, P), always the same, so that a record need not keep them."""
     generator = torch_generator(0, "projection")
     return torch.randn(features, size, generator=generator)
 

@@ -36,7 +36,7 @@ from memoryless.training import Checkpoint, Progress, advice
 
 
 class Observer:
-    """Told how an experiment goes on; by default it stays silent."""
+    """An observer is told how an experiment goes on; by default it stays silent."""
 
     def data_loaded(self, dataset: Dataset) -> None: ...
 
@@ -144,7 +144,7 @@ def scored_in_run(config: Config) -> dict[str, Method]:
 
 @dataclass(frozen=True)
 class Run:
-    """One seed's way through a stream, from wherever its folder stands."""
+    """One seed's run through a stream, from wherever its folder stands."""
 
     learner: Learner
     methods: Mapping[str, Method]

@@ -118,7 +118,7 @@ _LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
 }
 
 _GATHER = {"statistics": "full"}  # what heads beyond the paper read
-_FROZEN = _GATHER | {"projection": 1000}  # 8 to 16 random features for each; 4 MB of sums
+_FROZEN = _GATHER | {"projection": 1000}  # 8 to 16 for each of the backbone's; 4 MB of sums
 
 
 def _large(published: str, train: int, test: int) -> Preset:

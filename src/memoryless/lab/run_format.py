@@ -15,7 +15,7 @@ from memoryless.strategies import stored_problems
 
 FORMAT = 2
 MEND = "delete the run's folder and run the same command again"
-# What only the next state needs, so that only the last finished state keeps it.
+# Files that only the next state needs, so that only the last finished state keeps them.
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 
 

@@ -57,7 +57,7 @@ OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from a JSON file."""
+    """A value as it comes back from a JSON file."""
     return json.loads(json.dumps(value))
 
 
@@ -88,8 +88,8 @@ class RunFolder:
         file = self.path / "run.json"
         if parse_json(file, fix=MEND).get("format") == 1:
             raise StoreError(
-                f"{self.path} was written by memoryless 0.1: read it with that version "
-                "(pip install memoryless==0.1.0), or delete it and run again"
+                f"{self.path} was written by memoryless 0.1: read it with version 0.1.0, or delete "
+                "it and run again"
             )
         about = read_json(file, bound="run.json", fix=MEND)
         check_about(about, file)
@@ -158,7 +158,7 @@ class RunFolder:
         return self.tensors_and_facts(t, name)[0]
 
     def tensors_and_facts(self, t: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The same with what stands in the file's header."""
+        """A file of tensors that state t left, and the facts in its header."""
         file = self.state(t) / f"{name}.safetensors"
         tensors, facts = read_tensors(file, bound=self.place(file.name, t), fix=MEND)
         sizes = self.about["sizes"][: t + 1]

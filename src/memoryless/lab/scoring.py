@@ -37,7 +37,8 @@ def share_products(layers: Mapping[str, Linear]) -> tuple[list[Tensor], dict[str
     """The few matrices that must be multiplied, and how to read every layer off their products.
 
     A layer needs no product of its own if its rows, centred, are multiples of centred rows already
-    there: all of the paper's heads, with or without mc, are read off the initial rows.
+    there: all of the paper's heads, with or without mc, are read off the initial rows. For a row w
+    with mean m, w f = (w - m) f + m sum(f), and those heads only shift and scale rows.
     """
     products: list[Tensor] = []
     shared_layers = {}

@@ -41,7 +41,7 @@ def write_state(
     features: Tensor,
     labels: Tensor,
 ) -> None:
-    """Everything that a state leaves but its results; `place` is what files are bound to."""
+    """Write all that a state leaves but its results; `place` is what files are bound to."""
 
     def write(
         name: str, tensors: Mapping[str, Any], facts: Mapping[str, Any] | None = None

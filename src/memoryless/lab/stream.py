@@ -45,7 +45,7 @@ class State:
     past: int
     train: Split
     test: Split
-    """These test images are of all classes seen so far."""
+    """Test images of all classes seen so far."""
 
 
 class Stream(Sequence[State]):
@@ -85,7 +85,7 @@ class Stream(Sequence[State]):
 
 
 def state_sizes(states: str, classes: int) -> list[int]:
-    """Each state brings so many classes; what does not divide is spread over the first states.
+    """How many classes each state brings; what does not divide is spread over the first states.
 
     >>> state_sizes("3", 10), state_sizes("5,2,3", 10)
     ([4, 3, 3], [5, 2, 3])
@@ -115,7 +115,7 @@ def state_sizes(states: str, classes: int) -> list[int]:
 
 
 def class_order(order: str, dataset: Dataset) -> list[int]:
-    """Class indices stand in the order of their arrival."""
+    """Class indices in the order of their arrival."""
     number = len(dataset.classes)
     seed = re.fullmatch(rf"seed:({NUMBER})", order)
     if order == "natural":

@@ -46,7 +46,7 @@ class ModelSettings(
     TrainingSettings,
     BackboneSettings,
 ):
-    """All that the core reads."""
+    """Every setting that the core reads."""
 
     def resolved(self, side: int | None = None) -> Self:
         """These settings in their types, with nothing left open; every problem in one error.
@@ -118,7 +118,7 @@ class ModelSettings(
 def stored_problems(kind: type[ModelSettings], values: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with settings that were stored as resolved ones of this kind.
 
-    Names but the strategy's are looked up only when they are used, which takes torch.
+    Of names only the strategy's is looked up; looking up the others would import torch.
     """
     names = [field.name for field in fields(kind)]
     yield from (f"'{name}' is missing" for name in names if name not in values)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Extract = Callable[[Split], Tensor]
 
-# Training settings that a strategy's recipe does not name.
+# Training settings of every strategy whose own recipe does not name them.
 BASE_RECIPE: dict[str, Any] = {
     "epochs": 30,
     "lr": 0.1,
@@ -56,6 +56,8 @@ class Arrival:
 
 
 class Strategy:
+    """A strategy says how a state is trained; as it stands here, it is plain fine-tuning."""
+
     recipe: ClassVar[dict[str, Any]] = {}
     """Training settings that it was published with, where they differ from BASE_RECIPE."""
     memoryless = True

@@ -20,7 +20,7 @@ def combinations(
     calibrations: Sequence[str] = ("none",),
     transports: Sequence[str] = (),
 ) -> list[str]:
-    """Methods are all combinations of these (of all, where none are named) that mean something."""
+    """All combinations of these names (of all, where none are given) that mean something."""
     return [
         name
         for strategy in _strategies(runs)
@@ -32,7 +32,7 @@ def combinations(
 
 
 def named_methods(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
-    """Methods are called as the paper calls them; one of a strategy that no run has is an error."""
+    """The methods under the paper's names; one of a strategy that no run has is an error."""
     there = _strategies(runs)
     for name in names:
         strategy = parse_method(name).strategy
@@ -51,13 +51,13 @@ def _strategies(runs: Sequence[RunFolder]) -> list[str]:
 def compare(
     runs: Sequence[RunFolder], methods: Sequence[str], k: str = "top1", leave_out: bool = False
 ) -> list[Summary]:
-    """Rows of all methods stand in order, the best on the test images first."""
+    """Rows of all methods, the best on the test images first."""
     rows = summarise(runs, methods=methods, leave_out=leave_out) if methods else []
     return sorted(rows, key=lambda row: -float(getattr(row, k)))
 
 
 def pareto_front(rows: Sequence[Summary], k: str = "top1") -> list[Summary]:
-    """The front is the memoryless rows that no other beats with as few bytes, by bytes."""
+    """The memoryless rows that no other beats with as few bytes, in order of their bytes."""
     front: list[Summary] = []
     for row in sorted(rows, key=lambda row: (row.bytes_kept, -getattr(row, k))):
         if row.memoryless and (not front or getattr(row, k) > getattr(front[-1], k)):

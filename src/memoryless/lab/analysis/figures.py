@@ -220,7 +220,7 @@ def save_figures(
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """A file gets the figure in the format that its ending names."""
+    """Write a figure to a file, in the format that its ending names."""
     choose("format", path.suffix[1:], METADATA)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -231,7 +231,7 @@ def save_figure(figure: Figure, path: Path) -> Path:
 
 
 def write_figure(figure: Figure, target: Path | IO[str], form: str) -> None:
-    """The target gets the figure; equal figures give equal files."""
+    """Write a figure to a target; equal figures give equal files."""
     with mpl.rc_context({"svg.hashsalt": "memoryless"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # what the font lacks stands as a box
         figure.savefig(target, format=form, metadata=METADATA[form])

@@ -20,7 +20,7 @@ NORMALISATIONS = ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")
 
 
 def paper_tables(rows: Sequence[Summary], title: str, data: str | None = None) -> list[Grid]:
-    """The tables are Table 1, the supplement's normalisations, and what the paper does not have."""
+    """Table 1, the supplement's normalisations, and what the paper does not have."""
     main = [m for m in METHODS if m not in NORMALISATIONS[:2]]
     others = list(dict.fromkeys(row.method for row in rows if row.method not in METHODS))
     tables = {"Table 1": main, "normalisations": NORMALISATIONS, "beyond the paper": others}
@@ -34,7 +34,7 @@ def paper_tables(rows: Sequence[Summary], title: str, data: str | None = None) -
 
 
 def accuracy_table(rows: Sequence[Summary], title: str, data: str | None = None) -> Grid:
-    """The table shows measured top-5 averages, and the paper's own if `data` is one of its sets."""
+    """A table of measured top-5 averages, and the paper's own if `data` is one of its sets."""
     full = next((row for row in rows if row.method == "Full"), None)
     sizes = sorted({row.states for row in rows if row is not full}, key=lambda s: (len(s), s))
     columns = ["method", *(f"T={t}" for t in sizes), "G_IL"]

@@ -13,12 +13,12 @@ from memoryless.metrics import g_il
 
 @cache
 def published() -> dict[str, Any]:
-    """The tables of the paper and its supplement call methods by our names."""
+    """The tables of the paper and its supplement, with methods under our names."""
     return json.loads((files("memoryless.lab.analysis") / "published.json").read_text())
 
 
 def published_accuracy(method: str, data: str, states: int) -> float | None:
-    """The paper gives this top-5 average incremental accuracy, or nothing where it has none."""
+    """The paper's top-5 average incremental accuracy, or nothing where it has none."""
     tables = published()
     if method == "Full":
         return tables["full"].get(data)
@@ -27,14 +27,14 @@ def published_accuracy(method: str, data: str, states: int) -> float | None:
 
 
 def published_g_il(method: str) -> float:
-    """The paper's G_IL is computed from its accuracies."""
+    """The paper's G_IL, computed from its accuracies."""
     accuracy, full = published()["methods"][method]["accuracy"], published()["full"]
     cells = [(accuracy[d][t], full[d]) for d in full for t in accuracy[d]]
     return g_il(*zip(*cells, strict=True))
 
 
 def paper_name(name: str) -> str:
-    """A method is called as the paper calls it, or by its parts in one order.
+    """A method's name in the paper, or by its parts in one order.
 
     >>> paper_name("finetune+mc+siw"), paper_name("finetune+linear+lda:0.3")
     ('inFT_siw_mc', 'finetune+lda:0.3+linear')

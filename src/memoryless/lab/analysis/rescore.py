@@ -1,4 +1,4 @@
-"""Any method on a finished run, without training."""
+"""Scores any method on a finished run, without training."""
 
 from __future__ import annotations
 

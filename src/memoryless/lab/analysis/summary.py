@@ -42,9 +42,9 @@ class Summary:
     chance_top1: float
     chance_top5: float
     bytes_kept: int
-    """The parts of the last state's record that the method reads take so many bytes."""
+    """Bytes of the parts of the last state's record that the method reads."""
     cost: int | None
-    """Scoring one image's features in the last state takes so many multiplications, if known."""
+    """Multiplications to score one image's features in the last state, if known."""
 
 
 def summarise(
@@ -53,7 +53,7 @@ def summarise(
     methods: Sequence[str] = (),
     leave_out: bool = False,
 ) -> list[Summary]:
-    """Each method of each group of runs gets a row; runs without a finished state get none.
+    """A row for each method of each group of runs; runs without a finished state have none.
 
     `methods` and `leave_out` are those of `results_of`.
     """
@@ -74,7 +74,7 @@ def summarise(
 def results_of(
     run: RunFolder, methods: Sequence[str] = (), leave_out: bool = False
 ) -> list[dict[str, Any]]:
-    """A run's results by state are the stored ones, or those of `methods`, scored anew.
+    """A run's results by state: the stored ones, or those of `methods`, scored anew.
 
     With `leave_out`, methods that the run cannot give are left out; else they are an error.
     """
@@ -86,7 +86,7 @@ def results_of(
 
 
 def _group(run: RunFolder) -> str:
-    """The text is equal for runs that differ only by seed."""
+    """A text that is equal for runs that differ only by seed."""
     about = run.about
     facts = [about[key] for key in ("dataset", "classes", "sizes")]
     return json.dumps([compared(about["config"]), *facts, run.finished])

@@ -28,7 +28,7 @@ def cell(mean: float, std: float, seeds: int) -> str:
 
 
 def by_stream(rows: Sequence[Summary]) -> dict[str, list[Summary]]:
-    """Rows stand together that are of one stream, strategy and folder."""
+    """Rows by their stream, strategy and folder."""
     streams: dict[str, list[Summary]] = {}
     for row in rows:
         streams.setdefault(f"{row.run}: {stream_name(row)}", []).append(row)

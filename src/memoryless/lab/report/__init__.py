@@ -40,7 +40,7 @@ CAPTIONS = {
 
 
 def write_report(runs: Sequence[RunFolder], path: Path, methods: Sequence[str] = ()) -> None:
-    """A file gets the page; every number on it comes from the run folders."""
+    """Write the page to a file; every number on it comes from the run folders."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(runs, methods), encoding="utf-8", errors="replace")
@@ -51,7 +51,7 @@ def write_report(runs: Sequence[RunFolder], path: Path, methods: Sequence[str] =
 
 
 def render(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> str:
-    """The page shows `methods`, scored anew, in place of those that the runs scored."""
+    """The page, with `methods` scored anew in place of those that the runs scored."""
     by_state = [run for run in runs if run.finished > 1]
     rows = summarise(runs, methods=methods, leave_out=True)
     if not rows:
