@@ -39,7 +39,7 @@ def test_calibrations_bear_scores_without_spread(name):
     assert CALIBRATIONS[name].fit(flat, NUMBERS)(torch.randn(4, 5)).isfinite().all()
 
 
-@pytest.mark.parametrize("name", ["bg_z", "block_z", "energy"])
+@pytest.mark.parametrize("name", [c.name for c in CALIBRATIONS.values() if not c.logits_only])
 def test_scorers_that_are_not_linear_are_calibrated_too(name, statistics):
     quadratic = mahalanobis(statistics)
     numbers = StateNumbers(

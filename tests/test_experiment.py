@@ -39,7 +39,7 @@ def test_a_run_folder_is_complete(tiny, toy):
     assert {"memoryless", "torch", "numpy", "python"} <= about["versions"].keys()
     git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     assert (about["commit"] or "").removesuffix("-dirty") == git.stdout.strip()
-    assert about["command"]
+    assert about["command"] == [Path(sys.argv[0]).name, *sys.argv[1:]]
     assert folder.finished == 3
     results = folder.results()
     for t, state in enumerate(results):

@@ -38,6 +38,7 @@ def test_figures_are_files_of_their_kind_and_always_the_same(name, finished, tmp
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     one = save_figures([finished], tmp_path / "one", [name], list(METADATA))
     two = save_figures([finished], tmp_path / "two", [name], list(METADATA))
+    assert [path.suffix[1:] for path in one] == list(METADATA)
     for first, second in zip(one, two, strict=True):
         content = first.read_bytes()
         assert content.startswith(starts[first.suffix[1:]])

@@ -98,9 +98,7 @@ def test_contract_of_class_heads(head, form):
     scores = scorer(torch.randn(10, 6))
     assert scores.shape == (10, 3)
     assert scores.isfinite().all()
-    quadratic = head in ("mahalanobis", "rda")
-    assert scorer.cost == (3 * 6 * 7 // 2 if quadratic else 3 * 6)
-    assert isinstance(scorer, Quadratic if quadratic else Linear)
+    assert scorer.cost == {Quadratic: 3 * 6 * 7 // 2, Linear: 3 * 6}[type(scorer)]
     nothing = gather(torch.zeros(6, 6), torch.arange(6) % 3, form)
     assert HEADS[head].make(nothing)(torch.randn(4, 6)).isfinite().all()
 

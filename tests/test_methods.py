@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryless.errors import ConfigError
+from memoryless.heads import HEADS
 from memoryless.methods import METHODS, Method, parse_method
 
 
@@ -37,7 +38,10 @@ def test_methods_by_name_and_by_parts():
             "and head siw reads rows: choose none or backward",
         ),
         ("finetune+projection", "the strategy frozen"),
-        ("finetune+ncm:3", "only lda, mahalanobis, rda, ridge take a shrinkage"),
+        (
+            "finetune+ncm:3",
+            f"only {', '.join(h.name for h in HEADS.values() if h.shrinkages)} take a shrinkage",
+        ),
         ("finetune+lda:much", "a number from 0 up, or auto"),
     ],
 )

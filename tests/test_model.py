@@ -14,10 +14,14 @@ import torch
 
 from conftest import SMALL_MODEL, draw_birds, files
 from memoryless import Model
+from memoryless.calibration import CALIBRATIONS
 from memoryless.data.dataset import ArrayImages
 from memoryless.errors import ConfigError, DataError, TrainingError
+from memoryless.heads import HEADS
+from memoryless.methods import parse_method
 from memoryless.model_folder import FILES, load_state
 from memoryless.strategies import STRATEGIES, ModelSettings
+from memoryless.transports import TRANSPORTS
 
 METHODS = [
     "FT",
@@ -68,11 +72,12 @@ def test_a_folder_is_all_that_a_model_needs(method, tmp_path):
         assert one.read_bytes() == two.read_bytes(), name
 
 
-def test_every_memoryless_strategy_is_tried():
-    tried = {Model(m).method for m in METHODS}
-    assert len(tried) == len(METHODS)
-    strategies = {m.partition("+")[0] for m in METHODS if "+" in m} | {"finetune", "lwf", "lucir"}
-    assert strategies == {name for name, s in STRATEGIES.items() if s.memoryless}
+def test_every_memoryless_strategy_and_kind_of_part_is_tried():
+    tried = [parse_method(name) for name in METHODS]
+    assert {m.strategy for m in tried} == {n for n, s in STRATEGIES.items() if s.memoryless}
+    assert {m.calibration for m in tried} == set(CALIBRATIONS)
+    assert {m.transport for m in tried} == set(TRANSPORTS)
+    assert {HEADS[m.head].reads for m in tried} == {head.reads for head in HEADS.values()}
 
 
 def test_images_can_go_after_learning():

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from conftest import Interrupt, assert_same_run
+from memoryless.heads import HEADS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import methods_of
+from memoryless.methods import grid_of, methods_of
 from memoryless.strategies import STRATEGIES, ModelSettings
 from memoryless.strategies.base import BASE_RECIPE
 
@@ -31,8 +32,12 @@ def test_end_to_end_and_resumed_to_the_bit(name, tiny, toy):
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_only_heads_that_mean_something_are_scored(name):
-    heads = {method.head for method in methods_of(name).values()}
-    assert heads <= set(STRATEGIES[name].heads or heads)
+    """Of row heads those that the strategy names, or all; of the others all but projection."""
+    allowed = STRATEGIES[name].heads or [h.name for h in HEADS.values() if h.gives_logits]
+    offered = {method.head for method in grid_of(name).values()}
+    assert {head for head in offered if HEADS[head].gives_logits} == set(allowed)
+    assert ("projection" in offered) == STRATEGIES[name].backbone_stays
+    assert {method.head for method in methods_of(name).values()} <= set(allowed)
 
 
 def test_recipes_fill_what_a_config_leaves_open():

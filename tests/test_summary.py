@@ -6,15 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder, find_runs
 
 
 def test_new_combinations_are_summarised(finished):
-    (row,) = summarise([finished], methods=["finetune+min_max+mc"])
-    assert row.method == "finetune+min_max+mc"
-    assert 0 <= row.top1 <= 100
+    name = "finetune+min_max+mc"
+    (row,) = summarise([finished], methods=[name])
+    _, first, last = (state["methods"][name] for state in results_with(finished, [name]))
+    assert row.method == name
+    assert row.top1 == pytest.approx((first["top1"] + last["top1"]) / 2)
+    assert row.top5 == pytest.approx((first["top5"] + last["top5"]) / 2)
+    assert (row.last_top1, row.last_top5) == (last["top1"], last["top5"])
+    assert (row.bytes_kept, row.cost) == (last["bytes"], last["cost"])
 
 
 def test_a_run_named_twice_is_one_run(tiny, finished):

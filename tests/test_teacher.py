@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from conftest import STREAM, toy_learner
+from memoryless.strategies import STRATEGIES
+from memoryless.strategies.teacher import Teacher
 
 
-@pytest.mark.parametrize("name", ["lwf", "lwf_kd", "lucir"])
+@pytest.mark.parametrize("name", [n for n, s in STRATEGIES.items() if issubclass(s, Teacher)])
 def test_the_teacher_does_not_change(name, tiny, monkeypatch):
     """Neither its parameters nor its batch statistics, and it is gone after the state."""
     learner = toy_learner(tiny, strategy=name)
