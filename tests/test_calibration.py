@@ -123,3 +123,42 @@ def test_folding_equals_scoring_then_calibrating(features, weights, biases, fact
     assert isinstance(folded, Linear)
     expected = (f @ w.T + bias) * c + bias
     torch.testing.assert_close(folded(f), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", CALIBRATIONS)
+def test_held_out_images_are_asked_for_where_they_are_read(name):
+    numbers = StateNumbers(NUMBERS.mu, NUMBERS.class_state)
+    scorer = Linear(torch.randn(7, 5), torch.randn(7))
+    if CALIBRATIONS[name].held_out:
+        with pytest.raises(ConfigError) as caught:
+            CALIBRATIONS[name].fit(scorer, numbers)
+        assert str(caught.value) == (
+            "state 2 held out no image from training: train with `held_out=0.1`, on classes of at "
+            "least two images"
+        )
+    else:
+        assert CALIBRATIONS[name].fit(scorer, numbers)(torch.randn(2, 5)).shape == (2, 7)
+
+
+@pytest.mark.parametrize("name", [c.name for c in CALIBRATIONS.values() if c.held_out])
+def test_held_out_features_may_be_stored_in_half_precision(name):
+    features, labels = NUMBERS.held_out
+    half = StateNumbers(NUMBERS.mu, NUMBERS.class_state, (features.half(), labels))
+    scorer, new = Linear(torch.randn(7, 5), torch.randn(7)), torch.randn(4, 5)
+    scores = [CALIBRATIONS[name].fit(scorer, numbers)(new) for numbers in (half, NUMBERS)]
+    torch.testing.assert_close(*scores, rtol=0.02, atol=0.02)
+
+
+def test_one_score_is_enough_for_bg_z():
+    """State 0 has one score, 3, and no deviation; state 1, whose image is its own, is as it."""
+    numbers = StateNumbers(
+        torch.ones(2), torch.tensor([0, 1]), (torch.tensor([[3.0, 9]]), torch.tensor([1]))
+    )
+    scorer = CALIBRATIONS["bg_z"].fit(Linear(torch.eye(2), torch.zeros(2)), numbers)
+    torch.testing.assert_close(scorer(torch.tensor([[3.0, 4]])), torch.tensor([[0.0, 1]]))
+
+
+def test_mc_is_the_factor_of_the_last_state():
+    scorer = CALIBRATIONS["mc"].fit(Linear(torch.eye(7), torch.ones(7)), NUMBERS)
+    expected = 2 * torch.tensor([3 / 4, 3 / 4, 3 / 4, 3 / 2, 3 / 2, 1, 1])  # mu is 4, 2, 3
+    torch.testing.assert_close(scorer(torch.ones(1, 7))[0], expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pytest
 import torch
@@ -12,9 +14,11 @@ from sklearn.linear_model import Ridge
 
 from conftest import EVERY_FORM, gather, generator, on_sphere
 from memoryless.heads import HEADS
-from memoryless.heads.classes import lda, mahalanobis, ncm, rda, ridge, ridge_rows
+from memoryless.heads.classes import lda, mahalanobis, ncm, rda, ridge, ridge_rows, root, shrunk
+from memoryless.heads.classes import on_sphere as scaled
 from memoryless.heads.fitted import gaussian_replay
 from memoryless.scorers import Linear, Quadratic
+from memoryless.statistics import Statistics
 
 
 def test_ncm_ranks_by_cosine(statistics):
@@ -122,3 +126,48 @@ def test_no_shrinkage_at_all_and_more_features_than_images(head):
     assert HEADS[head].make(statistics, 0.0)(features).isfinite().all()
     draws, _ = gaussian_replay(statistics, features[labels == 2], labels[labels == 2], random)
     assert draws.isfinite().all()
+
+
+@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
+def test_a_heads_own_shrinkage_is_one_that_auto_chooses_from(head):
+    own = signature(HEADS[head].make).parameters["shrinkage"].default
+    assert own in HEADS[head].shrinkages
+    assert list(HEADS[head].shrinkages) == sorted(HEADS[head].shrinkages)
+
+
+@pytest.mark.parametrize("head", ["ncm", "lda", "mahalanobis", "rda"])
+def test_the_length_of_a_feature_means_nothing_on_the_sphere(head, statistics):
+    features = torch.randn(9, 6)
+    scorer = HEADS[head].make(statistics)
+    torch.testing.assert_close(scorer(7 * features), scorer(features), rtol=1e-4, atol=1e-4)
+
+
+def test_ncm_scores_are_cosines(statistics):
+    features = 5 * torch.randn(20, 6)
+    cosines = F.cosine_similarity(features[:, None], statistics.mean[None], dim=2)
+    torch.testing.assert_close(ncm(statistics)(features), cosines)
+
+
+def test_the_shared_covariance_of_features_at_length_one():
+    """Two classes of means 2 and 10 long: covariances shrink by 4 and by 100."""
+    means = torch.tensor([[2.0, 0], [0, 10.0]])
+    covariances = torch.stack([4 * torch.eye(2), 100 * torch.diag(torch.tensor([1.0, 3]))])
+    counts = torch.tensor([3.0, 1.0])
+    m, pooled = scaled(Statistics(counts, means, full=covariances))
+    torch.testing.assert_close(m, torch.eye(2))
+    torch.testing.assert_close(pooled, torch.diag(torch.tensor([1.0, (3 + 3) / 4])))
+
+
+def test_shrinking_by_hand():
+    covariance = torch.diag(torch.tensor([1.0, 3.0]))
+    torch.testing.assert_close(shrunk(covariance, 0.5), torch.diag(torch.tensor([2.0, 4.0])))
+    nothing = torch.zeros(1, 2, 2)
+    torch.testing.assert_close(shrunk(nothing, 0.5), torch.eye(2)[None])
+
+
+def test_a_root_of_what_has_none_is_near_it():
+    full = torch.tensor([[4.0, 2.0], [2.0, 2.0]])
+    torch.testing.assert_close(root(full), torch.tensor([[2.0, 0.0], [1.0, 1.0]]))
+    flat = torch.ones(3, 3)  # of rank one
+    lower = root(flat)
+    torch.testing.assert_close(lower @ lower.T, flat, rtol=0, atol=1e-3)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import torch
+from sklearn.linear_model import Ridge
 
 from conftest import make_learner, make_toy
-from memoryless.heads.projection import ProjectionSums
+from memoryless.heads.projection import ProjectionSums, random_directions
 from memoryless.lab.analysis.compare import compare
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, last_state
 from memoryless.lab.stream import Stream
+from memoryless.randomness import derive
 
 
 def test_projection_in_ten_states_is_learning_at_once():
@@ -46,3 +49,34 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     assert ledger["projection.sums"] == 10 * 40 * 4
     (row,) = compare([folder], ["frozen+projection"])
     assert row.bytes_kept == 40 * 40 * 4 + 10 * 40 * 4
+
+
+def test_sums_and_scores_by_scikit_learn():
+    """Ridge regression to one-hot classes over ReLU features of the directions."""
+    features, labels = torch.randn(40, 5), torch.arange(40) % 3
+    sums = ProjectionSums.empty(9).add(features, labels, 3)
+    projected = (features @ random_directions(5, 9)).clamp(min=0)
+    hot = torch.nn.functional.one_hot(labels).float()
+    torch.testing.assert_close(sums.gram, projected.T @ projected)
+    torch.testing.assert_close(sums.sums, hot.T @ projected)
+    theirs = Ridge(alpha=0.2 * float(sums.gram.trace()) / 9, fit_intercept=False)
+    theirs.fit(projected.numpy(), hot.numpy())
+    new = torch.randn(7, 5)
+    expected = theirs.predict((new @ random_directions(5, 9)).clamp(min=0).numpy())
+    np.testing.assert_allclose(sums.scorer(5, 0.2)(new), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_more_features_than_a_chunk_make_the_same_sums(monkeypatch):
+    features, labels = torch.randn(40, 5), torch.arange(40) % 3
+    whole = ProjectionSums.empty(9).add(features, labels, 3)
+    monkeypatch.setattr("memoryless.heads.projection.CHUNK", 7)
+    parts = ProjectionSums.empty(9).add(features, labels, 3)
+    torch.testing.assert_close(parts.gram, whole.gram)
+    torch.testing.assert_close(parts.sums, whole.sums)
+    assert parts.gram.dtype == parts.sums.dtype == torch.float32
+
+
+def test_directions_are_those_of_every_version():
+    """A record holds sums over them and not them: others would make its sums worthless."""
+    seed = torch.Generator().manual_seed(derive(0, "projection"))
+    assert torch.equal(random_directions(3, 4), torch.randn(3, 4, generator=seed))

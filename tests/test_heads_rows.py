@@ -70,3 +70,21 @@ def test_siw_ranks_as_pearson_correlation(values, feature):
     np.testing.assert_allclose(
         scores, 8**0.5 * np.linalg.norm(feature - feature.mean()) * correlations, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("name", ["l2", "mean", "min_max", "siw"])
+def test_normalised_rows_do_not_depend_on_their_length(name):
+    expected, _ = heads.HEADS[name].make(W, b)
+    torch.testing.assert_close(heads.HEADS[name].make(W / 1000, b)[0], expected)
+
+
+@pytest.mark.parametrize("name", ["mean", "min_max", "siw"])
+def test_rows_without_spread_become_zero_rows(name):
+    """Values whose mean is rounded, so that centring alone would leave something over."""
+    flat = torch.tensor([0.1, 1 / 3, 1e4 / 7])[:, None].expand(3, 7)
+    assert torch.equal(heads.HEADS[name].make(flat, torch.zeros(3))[0], torch.zeros(3, 7))
+
+
+def test_lengths_of_biases_below_one_count_too():
+    _, biases = heads.l2(W, torch.tensor([0.3, -0.4]))
+    torch.testing.assert_close(biases, torch.tensor([0.6, -0.8]))

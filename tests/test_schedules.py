@@ -60,3 +60,9 @@ def test_schedule_contract(name):
     assert rates[0] == 1
     assert rates == sorted(rates, reverse=True)
     assert rates[-1] < 1
+
+
+def test_progress_of_less_than_a_ten_thousandth_is_none():
+    config = Config(schedule="plateau", lr=1, patience=1).resolved()
+    for loss, rate in ((0.99985, 1), (1 - 1e-4, 0.1), (0.99995, 0.1)):
+        assert learning_rate(config, 0, 2, [1.0, loss]) == pytest.approx(rate)

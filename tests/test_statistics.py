@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conftest import EVERY_FORM, draw_classes, gather
 from memoryless.errors import ConfigError
-from memoryless.statistics import FORMS, Moments, check_form, low_rank
+from memoryless.statistics import FORMS, Moments, Statistics, check_form, low_rank
 
 
 def of_numpy(features: torch.Tensor, labels: torch.Tensor, classes: int = 3):
@@ -126,3 +126,14 @@ def test_widening_adds_to_every_form(form):
     added = after.covariances - before.covariances
     spread = 3 * torch.eye(5) if form.startswith("low-rank") else noise  # 3 is the mean variance
     torch.testing.assert_close(added, spread.expand(3, 5, 5))
+
+
+def test_the_rest_of_a_low_rank_form_grows_by_the_mean_square_of_a_map():
+    low = Statistics(
+        torch.ones(1), torch.ones(1, 2), factors=torch.ones(1, 1, 2), rest=torch.ones(1)
+    )
+    A = torch.tensor([[2.0, 0], [0, 4.0]])
+    moved = low.move(A)
+    torch.testing.assert_close(moved.rest, torch.tensor([10.0]))  # (4 + 16) / 2
+    torch.testing.assert_close(moved.factors, torch.tensor([[[2.0, 4.0]]]))
+    torch.testing.assert_close(moved.mean, torch.tensor([[2.0, 4.0]]))

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from conftest import EVERY_FORM, draw_classes, gather
+from memoryless.scorers import View, square_roots
 from memoryless.transports import (
     TRANSPORTS,
     Passage,
     backward_map,
+    holds,
     linear_map,
     measure_drift,
     residual,
@@ -123,3 +125,45 @@ def test_only_what_can_be_had_later_is_measured_unasked():
     assert measure_drift(passage, held, ("linear",)).keys() == {"forward", "residual", "backward"}
     assert "sdc" in measure_drift(passage, held, ("sdc",))
     assert "sdc" not in measure_drift(passage, {}, ("sdc",))
+
+
+def test_sdc_weighs_by_half_the_median_distance():
+    """Distances 1, 2, 3: the median is 2 and the width 1."""
+    means = torch.zeros(1, 2)
+    old = torch.tensor([[1.0, 0], [0, 2.0], [-3.0, 0]])
+    moves = torch.tensor([[1.0, 0], [0, 1.0], [10.0, 0]])
+    weights = torch.tensor([-0.5, -2.0, -4.5]).softmax(0)
+    expected = torch.stack([weights[0] + 10 * weights[2], weights[1]])[None]
+    torch.testing.assert_close(semantic_drift(means, old, old + moves), expected)
+
+
+def test_a_shift_of_all_images_is_no_spread():
+    old = torch.tensor([[1.0, 0], [-1.0, 0], [0, 1.0], [0, -1.0]])
+    shifted = residual(Passage(old, old + torch.tensor([5.0, 0])))
+    torch.testing.assert_close(shifted, torch.zeros(2, 2))
+    noise = torch.tensor([[1.0, 0], [1.0, 0], [-1.0, 0], [-1.0, 0]])  # which no map explains
+    torch.testing.assert_close(
+        residual(Passage(old, old + noise)), torch.diag(torch.tensor([1.0, 0]))
+    )
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+@pytest.mark.parametrize("name", TRANSPORTS)
+def test_what_a_record_keeps_under_a_transport(name, form):
+    moves = TRANSPORTS[name].moves
+    kept = "means" in moves or ("covariances" in moves and form != "mean")
+    assert holds(name, gather(*draw_classes(1), form)) == kept
+
+
+def test_a_passage_reads_its_view():
+    before, after = torch.rand(2, 9, 5)
+    passage = Passage(before, after, View(2, square_roots=True))
+    torch.testing.assert_close(passage.old, square_roots(before[:, 2:]))
+    torch.testing.assert_close(passage.new, square_roots(after[:, 2:]))
+    assert torch.equal(backward_map(passage), linear_map(after[:, :2], before[:, :2]))
+
+
+def test_the_pull_to_the_identity_by_hand():
+    """One image of one feature, 2 that becomes 6: (2 * 6 + e) / (2 * 2 + e) with e = 0.5 * 4."""
+    moved = linear_map(torch.tensor([[2.0]]), torch.tensor([[6.0]]), shrink=0.5)
+    torch.testing.assert_close(moved, torch.tensor([[14 / 6]]))
