@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import strategies as st
 from PIL import Image
 from torch import nn
 
-from memoryless.data import Dataset, Split, from_arrays
+from memoryless import Model
+from memoryless.calibration import StateNumbers
+from memoryless.cli import main
+from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
 from memoryless.data.cifar import LAYOUTS
 from memoryless.lab.config import Config
-from memoryless.lab.experiment import run
+from memoryless.lab.experiment import Observer, run
+from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
+from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
+from memoryless.statistics import FORMS, Moments, Statistics
 from memoryless.strategies import Totals
+from memoryless.training import Progress
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
 
@@ -38,10 +49,18 @@ SIGNS += [
 ]
 hostile_text = st.lists(st.sampled_from(SIGNS) | st.text(max_size=2), max_size=6).map("".join)
 
+# Every form of class statistics that can be kept, low-rank as of two directions.
+EVERY_FORM = [form.replace("K", "2") for form in FORMS if form != "none"]
+
+Labelled = tuple[torch.Tensor, torch.Tensor]
+
+
+def pytest_configure() -> None:
+    torch.set_num_threads(1)
+
 
 @pytest.fixture(autouse=True)
 def fixed_seeds() -> None:
-    torch.set_num_threads(1)
     torch.manual_seed(0)
     np.random.seed(0)
 
@@ -86,12 +105,6 @@ def toy() -> Dataset:
     return make_toy()
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> Config:
-    """Settings that train the toy data in well under a second."""
-    return Config(states="3", width=2, epochs=2, batch_size=16, output=tmp_path / "out")
-
-
 def make_folder(root: Path, images: int = 5, side: int = 12, seed: int = 0) -> Path:
     """Three classes of speckled colours, of several sizes, with spaces in their names."""
     rng = np.random.default_rng(seed)
@@ -133,6 +146,187 @@ def make_cifar(root: Path, name: str, classes: int = 10) -> Path:
     return folder
 
 
+TINY = Config(states="3", width=2, epochs=2, batch_size=16)
+STREAM = Stream(make_toy(), TINY.states)
+
+
 @pytest.fixture
-def finished(tiny: Config, toy: Dataset) -> RunFolder:
-    return RunFolder(run(tiny, toy)[0])
+def tiny(tmp_path: Path) -> Config:
+    """Settings that train the toy data in well under a second."""
+    return replace(TINY, output=tmp_path / "out")
+
+
+@pytest.fixture
+def gathering(tiny: Config) -> Config:
+    """The same, and all that can be kept of each class."""
+    return replace(tiny, statistics="full", held_out=0.25)
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(replace(TINY, output=tmp_path_factory.mktemp("finished")), make_toy())[0]
+
+
+@pytest.fixture(scope="session")
+def gathered_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("gathered")
+    return run(replace(TINY, statistics="full", held_out=0.25, output=output), make_toy())[0]
+
+
+@pytest.fixture
+def finished(tiny: Config, finished_run: Path) -> RunFolder:
+    """What `run(tiny, toy)` leaves; trained once, and a copy for each test."""
+    return RunFolder(shutil.copytree(finished_run, tiny.output / "seed-0"))
+
+
+@pytest.fixture
+def gathered(gathering: Config, gathered_run: Path) -> RunFolder:
+    """What `run(gathering, toy)` leaves, likewise."""
+    return RunFolder(shutil.copytree(gathered_run, gathering.output / "seed-0"))
+
+
+@pytest.fixture
+def toy_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy data by the name toy."""
+    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: make_toy(), 8))
+
+
+@pytest.fixture
+def toy_runs(finished_run: Path, tmp_path: Path, monkeypatch, toy_source) -> Path:
+    """The folder runs, with a finished run in it, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(finished_run, "runs/ft/seed-0")
+    return Path("runs")
+
+
+TOY_PRESET = Preset(
+    settings={"data": "toy", "width": 2, "batch_size": 16, "epochs": 1, "lr": 0.01},
+    states=(2, 3),
+    classes=6,
+    train_images=72,
+    published="CIFAR100",
+)
+
+
+class Interrupt(Observer):
+    """Stops the run in the middle of a given state and epoch."""
+
+    def __init__(self, state: int, epoch: int):
+        self.at = (state, epoch)
+
+    def training(self, progress: Progress) -> None:
+        if (progress.state, progress.epoch) == self.at:
+            raise KeyboardInterrupt
+
+
+def assert_same_run(one: Path, two: Path) -> None:
+    files = sorted(p.relative_to(one) for p in one.glob("states/*/*.safetensors"))
+    assert files
+    assert files == sorted(p.relative_to(two) for p in two.glob("states/*/*.safetensors"))
+    for file in files:
+        assert (one / file).read_bytes() == (two / file).read_bytes(), file
+
+
+def toy_learner(config: Config, **settings) -> Learner:
+    """A learner of the toy stream, before its first state."""
+    return make_learner(replace(config, **settings), STREAM[0].train)
+
+
+def learn(config: Config, seed: int = 0, states: int = 2, backbone: nn.Module | None = None):
+    """A learner after some states of the toy stream."""
+    stream = Stream(make_toy(), config.states)
+    learner = make_learner(config, stream[0].train, seed=seed, backbone=backbone)
+    for state in stream[:states]:
+        learner.learn(state.train, stream.sizes[state.index])
+    return learner
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+# Three states of three, two and two classes; held-out images are of the last one's.
+NUMBERS = StateNumbers(
+    torch.tensor([4.0, 2.0, 3.0]),
+    torch.tensor([0, 0, 0, 1, 1, 2, 2]),
+    (torch.randn(12, 5, generator=generator()), torch.tensor([5, 6] * 6)),
+)
+
+
+def draw_classes(seed: int, n: int = 60, d: int = 5, classes: int = 3) -> Labelled:
+    """Features far from the origin, and labels in which every class occurs."""
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(classes), rng.integers(0, classes, n - classes)])
+    features = rng.normal(0, 1, (n, d)) @ rng.normal(0, 1, (d, d)) + 10 * labels[:, None]
+    return torch.from_numpy(features).float(), torch.from_numpy(labels)
+
+
+def gather(features: torch.Tensor, labels: torch.Tensor, form: str, classes: int = 3) -> Statistics:
+    moments = Moments(classes, features.shape[1], form)
+    moments.add(features, labels)
+    return moments.statistics()
+
+
+def on_sphere(number: int = 40, d: int = 6, classes: int = 3) -> Labelled:
+    """Unit features of classes around means of length one, where approximations are exact."""
+    generator = torch.Generator().manual_seed(3)
+    centres = F.normalize(torch.randn(classes, d, generator=generator))
+    labels = torch.arange(classes).repeat_interleave(number)
+    noise = 0.2 * torch.randn(len(labels), d, generator=generator)
+    return F.normalize(centres[labels] + noise), labels
+
+
+@pytest.fixture
+def data() -> Labelled:
+    return on_sphere()
+
+
+@pytest.fixture
+def statistics(data: Labelled) -> Statistics:
+    return gather(*data, "full")
+
+
+SMALL_MODEL = {"epochs": 2, "width": 2, "batch_size": 16}
+PATTERNS = np.random.default_rng(1).integers(0, 256, (8, 8, 8))
+
+
+def draw_birds(*classes: int, number: int = 12) -> tuple[np.ndarray, list[str]]:
+    """Images of classes and their names."""
+    rng = np.random.default_rng(sum(classes) + number)
+    labels = np.repeat(classes, number)
+    noise = rng.normal(0, 30, (len(labels), 8, 8))
+    return np.clip(PATTERNS[labels] + noise, 0, 255).astype(np.uint8), [f"bird {c}" for c in labels]
+
+
+@pytest.fixture(scope="session")
+def taught_once() -> Model:
+    model = Model("inFT_siw_mc", **SMALL_MODEL)
+    model.learn(*draw_birds(0, 1))
+    return model
+
+
+@pytest.fixture
+def taught(taught_once: Model) -> Model:
+    """A model that knows two classes; taught once, and a copy for each test."""
+    return copy.deepcopy(taught_once)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != ".lock")
+
+
+PHOTO_FLAGS = "--data folder --image-size 8 --width 2 --states 3 --epochs 1 --lr 0.01".split()
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of three classes, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return make_folder(Path("photos"))
+
+
+def call(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """A command's exit code, output and errors."""
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err

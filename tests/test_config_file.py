@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from conftest import call
 from memoryless.cli import main
 from memoryless.lab.config import Config
 
@@ -66,3 +68,17 @@ def test_a_byte_order_mark_is_no_part_of_the_text(ran):
     Path("x.toml").write_bytes(b'\xef\xbb\xbfstates = "2,2"\nepochs = 3\n')
     assert main(["run", "--config", "x.toml"]) == 0
     assert (ran[0].states, ran[0].epochs) == ("2,2", 3)
+
+
+def test_config_file_and_flags(photos, capsys):
+    Path("e.toml").write_text(
+        'data = "folder"\nroot = "photos"\nimage_size = 8\nwidth = 2\nstates = "1,2"\n'
+        "epochs = 1\nseeds = [3]\nlr = 1e-2\nskip_broken = true\naugment = ['flip']\n"
+    )
+    code, _, _ = call("run", "--config", "e.toml", "--lr", "0.5", capsys=capsys)
+    assert code == 0
+    config = json.loads(Path("runs/latest/seed-3/run.json").read_text())["config"]
+    assert config["lr"] == 0.5  # the flag wins
+    assert config["states"] == "1,2"
+    assert config["skip_broken"] is True
+    assert config["augment"] == ["flip"]

@@ -28,7 +28,8 @@ def make_source(name: str, root: Path) -> DataSettings:
 @pytest.mark.parametrize("name", SOURCES)
 def test_source_contract(name, tmp_path):
     """uint8 squares that can be read in any order, every class in both splits, no overlap."""
-    dataset = load(make_source(name, tmp_path))
+    settings = make_source(name, tmp_path)
+    dataset = load(settings)
     for split in (dataset.train, dataset.test):
         assert set(split.labels) == set(range(len(dataset.classes)))
         positions = np.array([len(split) - 1, 0])
@@ -36,10 +37,10 @@ def test_source_contract(name, tmp_path):
         assert images.dtype == torch.uint8
         assert images.shape == (2, *split.images.shape)
         assert torch.equal(images[1:], split.read(np.array([0])))
-        assert split.stored_bytes > 0
+        assert split.stored_bytes == split.images.stored_bytes(split.indices) > len(split)
     if dataset.train.images is dataset.test.images:
         assert not set(dataset.train.indices) & set(dataset.test.indices)
-    assert dataset.image_size >= 8
+    assert dataset.image_size == (settings.image_size or SOURCES[name].side)
 
 
 @pytest.mark.parametrize(

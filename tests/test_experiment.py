@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch import nn
 
-from conftest import make_toy
+from conftest import Interrupt, assert_same_run, make_toy
 from memoryless.build import EndOfState, build_scorers
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.lab.analysis.summary import summarise
@@ -25,10 +25,9 @@ from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.scoring import score
-from memoryless.lab.states import read_rows
+from memoryless.lab.states import last_record, read_rows, read_test
 from memoryless.methods import methods_of
 from memoryless.metrics import accuracy_at, error_typology
-from memoryless.training import Progress
 
 
 def test_a_run_folder_is_complete(tiny, toy):
@@ -40,7 +39,7 @@ def test_a_run_folder_is_complete(tiny, toy):
     assert {"memoryless", "torch", "numpy", "python"} <= about["versions"].keys()
     git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     assert (about["commit"] or "").removesuffix("-dirty") == git.stdout.strip()
-    assert about["command"]
+    assert about["command"] == [Path(sys.argv[0]).name, *sys.argv[1:]]
     assert folder.finished == 3
     results = folder.results()
     for t, state in enumerate(results):
@@ -56,13 +55,11 @@ def test_a_run_folder_is_complete(tiny, toy):
     assert kept == [2]
 
 
-def test_every_method_can_be_scored_again_from_the_folder(tiny, toy):
-    (path,) = run(tiny, toy)
-    folder = RunFolder(path)
-    for t, results in enumerate(folder.results()):
-        record = read_rows(folder, t)
-        layer = folder.tensors(t, "layer")
-        test = folder.tensors(t, "test")
+def test_every_method_can_be_scored_again_from_the_folder(finished):
+    for t, results in enumerate(finished.results()):
+        record = read_rows(finished, t)
+        layer = finished.tensors(t, "layer")
+        test = finished.tensors(t, "test")
         assert test["features"].dtype == torch.float16
         layers = build_scorers(methods_of("finetune"), EndOfState(record, (layer["W"], layer["b"])))
         outcomes = score(test["features"], test["labels"], layers)
@@ -79,9 +76,8 @@ def test_every_method_can_be_scored_again_from_the_folder(tiny, toy):
             assert stored["by_state"] == pytest.approx(expected)
 
 
-def test_first_state_heads_agree_where_they_must(tiny, toy):
-    (path,) = run(tiny, toy)
-    first = RunFolder(path).results()[0]["methods"]
+def test_first_state_heads_agree_where_they_must(finished):
+    first = finished.results()[0]["methods"]
     for others in (("FT", "inFT", "inFT_mc"), ("inFT_siw", "inFT_siw_mc")):
         reached = [{k: v for k, v in first[m].items() if k != "bytes"} for m in others]
         assert all(r == reached[0] for r in reached)
@@ -98,31 +94,11 @@ def test_test_images_change_no_weight(tiny):
     assert all(torch.equal(networks[0][k], networks[1][k]) for k in networks[0])
 
 
-class Interrupt(Observer):
-    """Stops the run in the middle of a given state and epoch."""
-
-    def __init__(self, state: int, epoch: int):
-        self.at = (state, epoch)
-
-    def training(self, progress: Progress) -> None:
-        if (progress.state, progress.epoch) == self.at:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize(("state", "epoch"), [(0, 0), (0, 1), (1, 1), (2, 0)])
-def test_interrupted_anywhere_it_ends_with_the_same_bits(tiny, toy, state, epoch):
-    whole = run(replace(tiny, output=tiny.output / "whole"), toy)[0]
-    config = replace(tiny, output=tiny.output / "parts")
+def test_interrupted_anywhere_it_ends_with_the_same_bits(tiny, toy, finished_run, state, epoch):
     with pytest.raises(KeyboardInterrupt):
-        run(config, toy, observer=Interrupt(state, epoch))
-    assert_same_run(run(config, toy)[0], whole)
-
-
-def assert_same_run(one: Path, two: Path) -> None:
-    files = sorted(p.relative_to(one) for p in one.glob("states/*/*.safetensors"))
-    assert files == sorted(p.relative_to(two) for p in two.glob("states/*/*.safetensors"))
-    for file in files:
-        assert (one / file).read_bytes() == (two / file).read_bytes(), file
+        run(tiny, toy, observer=Interrupt(state, epoch))
+    assert_same_run(run(tiny, toy)[0], finished_run)
 
 
 def test_dropout_is_resumed_to_the_bit(tiny, toy):
@@ -146,13 +122,13 @@ def test_what_a_kill_between_two_files_leaves_is_tidied(tiny, toy):
     assert not (folder.state(0) / "network.safetensors").exists()
 
 
-def test_results_are_strict_json(tiny, toy):
-    (path,) = run(tiny, toy)
-
+def test_results_are_strict_json(finished):
     def refuse(constant):
         raise AssertionError(constant)
 
-    for file in path.rglob("*.json"):
+    files = list(finished.path.rglob("*.json"))
+    assert len(files) == 1 + 3  # run.json, and results.json of each state
+    for file in files:
         json.loads(file.read_text(), parse_constant=refuse)
 
 
@@ -163,8 +139,7 @@ def test_a_foreign_seed_is_found_before_any_training(tiny, toy):
     assert not (tiny.output / "seed-0").exists()
 
 
-def test_other_images_are_another_experiment(tiny):
-    run(tiny, make_toy())
+def test_other_images_are_another_experiment(tiny, finished):
     with pytest.raises(ConfigError, match="other train_images"):
         run(tiny, make_toy(train=13))
     brighter = make_toy()
@@ -173,16 +148,10 @@ def test_other_images_are_another_experiment(tiny):
         run(tiny, brighter)
 
 
-def test_a_run_named_twice_is_one_run(tiny, toy):
-    (path,) = run(tiny, toy)
-    assert summarise(find_runs([tiny.output, path]))[0].seeds == 1
-
-
-def test_a_foreign_run_json_is_named(tiny, toy):
-    (path,) = run(tiny, toy)
-    (path / "run.json").write_text("[]")
+def test_a_foreign_run_json_is_named(finished):
+    (finished.path / "run.json").write_text("[]")
     with pytest.raises(StoreError, match="it is not a JSON object"):
-        summarise(find_runs([path]))
+        summarise(find_runs([finished.path]))
 
 
 COMMAND = """
@@ -192,33 +161,28 @@ sys.path.insert(0, sys.argv[2])
 from conftest import make_toy
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-run(Config(states="3", width=2, epochs=20, epochs_later=2, batch_size=8, output=Path(sys.argv[1])),
-    make_toy())
+run(Config(**eval(sys.argv[1]), output=Path(sys.argv[3])), make_toy())
 """
 
 
-def test_killed_by_sigkill_it_resumes_bit_identically(tmp_path):
-    def start(output: Path) -> subprocess.Popen:
-        tests = str(Path(__file__).parent)
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-c", COMMAND, str(output), tests]
-        return subprocess.Popen(command, env=environment)
-
-    victim = start(tmp_path / "killed")
-    checkpoint = tmp_path / "killed" / "seed-0" / "training.safetensors"
+def test_killed_by_sigkill_it_resumes_bit_identically(tmp_path, toy):
+    settings = {"states": "3", "width": 2, "epochs": 20, "epochs_later": 2, "batch_size": 8}
+    killed, tests = tmp_path / "killed", str(Path(__file__).parent)
+    command = [sys.executable, "-c", COMMAND, repr(settings), tests, str(killed)]
+    victim = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    checkpoint = killed / "seed-0" / "training.safetensors"
     for _ in range(1200):
         if checkpoint.exists():
             break
         time.sleep(0.05)
     victim.send_signal(signal.SIGKILL)
     assert victim.wait() == -signal.SIGKILL  # it was still at work
-    assert start(tmp_path / "killed").wait() == 0
-    assert start(tmp_path / "whole").wait() == 0
-    assert_same_run(tmp_path / "killed" / "seed-0", tmp_path / "whole" / "seed-0")
+    (resumed,) = run(Config(**settings, output=killed), toy)
+    (whole,) = run(Config(**settings, output=tmp_path / "whole"), toy)
+    assert_same_run(resumed, whole)
 
 
-def test_a_finished_run_is_not_run_again(tiny, toy):
-    run(tiny, toy)
+def test_a_finished_run_is_not_run_again(tiny, toy, finished):
     started = []
 
     class Watch(Observer):
@@ -312,52 +276,12 @@ def test_damaged_state_is_named(tiny, toy):
         run(tiny, toy)
 
 
-def test_a_damaged_checkpoint_costs_only_its_state(tiny, toy):
-    whole = run(replace(tiny, output=tiny.output / "whole"), toy)[0]
-    config = replace(tiny, output=tiny.output / "cut")
+def test_a_damaged_checkpoint_costs_only_its_state(tiny, toy, finished_run):
     with pytest.raises(KeyboardInterrupt):
-        run(config, toy, observer=Interrupt(1, 1))
-    checkpoint = RunFolder(config.output / "seed-0").checkpoint
+        run(tiny, toy, observer=Interrupt(1, 1))
+    checkpoint = RunFolder(tiny.output / "seed-0").checkpoint
     checkpoint.write_bytes(checkpoint.read_bytes()[:-50])
-    assert_same_run(run(config, toy)[0], whole)
-
-
-def test_seeds_are_averaged_and_other_runs_kept_apart(tiny, toy):
-    folders = run(replace(tiny, seeds=(0, 1)), toy)
-    other = run(replace(tiny, states="2", output=tiny.output / "other"), toy)
-    rows = summarise(find_runs([tiny.output]))
-    assert [(r.states, r.seeds) for r in rows if r.method == "FT"] == [("2", 1), ("3", 2)]
-    row = next(r for r in rows if r.method == "inFT_siw" and r.seeds == 2)
-    averages = []
-    for folder in folders:
-        per_state = [s["methods"]["inFT_siw"]["top1"] for s in RunFolder(folder).results()]
-        averages.append(sum(per_state[1:]) / 2)
-    assert row.top1 == pytest.approx(sum(averages) / 2)
-    assert row.top1_std == pytest.approx(abs(averages[0] - averages[1]) / 2**0.5)
-    assert other[0].parent == tiny.output / "other"
-
-
-def test_seeds_that_scored_other_methods_are_averaged_over_what_they_share(tiny, toy):
-    for seed, methods in ((0, ("finetune+mean+mc",)), (1, ())):
-        run(replace(tiny, seeds=(seed,), methods=methods), toy)
-    rows = {row.method: row.seeds for row in summarise(find_runs([tiny.output]))}
-    assert rows["FT"] == 2
-    assert "finetune+mean+mc" not in rows
-
-
-def test_features_beyond_float16_are_kept_in_full(tiny, toy):
-    class Loud(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.linear = nn.Linear(64, 4)
-
-        def forward(self, x):
-            return self.linear(x.flatten(1)) * 1e6
-
-    config = replace(tiny, states="1", lr=1e-12)
-    (path,) = run(config, toy, Loud())
-    test = RunFolder(path).tensors(0, "test")
-    assert test["features"].dtype == torch.float32
+    assert_same_run(run(tiny, toy)[0], finished_run)
 
 
 def test_wrong_names_are_all_reported_at_once():
@@ -366,3 +290,41 @@ def test_wrong_names_are_all_reported_at_once():
     message = str(caught.value)
     for part in ("strategy 'finetun'", "schedule 'cosinus'", "augmentation 'flap'"):
         assert part in message
+
+
+def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_path):
+    gathering = replace(gathering, level="middle", square_roots=True)
+    whole = RunFolder(run(gathering, toy)[0])
+
+    class Kill(Observer):
+        def state_finished(self, results):
+            if results["state"] == 1:
+                raise KeyboardInterrupt
+
+    again = replace(gathering, output=tmp_path / "again")
+    with pytest.raises(KeyboardInterrupt):
+        run(again, toy, observer=Kill())
+    folder = RunFolder(run(again, toy)[0])
+    for part, tensor in last_record(whole).tensors().items():
+        assert torch.equal(tensor, last_record(folder).tensors()[part]), part
+    assert not (folder.state(1) / "record.safetensors").exists()
+
+
+def test_methods_asked_for_are_scored_in_the_run(gathering, toy):
+    name = "finetune+siw+bg_z+backward"
+    (path,) = run(replace(gathering, methods=(name,)), toy)
+    assert name in RunFolder(path).results()[-1]["methods"]
+    for wrong, message in {
+        "finetune+siw+bg": "unknown head, calibration or transport",
+        "lwf+siw": "is not of the strategy finetune",
+        "finetune+lda:auto": "reads what is not kept: train with `held_out=0.1`",
+    }.items():
+        with pytest.raises(ConfigError, match=message):
+            replace(gathering, methods=(wrong,), held_out=0.0).resolved(8)
+
+
+def test_how_statistics_are_made_without_them_does_not_make_another_experiment(tiny, toy, finished):
+    run(replace(tiny, transports=("linear",), level="middle", square_roots=True), toy)
+    assert read_test(finished, 0)[0].shape == (8, 16)
+    with pytest.raises(ConfigError, match="statistics none there, mean here"):
+        run(replace(tiny, statistics="mean"), toy)

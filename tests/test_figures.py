@@ -15,7 +15,6 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from conftest import hostile_text
-from memoryless.cli import main
 from memoryless.data import Dataset
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
@@ -39,6 +38,7 @@ def test_figures_are_files_of_their_kind_and_always_the_same(name, finished, tmp
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     one = save_figures([finished], tmp_path / "one", [name], list(METADATA))
     two = save_figures([finished], tmp_path / "two", [name], list(METADATA))
+    assert [path.suffix[1:] for path in one] == list(METADATA)
     for first, second in zip(one, two, strict=True):
         content = first.read_bytes()
         assert content.startswith(starts[first.suffix[1:]])
@@ -52,17 +52,6 @@ def test_figures_show_the_numbers(finished):
     assert [b.get_height() for b in bars[0]] == measures.weight_magnitudes(finished)["new"]
     picture = FIGURES["confusion"]([finished]).axes[0].images[0].get_array()
     assert np.allclose(picture, measures.state_confusion(finished, "FT"))
-
-
-def test_joint_runs_have_no_figures_by_state(tiny, toy, capsys):
-    run(replace(tiny, strategy="joint"), toy)
-    assert main(["figures", str(tiny.output)]) == 2
-    assert "have no second state yet" in capsys.readouterr().err
-    run(replace(tiny, output=tiny.output / "two"), toy)
-    target = tiny.output / "drawn"
-    arguments = ["--output", str(target), "--only", "rows", "--formats", "svg"]
-    assert main(["figures", str(tiny.output / "two"), *arguments]) == 0
-    assert [p.name for p in target.iterdir()] == ["rows.svg"]
 
 
 @pytest.fixture

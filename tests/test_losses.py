@@ -59,3 +59,10 @@ def test_less_forget_by_hand():
 def test_gradients(loss):
     x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(loss, x)
+
+
+def test_distillation_softens_new_outputs_too():
+    # at temperature 2 the old are 3/4 and 1/4, the new 9/10 and 1/10
+    old, new = torch.tensor([[2 * math.log(3), 0.0]]), torch.tensor([[2 * math.log(9), 0.0]])
+    expected = -(0.75 * math.log(0.9) + 0.25 * math.log(0.1))
+    assert distillation(new, old, temperature=2).item() == pytest.approx(expected, rel=1e-6)

@@ -138,7 +138,11 @@ def test_rows_that_begin_like_an_argument_of_the_last():
 
 def test_tables_without_a_row_are_written(tmp_path):
     for ending in output.FORMATS:
-        output.write_grids([Grid("t", "c", ["m"], [], [])], tmp_path / f"t{ending}")
+        output.write_grids([Grid("t", "c", ["method"], [], [])], tmp_path / f"t{ending}")
+    assert json.loads((tmp_path / "t.json").read_text()) == []
+    assert (tmp_path / "t.csv").read_text().strip() == ""
+    for ending in (".md", ".tex"):
+        assert "method" in (tmp_path / f"t{ending}").read_text()
 
 
 def test_names_that_are_not_utf8_are_written(tmp_path):

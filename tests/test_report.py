@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from conftest import hostile_text
-from memoryless.cli import main
+from conftest import TINY, hostile_text, make_toy
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.measures import best_method, class_accuracies
@@ -25,10 +24,15 @@ from memoryless.lab.runs import RunFolder
 CHROMIUM = Path("/usr/bin/chromium")
 
 
-@pytest.fixture
-def runs(tiny, toy) -> list[RunFolder]:
-    paths = run(tiny, toy) + run(replace(tiny, strategy="joint", output=tiny.output / "full"), toy)
-    return [RunFolder(path) for path in paths]
+@pytest.fixture(scope="module")
+def runs(finished_run, tmp_path_factory) -> list[RunFolder]:
+    joint = replace(TINY, strategy="joint", output=tmp_path_factory.mktemp("joint"))
+    return [RunFolder(path) for path in (finished_run, *run(joint, make_toy()))]
+
+
+@pytest.fixture(scope="module")
+def page(runs) -> str:
+    return render(runs)
 
 
 class Collector(HTMLParser):
@@ -57,8 +61,8 @@ class Collector(HTMLParser):
             self.cells[-1] += data
 
 
-def test_the_page_has_everything(runs):
-    page = Collector(render(runs))
+def test_the_page_has_everything(runs, page):
+    page = Collector(page)
     for row in summarise(runs):
         assert row.method in page.text
         assert f"{row.last_top5:.1f}" in page.text
@@ -74,8 +78,8 @@ def test_the_page_has_everything(runs):
     assert [tag for tag, _ in page.tags].count("svg") == len(FIGURES)
 
 
-def test_the_page_needs_nothing_else(runs):
-    page = Collector(render(runs))
+def test_the_page_needs_nothing_else(page):
+    page = Collector(page)
     tags = [tag for tag, _ in page.tags]
     assert not {"script", "img", "iframe"} & set(tags)
     for _, attributes in page.tags:
@@ -89,9 +93,9 @@ def test_the_page_needs_nothing_else(runs):
     assert all(reference[1:] in known for reference in references)
 
 
-def test_classes_stand_worst_first(runs):
+def test_classes_stand_worst_first(runs, page):
     accuracy = sorted(class_accuracies(runs[0], best_method(runs[0])))
-    section = render(runs).split("classes</summary>")[1]
+    section = page.split("classes</summary>")[1]
     shown = [float(x) for x in re.findall(r"<td>([\d.]+)</td></tr>", section)][: len(accuracy)]
     assert shown == pytest.approx(accuracy, abs=0.06)
 
@@ -127,24 +131,6 @@ def test_no_name_adds_a_tag_or_a_cell(text):
     assert page.cells == [text] * 6 * 6
 
 
-def test_commands_take_any_name(tiny, toy, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    classes = ("$x$", "$", "_a", "\udcff", "🦕\n", "--><script>alert(1)</script>")
-    run(replace(tiny, output=Path("_$a\x1b\n<i>")), replace(toy, classes=classes))
-    for words in (
-        ["report", "."],
-        ["figures", ".", "--formats", "svg"],
-        ["compare", ".", "--figure", "$.svg"],
-    ):
-        assert main(words) == 0
-    out, err = capsys.readouterr()
-    assert "\x1b" not in out
-    assert err == ""
-    page = Path("report.html").read_text(encoding="utf-8")
-    assert "<i>" not in page
-    assert "<script>" not in page
-
-
 def test_commands_are_quoted(tiny, toy, tmp_path, monkeypatch):
     words = ["memoryless", "run", "--root", "x y; rm -r z", "--output", "it's"]
     monkeypatch.setattr(sys, "argv", words)
@@ -154,11 +140,11 @@ def test_commands_are_quoted(tiny, toy, tmp_path, monkeypatch):
     assert f"memoryless figures '{path}'" in page.text
 
 
-def test_the_page_begins_with_what_was_found(runs):
+def test_the_page_begins_with_what_was_found(runs, page):
     rows = [row for row in summarise(runs) if row.memoryless]
     best = max(rows, key=lambda row: row.top1)
     (full,) = [row for row in summarise(runs) if not row.memoryless]
-    text = Collector(render(runs)).text
+    text = Collector(page).text
     sentence = (
         f"On the test images of toy in 3 states, the best of 9 methods on average is "
         f"{best.method}: top-1 {best.top1:.1f} % (chance 20.8), with {best.bytes_kept} bytes and "
@@ -171,30 +157,6 @@ def test_the_page_begins_with_what_was_found(runs):
 def test_names_break_at_a_plus():
     assert ("wbr", {}) in page_of("frozen+siw").tags
     assert ("wbr", {}) not in page_of("inFT_siw").tags
-
-
-def test_methods_that_the_runs_cannot_give(finished, tmp_path, capsys):
-    words = ["--methods", "finetune+lda", "--output", str(tmp_path / "r.html")]
-    assert main(["report", str(finished.path), *words]) == 2
-    assert capsys.readouterr().err == (
-        "memoryless: the runs there can give none of these methods: train with --statistics full, "
-        "or name others\n"
-    )
-
-
-def test_a_page_that_cannot_be_written(finished, tmp_path, capsys):
-    (tmp_path / "file").touch()
-    page = str(tmp_path / "file" / "r.html")
-    assert main(["report", str(finished.path), "--output", page]) == 2
-    assert capsys.readouterr().err.endswith("): choose another --output\n")
-
-
-def test_report_command(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main("run --width 1 --image-size 8 --epochs 1 --states 1 --output one".split()) == 0
-    assert main(["report", "one", "--output", "pages/one.html"]) == 0
-    assert capsys.readouterr().out.endswith("the report is pages/one.html\n")
-    assert Path("pages/one.html").read_text().startswith("<!doctype html>")
 
 
 @pytest.fixture(scope="module")

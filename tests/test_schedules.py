@@ -50,8 +50,8 @@ def test_later_epochs():
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_schedule_contract(name):
-    """It starts at the full rate and never rises above it."""
-    config = Config(schedule=name, lr=1).resolved()
+    """It starts at the full rate, never rises, and falls before the end."""
+    config = Config(schedule=name, lr=1, epochs=30, patience=9).resolved()
     losses: list[float] = []
     rates = []
     for epoch in range(30):
@@ -59,3 +59,10 @@ def test_schedule_contract(name):
         losses.append(1.0)
     assert rates[0] == 1
     assert rates == sorted(rates, reverse=True)
+    assert rates[-1] < 1
+
+
+def test_progress_of_less_than_a_ten_thousandth_is_none():
+    config = Config(schedule="plateau", lr=1, patience=1).resolved()
+    for loss, rate in ((0.99985, 1), (1 - 1e-4, 0.1), (0.99995, 0.1)):
+        assert learning_rate(config, 0, 2, [1.0, loss]) == pytest.approx(rate)

@@ -109,7 +109,7 @@ def test_logsumexp_of_blocks_by_hand():
 
 def test_views():
     features = torch.tensor([[1.0, 2.0, 3.0, -4.0]])
-    assert View()(features) is not None
+    assert torch.equal(View()(features), features)
     assert View(2)(features).tolist() == [[3.0, -4.0]]
     assert View(2).rows(features).tolist() == [[1.0, 2.0]]
     assert View().rows(features) is features
@@ -120,3 +120,40 @@ def test_zero_features_stay_zero():
     zero = torch.zeros(1, 3)
     assert torch.equal(unit(zero), zero)
     assert torch.equal(square_roots(zero), zero)
+
+
+def test_affine_by_hand():
+    over = Linear(np.eye(2), np.zeros(2))
+    scorer = Affine(over, np.array([2.0, 3.0]), np.array([1.0, -1.0]))
+    assert scorer(np.array([[5.0, 7.0]])).tolist() == [[11.0, 20.0]]
+    assert scorer.cost == 4
+
+
+def test_projected_by_hand():
+    scorer = Projected(np.array([[1.0, -1.0, 2.0]]), Linear(np.array([[1.0, 9, 3]]), np.ones(1)))
+    assert scorer(np.array([[2.0]])).tolist() == [[2 + 0 + 12 + 1.0]]
+    assert scorer.cost == 3 + 3
+
+
+def test_viewed_reads_its_view():
+    over = Linear(np.eye(2), np.zeros(2))
+    features = np.array([[5.0, 0.36, -0.48]])
+    assert Viewed(over, 1, False)(features).tolist() == [[0.36, -0.48]]
+    np.testing.assert_allclose(Viewed(over, 1, True)(features), [[0.6**0.5, -(0.8**0.5)]])
+    np.testing.assert_allclose(Viewed(over, 0, False)(features), [[5.0, 0.36]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "view"),
+    [
+        ({}, View()),
+        ({"level": "middle", "square_roots": True}, View()),  # nothing is computed from a view
+        ({"statistics": "mean"}, View()),
+        ({"statistics": "mean", "level": "middle"}, View(16)),
+        ({"statistics": "full", "square_roots": True}, View(0, True)),
+        ({"projection": 9, "level": "middle", "square_roots": True}, View(16, True)),
+    ],
+)
+def test_the_view_that_settings_ask_for(settings, view):
+    plain = {"statistics": "none", "projection": 0, "level": "last", "square_roots": False}
+    assert View.of(plain | settings, 16) == view

@@ -1,16 +1,13 @@
-"""Settings: types and bounds, what is filled in, and every problem in one error."""
+"""Settings in their types and bounds."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
-from memoryless.strategies import STRATEGIES, ModelSettings
-from memoryless.strategies.base import BASE_RECIPE
 
 
 @pytest.mark.parametrize(
@@ -64,37 +61,14 @@ def test_all_problems_come_at_once():
         assert part in str(caught.value)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_every_strategy_has_its_own_recipe_however_it_was_chosen(name):
-    recipe = BASE_RECIPE | STRATEGIES[name].recipe
-    for config in (Config(strategy=name), replace(Config(), strategy=name)):
-        done = config.resolved()
-        assert {key: getattr(done, key) for key in recipe} == recipe
-        assert done.epochs_later == done.epochs
-
-
-def test_what_is_resolved_stays_as_it_is():
-    done = Config(strategy="lwf", epochs=7).resolved()
-    assert done.resolved() == done
-    assert done.resolved(side=224) == done
-    assert None not in {done.epochs_later, done.patience_later, done.backbone, done.batch_size}
-
-
-def test_stored_settings_come_back():
-    done = Config(strategy="lwf_kd", root=Path("x"), seeds=(1, 2)).resolved()
-    assert Config(**done.to_dict()).resolved() == done
-    lists = {k: list(v) if isinstance(v, tuple) else v for k, v in done.to_dict().items()}
-    assert Config(**lists).resolved() == done
-
-
-def test_photos_get_a_stem_a_batch_and_a_rate_that_train():
-    small, photos = Config(data="cifar100").resolved(), Config(data="folder").resolved()
-    assert (small.backbone, small.batch_size, small.lr) == ("resnet18_3x3", 128, 0.1)
-    assert (photos.backbone, photos.batch_size, photos.lr) == ("resnet18", 32, 0.025)
-    given = Config(data="folder", backbone="resnet18_3x3", lr=0.1, batch_size=64).resolved()
-    assert (given.backbone, given.batch_size, given.lr) == ("resnet18_3x3", 64, 0.1)
-    assert Config(data="folder", image_size=32).resolved().backbone == "resnet18_3x3"
-
-
-def test_a_model_needs_no_laboratory():
-    assert ModelSettings(strategy="lucir", lambda_base=2).resolved(32).lambda_base == 2.0
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"statistics": "fool"}, "unknown statistics 'fool'"),
+        ({"transports": ("liner",)}, "unknown transport 'liner'.*did you mean 'linear'"),
+        ({"projection": 10}, "projection needs a backbone that stays as it is"),
+    ],
+)
+def test_wrong_settings(tiny, given, message):
+    with pytest.raises(ConfigError, match=message):
+        replace(tiny, **given).resolved(8)

@@ -1,12 +1,11 @@
-"""Tables made of finished runs without training."""
+"""Methods by name: those with a meaning, and one sentence for each of the others."""
 
 from __future__ import annotations
 
 import pytest
 
 from memoryless.errors import ConfigError
-from memoryless.lab.analysis.rescore import results_with
-from memoryless.lab.analysis.summary import summarise
+from memoryless.heads import HEADS
 from memoryless.methods import METHODS, Method, parse_method
 
 
@@ -39,25 +38,13 @@ def test_methods_by_name_and_by_parts():
             "and head siw reads rows: choose none or backward",
         ),
         ("finetune+projection", "the strategy frozen"),
-        ("finetune+ncm:3", "only lda, mahalanobis, rda, ridge take a shrinkage"),
+        (
+            "finetune+ncm:3",
+            f"only {', '.join(h.name for h in HEADS.values() if h.shrinkages)} take a shrinkage",
+        ),
         ("finetune+lda:much", "a number from 0 up, or auto"),
     ],
 )
 def test_methods_that_are_none(name, message):
     with pytest.raises(ConfigError, match=message):
         parse_method(name)
-
-
-def test_rescoring_gives_what_the_run_scored(finished):
-    names = ["FT", "inFT_siw_mc", "finetune+l2+mc", "lwf+siw"]
-    stored = finished.results()
-    for state, again in zip(stored, results_with(finished, names), strict=True):
-        assert list(again["methods"]) == names[:3]  # lwf is another strategy
-        assert again["methods"]["FT"]["top1"] == state["methods"]["FT"]["top1"]
-        assert again["methods"]["finetune+l2+mc"]["top5"] == state["methods"]["inFT_L2_mc"]["top5"]
-
-
-def test_new_combinations_are_summarised(finished):
-    (row,) = summarise([finished], methods=["finetune+min_max+mc"])
-    assert row.method == "finetune+min_max+mc"
-    assert 0 <= row.top1 <= 100

@@ -1,0 +1,57 @@
+"""memoryless compare: combinations, methods by name, and wrong words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memoryless.cli import main
+from memoryless.heads import HEADS
+from memoryless.lab.experiment import run
+from memoryless.methods import parse_method
+
+
+def test_compare_command(gathering, toy_source, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run(replace(gathering, data="toy", seeds=(0, 1), output=Path("runs")))
+    assert main(["compare", "runs", "--write", "t.json", "--figure", "p.svg"]) == 0
+    out = capsys.readouterr().out
+    assert "finetune+lda+linear" in out
+    assert "2 seeds" in out
+    records = json.loads(Path("t.json").read_text())
+    tops = [record["top1"] for record in records]
+    assert tops == sorted(tops, reverse=True)
+    assert {parse_method(r["method"]).head for r in records} == set(HEADS) - {"projection"}
+    assert "<svg" in Path("p.svg").read_text()
+    assert main(["compare", "runs", "--heads", "siw", "--calibrations", "all", "--by", "top5"]) == 0
+    out = capsys.readouterr().out
+    assert "finetune+siw+bg_z+backward" in out
+    assert "finetune+lda" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name at least one run folder"),
+        (["runs", "--heads", "lad"], "unknown head 'lad'"),
+        (["runs", "--methods", "finetune+lda+mc"], "compares logits"),
+        (["runs", "--figure", "p.gif"], "unknown format 'gif'"),
+        (["runs", "--heads", "lda"], "the runs there can give none of that"),
+    ],
+)
+def test_compare_command_with_wrong_words(words, message, tiny, toy, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    run(replace(tiny, epochs=1, output=Path("runs")), toy)
+    assert main(["compare", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_combinations_have_the_names_of_the_paper(toy_runs, capsys):
+    assert main(["compare", str(toy_runs), "--calibrations", "all", "--write", "t.json"]) == 0
+    methods = [record["method"] for record in json.loads(Path("t.json").read_text())]
+    assert {"FT", "inFT", "inFT_siw_mc", "finetune+siw+block_z"} <= set(methods)
+    assert not {"finetune", "finetune+initial", "finetune+siw+mc"} & set(methods)
+    assert "best top1 on the test images first" in capsys.readouterr().out

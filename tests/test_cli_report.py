@@ -1,0 +1,51 @@
+"""memoryless report: a page about any runs, or one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from memoryless.cli import main
+from memoryless.lab.experiment import run
+
+
+def test_commands_take_any_name(tiny, toy, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    classes = ("$x$", "$", "_a", "\udcff", "🦕\n", "--><script>alert(1)</script>")
+    run(replace(tiny, output=Path("_$a\x1b\n<i>")), replace(toy, classes=classes))
+    for words in (
+        ["report", "."],
+        ["figures", ".", "--formats", "svg"],
+        ["compare", ".", "--figure", "$.svg"],
+    ):
+        assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out
+    assert err == ""
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "<i>" not in page
+    assert "<script>" not in page
+
+
+def test_methods_that_the_runs_cannot_give(finished, tmp_path, capsys):
+    words = ["--methods", "finetune+lda", "--output", str(tmp_path / "r.html")]
+    assert main(["report", str(finished.path), *words]) == 2
+    assert capsys.readouterr().err == (
+        "memoryless: the runs there can give none of these methods: train with --statistics full, "
+        "or name others\n"
+    )
+
+
+def test_a_page_that_cannot_be_written(finished, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    page = str(tmp_path / "file" / "r.html")
+    assert main(["report", str(finished.path), "--output", page]) == 2
+    assert capsys.readouterr().err.endswith("): choose another --output\n")
+
+
+def test_report_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main("run --width 1 --image-size 8 --epochs 1 --states 1 --output one".split()) == 0
+    assert main(["report", "one", "--output", "pages/one.html"]) == 0
+    assert capsys.readouterr().out.endswith("the report is pages/one.html\n")
+    assert Path("pages/one.html").read_text().startswith("<!doctype html>")

@@ -1,0 +1,93 @@
+"""Methods scored on finished runs without training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from memoryless.build import build_scorers
+from memoryless.errors import ConfigError
+from memoryless.lab.analysis.rescore import lacked_by, results_with
+from memoryless.lab.experiment import run
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.scoring import score
+from memoryless.lab.states import states_of
+from memoryless.methods import grid_of, method_name, parse_method
+from memoryless.metrics import ranks
+from memoryless.scorers import Linear
+from memoryless.strategies import STRATEGIES
+
+
+def test_rescoring_gives_what_the_run_scored(finished):
+    names = ["FT", "inFT_siw_mc", "finetune+l2+mc", "lwf+siw"]
+    stored = finished.results()
+    for state, again in zip(stored, results_with(finished, names), strict=True):
+        assert list(again["methods"]) == names[:3]  # lwf is another strategy
+        assert again["methods"]["FT"]["top1"] == state["methods"]["FT"]["top1"]
+        assert again["methods"]["finetune+l2+mc"]["top5"] == state["methods"]["inFT_L2_mc"]["top5"]
+
+
+@pytest.mark.parametrize("read", [{}, {"square_roots": True}, {"level": "middle"}])
+def test_what_runs_score_is_what_is_scored_again(read, gathering, toy):
+    gathered = RunFolder(run(replace(gathering, **read), toy)[0])
+    stored = gathered.results()
+    names = [name for name in stored[0]["methods"] if "+" in name]
+    assert {"finetune+ncm", "finetune+lda+linear", "finetune+fetril+sdc"} <= set(names)
+    again = results_with(gathered, names)
+    for state, other in zip(stored, again, strict=True):
+        for name in names:
+            assert state["methods"][name]["top1"] == pytest.approx(other["methods"][name]["top1"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_combination_with_every_strategy(strategy, gathering, toy):
+    """Whatever the grid offers can be scored, in every state, and has a name of its own."""
+    config = replace(gathering, strategy=strategy, epochs=1, level="middle", square_roots=True)
+    config = replace(config, projection=20 if strategy == "frozen" else 0)
+    folder = RunFolder(run(config, toy)[0])
+    grid = {n: m for n, m in grid_of(strategy).items() if not lacked_by(folder, m)}
+    assert {m.head for m in grid.values()} == {m.head for m in grid_of(strategy).values()}
+    for name, method in grid.items():
+        assert parse_method(name) == method
+        assert method_name(method) == name
+    for kept in states_of(folder):
+        features, labels = torch.rand(3, 64), torch.zeros(3, dtype=torch.long)
+        scorers = build_scorers(grid, kept)
+        outcomes = score(features, labels, scorers)
+        for name, scorer in scorers.items():
+            scores = scorer(features)
+            assert scores.shape == (3, len(kept.record.b))
+            assert scores.isfinite().all(), name
+            if not isinstance(scorer, Linear):  # whose rounding may differ
+                assert outcomes[name].ranks.tolist() == ranks(scores, labels).tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "advice"),
+    [
+        ({}, "finetune+lda", "`statistics=full`"),
+        ({"statistics": "mean"}, "finetune+lda", "`statistics=full`"),
+        ({"statistics": "full", "transports": ("linear",)}, "finetune+ncm+sdc", "`transports=sdc`"),
+        ({"statistics": "full"}, "finetune+siw+bg_z+backward", "`held_out=0.1`"),
+        ({"statistics": "full"}, "finetune+lda:auto+linear", "`held_out=0.1`"),
+        ({"strategy": "frozen"}, "frozen+projection", "`projection=1000`"),
+    ],
+)
+def test_what_a_run_lacks_is_named_with_the_setting(tiny, toy, given, name, advice):
+    folder = RunFolder(run(replace(tiny, epochs=1, **given), toy)[0])
+    with pytest.raises(ConfigError, match=f"lacks what .* reads: train with {advice}"):
+        results_with(folder, [name])
+
+
+def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy):
+    config = replace(tiny, statistics="full")
+    whole = RunFolder(run(config, toy)[0])
+    few = replace(config, transports=("linear",), output=tiny.output / "few")
+    folder = RunFolder(run(few, toy)[0])
+    assert "none.mean" not in folder.results()[-1]["bytes"]["record"]
+    methods = ["finetune+ncm", "finetune+siw+backward"]
+    last = results_with(folder, methods)[-1]["methods"]
+    assert last == results_with(whole, methods)[-1]["methods"]
+    assert last["finetune+ncm"]["bytes"] == 6 * 16 * 4

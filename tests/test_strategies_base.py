@@ -1,0 +1,51 @@
+"""The contract of every strategy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from conftest import make_learner, make_toy
+from memoryless.data.dataset import Split
+from memoryless.lab.stream import Stream
+from memoryless.network import LinearLayer, Network
+from memoryless.strategies import STRATEGIES, Arrival
+
+
+def no_features(split: Split) -> torch.Tensor:
+    raise AssertionError("nothing here needs features")
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_strategy_contract(name, tiny):
+    """It learns, grows by the new classes, and its record holds their rows as trained."""
+    stream = Stream(make_toy(), "3")
+    config = replace(tiny, strategy=name)
+    learner = make_learner(config, stream[0].train)
+    learner.learn(stream[0].train, 2)
+    torch.testing.assert_close(learner.record.W, learner.layer[0])
+    before = learner.record
+    history = learner.learn(stream[1].train, 2).history
+    assert len(history.loss) == 2
+    assert learner.layer[0].shape == (4, 16)
+    assert learner.record.class_state.tolist() == [0, 0, 1, 1]
+    torch.testing.assert_close(learner.record.W[:2], before.W)  # initial rows never change
+    torch.testing.assert_close(learner.record.W[2:], learner.layer[0][2:])
+    assert len(learner.record.mu) == 2
+
+
+@pytest.mark.parametrize(("init", "kept"), [("reset", False), ("grow", True)])
+def test_classifier_init(init, kept, tiny):
+    network = Network(nn.Flatten(), LinearLayer(4))
+    strategy = STRATEGIES["finetune"](replace(tiny, classifier_init=init))
+    generator = torch.Generator().manual_seed(0)
+    images = make_toy().train
+    strategy.begin_state(Arrival(network, images, 2, no_features, generator))
+    old = network.layer.weight.detach().clone()
+    strategy.begin_state(Arrival(network, images, 3, no_features, generator))
+    assert network.layer.weight.shape == (5, 4)
+    assert torch.equal(network.layer.weight[:2], old) == kept
+    assert network.layer.weight.abs().max() <= 0.5  # 1 / sqrt(4)
