@@ -52,7 +52,5 @@ def figures_module() -> ModuleType:
     try:
         from memoryless.lab.analysis import figures
     except ImportError as error:
-        raise ConfigError(
-            f"figures need {error.name}: pip install 'memoryless[figures]'"
-        ) from error
+        raise ConfigError(f"figures need {error.name}: pip install matplotlib scipy") from error
     return figures

@@ -27,7 +27,7 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
         from memoryless.lab.report import write_report
     except ImportError as error:
         raise ConfigError(
-            f"a report needs {error.name}: pip install 'memoryless[figures]'"
+            f"a report needs {error.name}: pip install jinja2 matplotlib scipy"
         ) from error
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
