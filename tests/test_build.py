@@ -16,6 +16,7 @@ from memoryless.lab.scoring import score
 from memoryless.methods import METHODS, Method
 from memoryless.metrics import ranks
 from memoryless.record import Record
+from memoryless.scorers import Linear, View
 from memoryless.statistics import Statistics
 
 
@@ -87,3 +88,72 @@ def test_every_method_scores_as_the_paper_writes_it(name):
     outcome = score(features, labels, {"inFT": beside, name: layer})[name]
     assert outcome.predictions.tolist() == expected.argmax(1).tolist()
     assert outcome.ranks.tolist() == ranks(expected, labels).tolist()
+
+
+def head_that_is_right(times: dict[float, int], asked: list[tuple]) -> Head:
+    """A head that gives the true class of so many images at each shrinkage."""
+
+    def make(statistics: Statistics, shrinkage: float):
+        def scores(features: torch.Tensor) -> torch.Tensor:
+            asked.append((shrinkage, len(features)))
+            truth = features[:, 0].round().long()  # the only feature is the label
+            said = torch.where(torch.arange(len(truth)) < times[shrinkage], truth, 1 - truth)
+            return torch.nn.functional.one_hot(said.clamp(0, 1), 2).float()
+
+        return scores
+
+    return Head("made", "up", "covariances", make, shrinkages=tuple(times))
+
+
+@pytest.mark.parametrize(
+    ("times", "best"), [({1.0: 3, 2.0: 8, 3.0: 5}, 2.0), ({1.0: 5, 2.0: 8, 3.0: 8}, 2.0)]
+)
+def test_the_shrinkage_that_is_right_most_often(times, best):
+    """Draws of past class 0 come before the images of class 1; of equals the first is taken."""
+    statistics = Statistics(
+        torch.ones(2), torch.tensor([[0.0], [1.0]]), full=torch.full((2, 1, 1), 1e-8)
+    )
+    asked: list[tuple] = []
+    head = head_that_is_right(times, asked)
+    features, labels = torch.ones(5, 1), torch.ones(5, dtype=torch.long)
+    assert choose_shrinkage(head, statistics, features, labels) == best
+    assert asked == [(shrinkage, 5 + 5) for shrinkage in times]  # as many draws as images
+
+
+@pytest.mark.parametrize("view", [View(), View(3), View(0, True), View(3, True)])
+def test_heads_over_statistics_read_their_view_and_rows_do_not(view):
+    random = torch.Generator().manual_seed(1)
+    features, d = torch.rand(9, 8, generator=random), 8 - view.start
+    statistics = Statistics(torch.ones(2), torch.rand(2, d, generator=random))
+    W = torch.rand(2, view.start or 8, generator=random)
+    record = Record(W, torch.zeros(2), torch.zeros(2).long(), torch.ones(1))
+    fitted = Linear(torch.rand(2, d, generator=random), torch.zeros(2))
+    end = EndOfState(
+        replace(record, statistics={"none": statistics}),
+        (W, torch.zeros(2)),
+        {"fetril+none": fitted, "none+fetril": Linear(W, torch.zeros(2))},
+        view=view,
+    )
+    methods = {head: Method("finetune", head) for head in ("initial", "current", "ncm", "fetril")}
+    made = build_scorers(methods, end)
+    torch.testing.assert_close(made["initial"](features), features[:, : view.start or 8] @ W.T)
+    torch.testing.assert_close(made["current"](features), made["initial"](features))
+    torch.testing.assert_close(made["ncm"](features), HEADS["ncm"].make(statistics)(view(features)))
+    torch.testing.assert_close(made["fetril"](features), fitted(view(features)))
+    assert isinstance(made["ncm"], Linear) == (view == View())
+
+
+@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
+def test_a_shrinkage_in_a_methods_name_is_used(head, data):
+    statistics = gather(*data, "full")
+    record = Record(torch.zeros(3, 6), torch.zeros(3), torch.tensor([0, 0, 1]), torch.ones(2))
+    held_out = (data[0][data[1] == 2], data[1][data[1] == 2])
+    end = EndOfState(
+        replace(record, statistics={"none": statistics}), (record.W, record.b), held_out=held_out
+    )
+    names = {g: Method("finetune", head, shrinkage=g) for g in ("", "0.5", "auto")}
+    made = build_scorers(names, end)
+    best = choose_shrinkage(HEADS[head], statistics, *held_out)
+    for name, given in (("", ()), ("0.5", (0.5,)), ("auto", (best,))):
+        expected = HEADS[head].make(statistics, *given)(data[0])
+        torch.testing.assert_close(made[name](data[0]), expected)

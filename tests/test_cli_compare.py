@@ -42,9 +42,7 @@ def test_compare_command(gathering, toy_source, tmp_path, monkeypatch, capsys):
         (["runs", "--heads", "lda"], "the runs there can give none of that"),
     ],
 )
-def test_compare_command_with_wrong_words(words, message, tiny, toy, monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    run(replace(tiny, epochs=1, output=Path("runs")), toy)
+def test_compare_command_with_wrong_words(words, message, toy_runs, capsys):
     assert main(["compare", *words]) == 2
     assert message in capsys.readouterr().err
 

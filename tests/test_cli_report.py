@@ -43,9 +43,9 @@ def test_a_page_that_cannot_be_written(finished, tmp_path, capsys):
     assert capsys.readouterr().err.endswith("): choose another --output\n")
 
 
-def test_report_command(tmp_path, monkeypatch, capsys):
+def test_report_command_of_one_state(tiny, toy, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main("run --width 1 --image-size 8 --epochs 1 --states 1 --output one".split()) == 0
+    run(replace(tiny, states="1", epochs=1, output=Path("one")), toy)
     assert main(["report", "one", "--output", "pages/one.html"]) == 0
     assert capsys.readouterr().out.endswith("the report is pages/one.html\n")
     assert Path("pages/one.html").read_text().startswith("<!doctype html>")

@@ -24,11 +24,9 @@ def test_the_front_by_hand(gathered):
     assert pareto_front(made) == [made[0], made[2]]
 
 
-def test_runs_that_kept_different_things_are_compared_by_what_they_have(tiny, toy):
-    few, many = (
-        RunFolder(run(replace(tiny, epochs=1, statistics=form, output=tiny.output / form), toy)[0])
-        for form in ("none", "mean")
-    )
+def test_runs_that_kept_different_things_are_compared_by_what_they_have(tiny, toy, finished):
+    config = replace(tiny, epochs=1, statistics="mean", output=tiny.output / "mean")
+    few, many = finished, RunFolder(run(config, toy)[0])
     rows = compare([few, many], combinations([few, many]), leave_out=True)
     assert {row.run for row in rows if row.method == "finetune+ncm"} == {str(many.path.parent)}
     assert {row.run for row in rows if row.method == "finetune+siw"} == {

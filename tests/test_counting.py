@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from memoryless.lab.counting import accuracies
+from memoryless.build import EndOfState
+from memoryless.lab.counting import accuracies, score_methods
 from memoryless.lab.scoring import Outcome
+from memoryless.methods import METHODS
 from memoryless.record import Record
 
 
@@ -23,3 +25,21 @@ def test_typology_of_a_hand_made_outcome():
     assert found["by_state"] == [25, 50]
     assert found["top1"] == pytest.approx(100 / 3)
     assert found["top5"] == 100  # of four classes
+
+
+def test_the_five_best_are_five():
+    record = Record(torch.zeros(7, 2), torch.zeros(7), torch.zeros(7).long(), torch.ones(1))
+    labels = torch.arange(7)
+    outcome = Outcome(np.zeros(7, dtype=int), np.arange(7))  # the true class comes 1st to 7th
+    found = accuracies(outcome, labels, record)
+    assert (found["top1"], found["top5"]) == pytest.approx((100 / 7, 500 / 7))
+
+
+def test_bytes_and_cost_are_of_the_parts_that_a_method_reads():
+    record = Record(torch.randn(4, 3), torch.zeros(4), torch.tensor([0, 0, 1, 1]), torch.ones(2))
+    end = EndOfState(record, (record.W, record.b))
+    methods = {name: METHODS[name] for name in ("FT", "inFT", "inFT_siw_mc")}
+    counted = score_methods(torch.randn(4, 3), torch.arange(4), methods, end)
+    rows = 4 * 3 * 4 + 4 * 4
+    assert [m["bytes"] for m in counted.values()] == [0, rows, rows + 4 * 8 + 2 * 4]
+    assert [m["cost"] for m in counted.values()] == [12, 12, 12]

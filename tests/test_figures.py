@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from conftest import hostile_text
+from conftest import TINY, hostile_text, make_toy
 from memoryless.data import Dataset
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
@@ -54,15 +54,16 @@ def test_figures_show_the_numbers(finished):
     assert np.allclose(picture, measures.state_confusion(finished, "FT"))
 
 
-@pytest.fixture
-def hostile_data(toy) -> Dataset:
-    return replace(toy, classes=HOSTILE, name=os.fsdecode(b"$ \xff"))
+@pytest.fixture(scope="module")
+def hostile_data() -> Dataset:
+    return replace(make_toy(), classes=HOSTILE, name=os.fsdecode(b"$ \xff"))
 
 
-@pytest.fixture
-def hostile(tiny, hostile_data, tmp_path) -> RunFolder:
+@pytest.fixture(scope="module")
+def hostile(hostile_data, tmp_path_factory) -> RunFolder:
     """A run whose folder and classes have names that mean something to matplotlib."""
-    return RunFolder(run(replace(tiny, output=tmp_path / "_a$b$ \n<i>"), hostile_data)[0])
+    output = tmp_path_factory.mktemp("hostile") / "_a$b$ \n<i>"
+    return RunFolder(run(replace(TINY, output=output), hostile_data)[0])
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -78,7 +79,8 @@ def test_folders_take_any_name(hostile, tiny, hostile_data, tmp_path):
     other = RunFolder(run(config, hostile_data)[0])
     figure = FIGURES["pareto"]([hostile, other])
     names = [text.get_text() for text in figure.axes[0].get_legend().texts]
-    assert names[0].startswith(rf"{tmp_path}/_a\$b\$ \n<i>: \$ �, 3 states")
+    place = hostile.path.parent.parent
+    assert names[0].startswith(rf"{place}/_a\$b\$ \n<i>: \$ �, 3 states")
     assert names[1].startswith(rf"{tmp_path}/_\$�: \$ �, 3 states")
     save_figure(figure, tmp_path / "p.pdf")
 

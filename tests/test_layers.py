@@ -1,10 +1,15 @@
-"""Imports point down: a module imports only from its own storey or those below it."""
+"""The house: imports point down, each module has its tests, and nothing global is set."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import memoryless
 
@@ -19,39 +24,60 @@ STOREYS = [
     {"cli"},
     {"__main__"},
 ]
+FACES = {"lab", "classifier", "export", "serve"}  # side by side, over the model
 ROOT = Path(memoryless.__file__).parent
+TESTS = Path(__file__).parent
 STOREY = {name: i for i, names in enumerate(STOREYS) for name in names}
+# Modules without a test file of their name, and why.
+ELSEWHERE = {
+    "__init__": "what it exports, and that it does so lazily, is tested here",
+    "__main__": "test_cli runs `python -m memoryless`",
+    "heads/base": "a dataclass; test_heads checks what every head says of itself",
+    "lab/__init__": "it is empty",
+    "lab/analysis/__init__": "it is empty",
+    "lab/analysis/grid": "a dataclass without a method",
+    "lab/run_format": "test_runs damages run folders in the ways that it checks",
+    "strategies/finetune": "it is the contract as it stands, which test_strategies_base tests",
+    "strategies/joint": "it only names facts, which test_strategies tests of every strategy",
+}
+WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
+WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli"]
+
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
 
 
 def part_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imports(path: Path) -> set[str]:
-    """The parts of the package that a file imports."""
-    found = set()
+def imported(path: Path) -> Iterator[str]:
+    """The modules of the package that a file imports, without its name."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
-            names = [node.module or ""]
-            if node.module == "memoryless":
-                names = [f"memoryless.{alias.name}" for alias in node.names]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
             continue
-        found |= {name.split(".")[1] for name in names if name.startswith("memoryless.")}
-    return found
+        yield from (n.removeprefix("memoryless.") for n in names if n.startswith("memoryless."))
+
+
+def imports(path: Path) -> set[str]:
+    """The parts of the package that a file imports."""
+    return {name.split(".")[0] for name in imported(path)}
 
 
 def test_every_module_has_its_storey():
-    assert {part_of(p) for p in ROOT.rglob("*.py")} - {"__init__"} == set(STOREY)
+    assert {part_of(p) for p in modules()} - {"__init__"} == set(STOREY)
 
 
 def test_imports_point_down():
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
-        for path in ROOT.rglob("*.py")
+        for path in modules()
         if part_of(path) != "__init__"
         for name in imports(path)
         if STOREY[name] > STOREY[part_of(path)]
@@ -61,16 +87,171 @@ def test_imports_point_down():
 
 def test_within_a_storey_there_is_no_cycle():
     graph: dict[str, set[str]] = {name: set() for name in STOREY}
-    for path in ROOT.rglob("*.py"):
+    for path in modules():
         if part_of(path) != "__init__":
             graph[part_of(path)] |= imports(path) - {part_of(path)}
     TopologicalSorter(graph).prepare()  # raises CycleError
+    assert "heads" in graph["record"]  # edges are found at all
+
+
+def test_the_faces_never_import_each_other():
+    for path in modules():
+        if part_of(path) in FACES:
+            assert imports(path) & FACES <= {part_of(path)}, path
+
+
+def test_the_laboratory_does_not_know_the_model_that_people_keep():
+    assert not [p for p in modules() if part_of(p) == "lab" and "model" in imports(p)]
+
+
+@pytest.mark.parametrize("name", ["learner", "training"])
+def test_what_learns_knows_neither_methods_nor_the_laboratory(name):
+    assert not imports(ROOT / f"{name}.py") & {"methods", "build", "model", "lab", "cli"}
+
+
+def test_the_command_line_is_thin():
+    """A command shows and asks: it neither scores nor trains, nor computes with arrays."""
+    for path in modules():
+        if part_of(path) == "cli":
+            libraries = {
+                n.split(".")[0]
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for n in [getattr(node, "module", None) or node.names[0].name]
+            }
+            assert "numpy" not in libraries, path
+            assert "torch" not in libraries or path.stem == "progress", path  # sets the threads
+            assert not imports(path) & {"learner", "training", "build", "record", "network"} or (
+                path.stem == "progress"
+            ), path
+
+
+def test_every_module_has_its_test_file():
+    """test_NAME.py, or test_PARENT_NAME.py; no two modules share one."""
+    found: dict[str, str] = {}
+    for path in modules():
+        name = path.relative_to(ROOT).with_suffix("").as_posix()
+        if name in ELSEWHERE:
+            continue
+        *_, parent, leaf = ("memoryless", *name.removesuffix("/__init__").split("/"))
+        tests = [f"test_{parent}_{leaf}.py", f"test_{leaf}.py"]
+        there = [test for test in tests if (TESTS / test).exists()]
+        assert there, f"{name} has no test file: add {tests[1]}, or {tests[0]}"
+        assert there[0] not in found, f"{name} and {found[there[0]]} share {there[0]}"
+        found[there[0]] = name
+
+
+def test_exceptions_to_that_are_modules_without_one():
+    for name in ELSEWHERE:
+        assert (ROOT / f"{name}.py").exists(), name
+        assert not (TESTS / f"test_{name.replace('/', '_')}.py").exists(), name
+
+
+def test_tests_do_not_import_tests():
+    names = {path.stem for path in TESTS.glob("test_*.py")}
+    for path in TESTS.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert node.module not in names, path
+            if isinstance(node, ast.Import):
+                assert not {alias.name for alias in node.names} & names, path
+
+
+def calls(path: Path) -> list[str]:
+    """What a file calls, as it is written."""
+    tree = ast.parse(path.read_text())
+    return [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def callers(*names: str) -> set[str]:
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in modules()
+        if any(call.rsplit(".", 1)[-1] in names for call in calls(path))
+    }
 
 
 def test_only_training_calls_backward():
-    callers = {part_of(p) for p in ROOT.rglob("*.py") if ".backward()" in _code(p)}
-    assert callers == {"training"}
+    assert callers("backward") == {"training.py"}
 
 
-def _code(path: Path) -> str:
-    return ast.unparse(ast.parse(path.read_text()))
+def test_only_seeded_sets_torchs_seed():
+    """Elsewhere a generator of its own is seeded, which no one else draws from."""
+    seeding = [
+        (path.relative_to(ROOT).as_posix(), call)
+        for path in modules()
+        for call in calls(path)
+        if call.rsplit(".", 1)[-1] in ("manual_seed", "manual_seed_all", "seed")
+    ]
+    assert sorted(seeding) == [
+        ("randomness.py", "torch.Generator().manual_seed"),
+        ("randomness.py", "torch.manual_seed"),
+    ]
+    source = ast.parse((ROOT / "randomness.py").read_text())
+    (seeded,) = [n for n in source.body if getattr(n, "name", "") == "seeded"]
+    assert "torch.manual_seed(seed)" in ast.unparse(seeded)
+
+
+def test_only_the_command_line_sets_threads():
+    assert callers("set_num_threads", "set_num_interop_threads") == {"cli/progress.py"}
+
+
+GLOBAL_SETTERS = {"set_default_dtype", "set_default_device", "use_deterministic_algorithms"}
+GLOBAL_SETTERS |= {"set_printoptions", "seterr", "simplefilter", "filterwarnings", "basicConfig"}
+
+
+def test_no_module_sets_what_a_whole_program_shares():
+    """No defaults of torch, NumPy, warnings or logging but within `catch_warnings`; no plots'."""
+    for path in modules():
+        tree = ast.parse(path.read_text())
+        within = {
+            id(node)
+            for block in ast.walk(tree)
+            if isinstance(block, ast.With)
+            and "catch_warnings" in str([*map(ast.unparse, block.items)])
+            for node in ast.walk(block)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and id(node) not in within:
+                name = ast.unparse(node.func).rsplit(".", 1)[-1]
+                assert name not in GLOBAL_SETTERS, (path, node.lineno)
+                assert not ast.unparse(node.func).endswith("rcParams.update"), (path, node.lineno)
+            targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+            for target in targets if isinstance(node, ast.Assign | ast.AugAssign) else ():
+                assert "rcParams" not in ast.unparse(target), (path, node.lineno)
+                assert not ast.unparse(target).startswith("os.environ"), (path, node.lineno)
+
+
+def without_torch(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", f"import sys; sys.modules['torch'] = None\n{code}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_what_needs_no_torch_imports_none():
+    code = "\n".join(f"import memoryless{name}" for name in WITHOUT_TORCH)
+    done = without_torch(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_imports_no_torch():
+    done = without_torch("from memoryless.cli import main\nsys.exit(main(['run', '--help']))")
+    assert done.returncode == 0, done.stderr
+    assert "--held-out" in done.stdout
+
+
+def test_without_torch_a_run_would_fail():
+    """What the two tests above rest on."""
+    done = without_torch("import memoryless.training")
+    assert "torch" in done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("name", memoryless.__all__)
+def test_what_the_package_exports_is_there(name):
+    assert getattr(memoryless, name) is not memoryless
+    assert name == "__version__" or getattr(memoryless, name).__name__ == name
+
+
+def test_what_it_does_not_export_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'memoryless' has no attribute 'modle'"):
+        _ = memoryless.modle

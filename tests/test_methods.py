@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from memoryless.calibration import CALIBRATIONS
 from memoryless.errors import ConfigError
 from memoryless.heads import HEADS
-from memoryless.methods import METHODS, Method, parse_method
+from memoryless.methods import (
+    METHODS,
+    Method,
+    grid_of,
+    lacking,
+    methods_of,
+    parse_method,
+    parts_used,
+    settings_for,
+)
+from memoryless.settings import plain_values
+from memoryless.strategies import STRATEGIES, ModelSettings
 
 
 def test_methods_by_name_and_by_parts():
@@ -48,3 +62,93 @@ def test_methods_by_name_and_by_parts():
 def test_methods_that_are_none(name, message):
     with pytest.raises(ConfigError, match=message):
         parse_method(name)
+
+
+@pytest.mark.parametrize("shrinkage", ["0", "0.3", "1e-4", "auto"])
+def test_shrinkages_that_are(shrinkage):
+    assert parse_method(f"finetune+lda:{shrinkage}").shrinkage == shrinkage
+
+
+@pytest.mark.parametrize("shrinkage", ["-1", "inf", "nan", "Auto", "0,3"])
+def test_shrinkages_that_are_none(shrinkage):
+    with pytest.raises(ConfigError, match="a shrinkage is a number from 0 up, or auto"):
+        parse_method(f"finetune+lda:{shrinkage}")
+
+
+def every_method() -> list[Method]:
+    """The grid of every strategy, and a chosen shrinkage for heads that take one."""
+    grid = [method for strategy in STRATEGIES for method in grid_of(strategy).values()]
+    return grid + [replace(m, shrinkage="auto") for m in grid if HEADS[m.head].shrinkages]
+
+
+def test_what_settings_a_method_needs_is_what_it_lacks_without_them():
+    plain = ModelSettings()
+    for method in every_method():
+        needs = settings_for(method, plain)
+        full = plain_values(replace(plain, **needs))
+        assert lacking(method, full) is None, method
+        for name in needs.keys() - {"transports"}:
+            without = full | {name: getattr(plain, name)}
+            assert f"`{name}=" in (lacking(method, without) or ""), (method, name)
+        assert needs["transports"] == (method.transport,)
+
+
+def test_what_statistics_a_method_needs():
+    for method in every_method():
+        head, moved = HEADS[method.head], method.transport != "none"
+        needs = settings_for(method, ModelSettings())
+        least = "full" if head.reads == "covariances" else "mean"
+        assert needs.get("statistics") == (least if head.reads_statistics or moved else None)
+        with_means = plain_values(replace(ModelSettings(), **needs | {"statistics": "mean"}))
+        assert bool(lacking(method, with_means)) == (head.reads == "covariances")
+        other = plain_values(replace(ModelSettings(), **needs | {"transports": ("other",)}))
+        measured = head.reads_statistics or moved
+        advice = f"train with `transports={method.transport}`" if measured else None
+        assert lacking(method, other) == advice
+
+
+def test_the_other_settings_a_method_needs():
+    for method in every_method():
+        needs = settings_for(method, ModelSettings())
+        projects = HEADS[method.head].reads == "projection"
+        assert needs.get("projection") == (1000 if projects else None)
+        watches = CALIBRATIONS[method.calibration].held_out or method.shrinkage == "auto"
+        assert needs.get("held_out") == (0.1 if watches else None)
+
+
+def test_what_is_given_stays():
+    given = ModelSettings(statistics="tied", projection=50, held_out=0.3)
+    for method in every_method():
+        assert settings_for(method, given) == {"transports": (method.transport,)}
+
+
+LEDGER = ["W", "b", "class_state", "mu", "none.count", "none.mean", "none.full", "linear.count"]
+LEDGER += ["linear.mean", "linear.full", "backward.W", "projection.gram", "projection.sums"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("FT", ""),
+        ("finetune+mc", "class_state mu"),
+        ("inFT", "W b"),
+        ("finetune+siw+backward", "b backward.W"),
+        ("inFT_siw_mc", "W b class_state mu"),
+        ("finetune+siw+bg_z", "W b class_state"),
+        ("finetune+ncm", "none.mean"),
+        ("finetune+ncm+linear", "linear.mean"),
+        ("finetune+lda+linear", "linear.count linear.mean linear.full"),
+        ("frozen+projection", "projection.gram projection.sums"),
+    ],
+)
+def test_parts_of_the_record_that_a_method_reads(name, parts):
+    assert parts_used(parse_method(name), dict.fromkeys(LEDGER, 1)) == parts.split()
+
+
+def test_methods_of_a_strategy_beyond_the_paper_are_those_of_fine_tuning():
+    named = [(m.head, m.calibration) for m in methods_of("finetune").values()]
+    for strategy in STRATEGIES.keys() - {m.strategy for m in METHODS.values()}:
+        methods = methods_of(strategy)
+        assert [(m.head, m.calibration) for m in methods.values()] == named
+        assert {m.strategy for m in methods.values()} == {strategy}
+        assert all(parse_method(name) == method for name, method in methods.items())

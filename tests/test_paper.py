@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from conftest import TOY_PRESET
+from conftest import TOY_PRESET, make_toy
 from memoryless.cli.output import FORMATS
+from memoryless.data import SOURCES, Source
 from memoryless.errors import DataError
 from memoryless.lab.analysis.figures import draw_similarity
 from memoryless.lab.analysis.paper_table import NORMALISATIONS
@@ -53,8 +55,28 @@ def test_the_trainings_of_figure_3(table):
     )
 
 
-def test_the_whole_table(table):
-    table.train(0, 1, Observer())
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory) -> Iterator[tuple[PaperTable, list]]:
+    """A table trained in two shards, and what was seen between them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SOURCES, "toy", Source(lambda settings: make_toy(), 8))
+        output = tmp_path_factory.mktemp("paper")
+        table = PaperTable("toy", TOY_PRESET, TOY_PRESET.states, PAPER_STRATEGIES, (0, 1), output)
+        table.train(0, 2, Observer())
+        started: list[Progress] = []
+
+        class Watch(Observer):
+            def training(self, progress):
+                started.append(progress)
+
+        table.train(0, 2, Watch())
+        seen = [table.grids()[0].title, started, [seconds for _, seconds in table.estimate()]]
+        table.train(1, 2, Observer())
+        yield table, seen
+
+
+def test_the_whole_table(shards):
+    table, _ = shards
     grid, normalisations = table.grids()
     assert grid.title == "toy: 14 of 14 trainings, Table 1"
     left_out = ("Full", *NORMALISATIONS[:2])
@@ -74,18 +96,10 @@ def test_the_whole_table(table):
         assert "inFT" in form([grid])
 
 
-def test_shards_do_every_cell_once_and_finished_ones_are_skipped(table):
-    table.train(0, 2, Observer())
-    assert table.grids()[0].title == "toy: 7 of 14 trainings, Table 1"
-    started: list[Progress] = []
-
-    class Watch(Observer):
-        def training(self, progress):
-            started.append(progress)
-
-    table.train(0, 2, Watch())
+def test_shards_do_every_cell_once_and_finished_ones_are_skipped(shards):
+    table, (title, started, seconds) = shards
+    assert title == "toy: 7 of 14 trainings, Table 1"
     assert not started
-    assert [seconds == 0 for _, seconds in table.estimate()] == [True, False] * 7
-    table.train(1, 2, Observer())
+    assert [left == 0 for left in seconds] == [True, False] * 7
     assert table.grids()[0].title == "toy: 14 of 14 trainings, Table 1"
-    assert all(seconds == 0 for _, seconds in table.estimate())
+    assert all(left == 0 for _, left in table.estimate())

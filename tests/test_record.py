@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from conftest import make_learner, make_toy
+from conftest import draw_classes, gather, make_learner, make_toy
 from memoryless.errors import StoreError
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
@@ -38,20 +38,25 @@ def test_bytes_of_every_part(gathered):
         ("full", {"full": 6 * 16 * 16}),
     ],
 )
-def test_bytes_of_every_form(tiny, toy, form, parts):
-    config = replace(tiny, statistics=form, transports=("linear",))
-    ledger = RunFolder(run(config, toy)[0]).results()[-1]["bytes"]["record"]
+def test_bytes_of_every_form(form, parts):
+    """Six classes of sixteen features, three to a state."""
+    record = Record.empty(16)
+    for state in range(2):
+        record = record.extend(torch.zeros(3, 16), torch.zeros(3), 1.0)
+        birth = gather(*draw_classes(state, d=16), form)
+        drift = {"forward": torch.eye(16)} if state else None
+        record = record.carry(birth, drift, ("linear",))
+    ledger = record.ledger
     mine = {n: size for n, size in ledger.items() if n.startswith("linear.")}
     expected = {"count": 6, "mean": 6 * 16} | parts
     assert mine == {f"linear.{name}": 4 * size for name, size in expected.items()}
 
 
 def test_nothing_kept_grows_with_the_images(tiny):
-    sizes = [
-        last_record(RunFolder(run(replace(tiny, statistics="full", output=tiny.output / str(n)),
-                                  make_toy(train=n))[0])).ledger
-        for n in (6, 18)
-    ]  # fmt: skip
+    config, sizes = replace(tiny, epochs=1, statistics="full"), []
+    for n in (6, 18):
+        (path,) = run(replace(config, output=tiny.output / str(n)), make_toy(train=n))
+        sizes.append(last_record(RunFolder(path)).ledger)
     assert sizes[0] == sizes[1]
 
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
+from memoryless.settings import (
+    COUNT,
+    NOT_NEGATIVE,
+    PART,
+    POSITIVE,
+    SEED,
+    SHARE,
+    SOME,
+    conform,
+    plain_values,
+)
 
 
 @pytest.mark.parametrize(
@@ -72,3 +84,48 @@ def test_all_problems_come_at_once():
 def test_wrong_settings(tiny, given, message):
     with pytest.raises(ConfigError, match=message):
         replace(tiny, **given).resolved(8)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "inside", "outside"),
+    [
+        (COUNT, [1, 1_000_000], [0, -1, 1_000_001]),
+        (SHARE, [0, 0.999], [-0.001, 1]),
+        (PART, [0.001, 0.999], [0, 1]),
+        (POSITIVE, [1e-9, 5], [0, -1e-9]),
+        (NOT_NEGATIVE, [0, 5], [-1e-9]),
+        (SOME, [(1,)], [()]),
+        (SEED, [0, 2**63 - 1, 1 - 2**63], [2**63, -(2**63)]),
+    ],
+)
+def test_bounds_at_their_edges(bounds, inside, outside):
+    assert [bounds.hold(value) for value in inside] == [True] * len(inside)
+    assert [bounds.hold(value) for value in outside] == [False] * len(outside)
+
+
+def test_values_come_in_their_types():
+    given = Config(lr=1, milestones=[0.5], root="x", lr_later=1, seeds=[3])
+    values, problems = conform(given)
+    assert problems == []
+    expected = {"lr": 1.0, "milestones": (0.5,), "root": Path("x"), "lr_later": 1.0, "seeds": (3,)}
+    assert {name: values[name] for name in expected} == expected
+    assert {name: type(values[name]) for name in ("lr", "lr_later")} == {
+        "lr": float,
+        "lr_later": float,
+    }
+    assert conform(Config(lr_later="t"))[0]["lr_later"] == "t"
+
+
+def test_open_settings_stay_open_and_others_cannot_be():
+    values, problems = conform(Config(epochs=None, momentum=None, width=None))
+    assert values["epochs"] is None
+    assert problems == [
+        "width must be a whole number, not None",
+        "momentum must be a number, not None",
+    ]
+
+
+def test_settings_as_they_stand_in_a_file():
+    values = plain_values(Config(root=Path("a/b"), seeds=(1, 2)))
+    assert (values["root"], values["seeds"], values["output"]) == ("a/b", (1, 2), "runs/latest")
+    assert values.keys() == {field.name for field in fields(Config)}

@@ -29,9 +29,9 @@ def test_statistics_composed_of_births_are_those_of_the_record(tiny, toy, form):
         torch.testing.assert_close(composed[name], part)
 
 
-def test_statistics_are_of_roots_and_rows_are_not(gathering, toy):
+def test_statistics_are_of_roots_and_rows_are_not(gathering, gathered, toy):
     config = replace(gathering, square_roots=True, output=gathering.output / "roots")
-    plain, rooted = (last_state(RunFolder(run(c, toy)[0])) for c in (gathering, config))
+    plain, rooted = last_state(gathered), last_state(RunFolder(run(config, toy)[0]))
     held, labels = plain.held_out
     features = held.float()
 
@@ -51,9 +51,9 @@ def test_statistics_are_of_roots_and_rows_are_not(gathering, toy):
     torch.testing.assert_close(scores("fetril", rooted), fitted(square_roots(features)))
 
 
-def test_statistics_are_of_the_middle_and_rows_are_not(gathering, toy):
+def test_statistics_are_of_the_middle_and_rows_are_not(gathering, gathered, toy):
     config = replace(gathering, level="middle", output=gathering.output / "middle")
-    last, middle = (RunFolder(run(c, toy)[0]) for c in (gathering, config))
+    last, middle = gathered, RunFolder(run(config, toy)[0])
     rows = [name for name in methods_of("finetune") if name != "FT"] + ["finetune+siw+backward"]
     for state, other in zip(results_with(last, rows), results_with(middle, rows), strict=True):
         for name in rows:  # compared as text, where a nan is equal to itself

@@ -19,7 +19,7 @@ def of_numpy(features: torch.Tensor, labels: torch.Tensor, classes: int = 3):
     return np.stack([g.mean(0) for g in groups]), covariances, np.array([len(g) for g in groups])
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 99), st.lists(st.integers(1, 59), max_size=4), st.randoms())
 def test_one_pass_equals_numpy_in_any_order_and_batches(seed, cuts, random):
     features, labels = draw_classes(seed)

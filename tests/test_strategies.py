@@ -12,7 +12,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.methods import grid_of, methods_of
-from memoryless.strategies import STRATEGIES, ModelSettings
+from memoryless.strategies import STRATEGIES, ModelSettings, stored_problems
 from memoryless.strategies.base import BASE_RECIPE
 
 
@@ -76,3 +76,36 @@ def test_photos_get_a_stem_a_batch_and_a_rate_that_train():
 
 def test_a_model_needs_no_laboratory():
     assert ModelSettings(strategy="lucir", lambda_base=2).resolved(32).lambda_base == 2.0
+
+
+def test_what_is_wrong_with_stored_settings():
+    sound = ModelSettings().resolved().__dict__
+    assert list(stored_problems(ModelSettings, sound)) == []
+    changes = {
+        "'epochs' is missing": {"epochs": ...},
+        "'epoch' is no setting": {"epoch": 3},
+        "width must be a whole number, not 'x'": {"width": "x"},
+        "lr is open": {"lr": None},
+        "unknown strategy 'lfw'": {"strategy": "lfw"},
+    }
+    for problem, change in changes.items():
+        values = {k: v for k, v in (sound | change).items() if v is not ...}
+        assert problem in list(stored_problems(ModelSettings, values))
+
+
+def test_a_photo_is_larger_than_64_pixels():
+    assert [ModelSettings().resolved(side).backbone for side in (64, 65)] == [
+        "resnet18_3x3",
+        "resnet18",
+    ]
+    rates = [ModelSettings(batch_size=size).resolved(224).lr for size in (64, 128, 256)]
+    assert rates == pytest.approx([0.05, 0.1, 0.1])  # never above the published one
+    assert ModelSettings(batch_size=64).resolved(32).lr == pytest.approx(0.1)
+
+
+def test_later_states_are_as_long_and_as_patient_as_the_first():
+    done = ModelSettings(epochs=7, patience=3).resolved()
+    assert (done.epochs_later, done.patience_later) == (7, 3)
+    given = ModelSettings(epochs=7, epochs_later=2, patience_later=4).resolved()
+    assert (given.epochs_later, given.patience_later) == (2, 4)
+    assert ModelSettings(strategy="lucir").resolved().epochs_later == 160
