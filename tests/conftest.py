@@ -27,8 +27,9 @@ from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
+from memoryless.network import Network
 from memoryless.statistics import FORMS, Moments, Statistics
-from memoryless.strategies import Totals
+from memoryless.strategies import Arrival, Strategy, Totals
 from memoryless.training import Progress
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
@@ -230,6 +231,25 @@ def assert_same_run(one: Path, two: Path) -> None:
 def toy_learner(config: Config, **settings) -> Learner:
     """A learner of the toy stream, before its first state."""
     return make_learner(replace(config, **settings), STREAM[0].train)
+
+
+def begin_second_state(config: Config, **settings) -> tuple[Strategy, Network, Network]:
+    """A strategy at the beginning of its second state, its network, and what that was before.
+
+    Two past classes and two new ones; a backbone without batch statistics, so that the loss of a
+    batch can be worked out from outside.
+    """
+    backbone = nn.Sequential(nn.Flatten(), nn.Linear(64, 5))
+    config = replace(config, **settings)
+    learner = make_learner(config, STREAM[0].train, backbone=backbone)
+    learner.learn(STREAM[0].train, 2)
+    strategy, network, before = learner.strategy, learner.network, copy.deepcopy(learner.network)
+    strategy.past = 2
+    arrival = Arrival(network, STREAM[1].train, 2, learner.features, generator())
+    strategy.begin_state(arrival)
+    with torch.no_grad():  # as if it had learned something
+        network.backbone[1].weight += 0.1
+    return strategy, network, before
 
 
 def learn(config: Config, seed: int = 0, states: int = 2, backbone: nn.Module | None = None):
