@@ -21,6 +21,7 @@ from memoryless.calibration import StateNumbers
 from memoryless.cli import main
 from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
 from memoryless.data.cifar import LAYOUTS
+from memoryless.lab.analysis.typology import KINDS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.presets import Preset
@@ -207,6 +208,41 @@ TOY_PRESET = Preset(
     train_images=72,
     published="CIFAR100",
 )
+
+
+class FakeRun:
+    """Stands in for a run folder whose results are made up: accuracies by method and state."""
+
+    def __init__(
+        self, accuracies: dict[str, list[float]], path: str = "r/seed-0", config=(), **about
+    ):
+        self.path = Path(path)
+        self.finished = len(next(iter(accuracies.values())))
+        self.accuracies = accuracies
+        config = TINY.resolved(8).to_dict() | dict(config)
+        self.about = {
+            "dataset": "toy", "classes": ["a"] * 2 * self.finished, "sizes": [2] * self.finished,
+            "seed": 0, "memoryless": True, "config": config, **about,
+        }  # fmt: skip
+
+    def results(self) -> list[dict]:
+        """Top-5 is half of top-1, so that one is not taken for the other."""
+        return [
+            {
+                "methods": {
+                    name: {
+                        "top1": values[t],
+                        "top5": values[t] / 2,
+                        "by_state": [values[t] - 10 * j for j in range(t + 1)],
+                        "typology": {k: values[t] + i for i, k in enumerate(KINDS)},
+                        "bytes": 100 * (t + 1),
+                        "cost": 7 * (t + 1),
+                    }
+                    for name, values in self.accuracies.items()
+                }
+            }
+            for t in range(self.finished)
+        ]
 
 
 class Interrupt(Observer):
