@@ -21,14 +21,16 @@ from memoryless.calibration import StateNumbers
 from memoryless.cli import main
 from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
 from memoryless.data.cifar import LAYOUTS
+from memoryless.lab.analysis.typology import KINDS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
+from memoryless.network import Network
 from memoryless.statistics import FORMS, Moments, Statistics
-from memoryless.strategies import Totals
+from memoryless.strategies import Arrival, Strategy, Totals
 from memoryless.training import Progress
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
@@ -208,6 +210,41 @@ TOY_PRESET = Preset(
 )
 
 
+class FakeRun:
+    """Stands in for a run folder whose results are made up: accuracies by method and state."""
+
+    def __init__(
+        self, accuracies: dict[str, list[float]], path: str = "r/seed-0", config=(), **about
+    ):
+        self.path = Path(path)
+        self.finished = len(next(iter(accuracies.values())))
+        self.accuracies = accuracies
+        config = TINY.resolved(8).to_dict() | dict(config)
+        self.about = {
+            "dataset": "toy", "classes": ["a"] * 2 * self.finished, "sizes": [2] * self.finished,
+            "seed": 0, "memoryless": True, "config": config, **about,
+        }  # fmt: skip
+
+    def results(self) -> list[dict]:
+        """Top-5 is half of top-1, so that one is not taken for the other."""
+        return [
+            {
+                "methods": {
+                    name: {
+                        "top1": values[t],
+                        "top5": values[t] / 2,
+                        "by_state": [values[t] - 10 * j for j in range(t + 1)],
+                        "typology": {k: values[t] + i for i, k in enumerate(KINDS)},
+                        "bytes": 100 * (t + 1),
+                        "cost": 7 * (t + 1),
+                    }
+                    for name, values in self.accuracies.items()
+                }
+            }
+            for t in range(self.finished)
+        ]
+
+
 class Interrupt(Observer):
     """Stops the run in the middle of a given state and epoch."""
 
@@ -230,6 +267,25 @@ def assert_same_run(one: Path, two: Path) -> None:
 def toy_learner(config: Config, **settings) -> Learner:
     """A learner of the toy stream, before its first state."""
     return make_learner(replace(config, **settings), STREAM[0].train)
+
+
+def begin_second_state(config: Config, **settings) -> tuple[Strategy, Network, Network]:
+    """A strategy at the beginning of its second state, its network, and what that was before.
+
+    Two past classes and two new ones; a backbone without batch statistics, so that the loss of a
+    batch can be worked out from outside.
+    """
+    backbone = nn.Sequential(nn.Flatten(), nn.Linear(64, 5))
+    config = replace(config, **settings)
+    learner = make_learner(config, STREAM[0].train, backbone=backbone)
+    learner.learn(STREAM[0].train, 2)
+    strategy, network, before = learner.strategy, learner.network, copy.deepcopy(learner.network)
+    strategy.past = 2
+    arrival = Arrival(network, STREAM[1].train, 2, learner.features, generator())
+    strategy.begin_state(arrival)
+    with torch.no_grad():  # as if it had learned something
+        network.backbone[1].weight += 0.1
+    return strategy, network, before
 
 
 def learn(config: Config, seed: int = 0, states: int = 2, backbone: nn.Module | None = None):

@@ -162,3 +162,17 @@ def test_mc_is_the_factor_of_the_last_state():
     scorer = CALIBRATIONS["mc"].fit(Linear(torch.eye(7), torch.ones(7)), NUMBERS)
     expected = 2 * torch.tensor([3 / 4, 3 / 4, 3 / 4, 3 / 2, 3 / 2, 1, 1])  # mu is 4, 2, 3
     torch.testing.assert_close(scorer(torch.ones(1, 7))[0], expected)
+
+
+def test_a_lone_new_class_takes_the_mean_of_the_other_states():
+    """State 0 has one score, 3; state 1 has 4 and 8; of the image's own class none counts."""
+    numbers = StateNumbers(
+        torch.ones(3),
+        torch.tensor([0, 1, 1, 2]),
+        (torch.tensor([[3.0, 4, 8, 9]]), torch.tensor([3])),
+    )
+    scorer = CALIBRATIONS["bg_z"].fit(Linear(torch.eye(4), torch.zeros(4)), numbers)
+    # means 3 and 6, deviations 1 (in place of none) and 2: 4.5 and 1.5 for state 2
+    torch.testing.assert_close(
+        scorer(torch.tensor([[4.0, 6, 8, 6]])), torch.tensor([[1.0, 0, 1, 1]])
+    )

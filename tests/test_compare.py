@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
 
+from conftest import FakeRun
 from memoryless.build import EndOfState
-from memoryless.lab.analysis.compare import combinations, compare, pareto_front
+from memoryless.errors import ConfigError
+from memoryless.lab.analysis.compare import (
+    combinations,
+    compare,
+    compare_grids,
+    named_methods,
+    pareto_front,
+)
 from memoryless.lab.analysis.paired import paired_grids
+from memoryless.lab.analysis.summary import Summary, summarise
 from memoryless.lab.experiment import run, scored_in_run
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import methods_of
+from memoryless.methods import grid_of, methods_of, parse_method
 from memoryless.record import Record
 
 
@@ -40,3 +50,76 @@ def test_without_statistics_runs_score_what_they_did(tiny):
     assert not any("+" in name for name in scored_in_run(tiny))
     assert combinations([]) == []
     assert EndOfState(Record.empty(2), (torch.zeros(0, 2), torch.zeros(0))).fitted == {}
+
+
+LWF = {"strategy": "lwf"}
+
+
+def test_combinations_are_the_grid_of_the_runs_strategies():
+    runs = [FakeRun({"FT": [1.0, 2.0]}), FakeRun({"FT": [1.0]}), FakeRun({"L": [1.0]}, config=LWF)]
+    everything = combinations(runs, calibrations=())
+    assert everything == [*grid_of("finetune"), *grid_of("lwf")]
+    plain = [n for n in everything if parse_method(n).calibration == "none"]
+    assert combinations(runs) == plain
+    few = combinations(runs, ["siw", "lda"], ["mc", "bg_z"], ["none", "linear"])
+    assert few == [
+        f"{strategy}+{rest}"
+        for strategy in ("finetune", "lwf")
+        for rest in ("siw+mc", "siw+bg_z", "lda+bg_z", "lda+bg_z+linear")
+    ]
+
+
+def test_methods_are_named_as_the_paper_does_and_once():
+    runs = [FakeRun({"FT": [1.0]})]
+    assert named_methods(runs, ["finetune+siw", "inFT_siw", "FT", "finetune+lda:0.3"]) == [
+        "inFT_siw", "FT", "finetune+lda:0.3",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError) as caught:
+        named_methods([*runs, FakeRun({"L": [1.0]}, config=LWF)], ["LUCIR"])
+    assert str(caught.value) == (
+        "the runs there are of the strategy finetune and lwf, and the method LUCIR is of lucir: "
+        "name methods of finetune or lwf, or runs of lucir"
+    )
+    assert named_methods([], ["LUCIR"]) == ["LUCIR"]
+
+
+@pytest.mark.parametrize("k", ["top1", "top5"])
+def test_the_best_stand_first(finished, k):
+    names = list(methods_of("finetune"))
+    rows = compare([finished], names, k)
+    values = [getattr(row, k) for row in rows]
+    assert values == sorted(values, reverse=True)
+    assert {row.method for row in rows} == set(names)
+    assert len({*values}) > 1
+    assert compare([finished], []) == []
+
+
+def made_rows(*facts: tuple[str, float, int, bool]) -> list[Summary]:
+    (row,) = summarise([FakeRun({"FT": [1.0, 2.0]})])
+    return [
+        replace(row, method=name, top1=top1, top5=100 - top1, bytes_kept=size, memoryless=free)
+        for name, top1, size, free in facts
+    ]
+
+
+def test_the_front_is_of_memoryless_methods_that_none_with_as_few_bytes_beats():
+    rows = made_rows(
+        ("images", 99.0, 0, False), ("free", 5.0, 0, True), ("as good", 5.0, 9, True),
+        ("worse", 6.0, 10, True), ("better", 8.0, 10, True), ("best", 9.0, 11, True),
+    )  # fmt: skip
+    assert [row.method for row in pareto_front(rows)] == ["free", "better", "best"]
+    assert [row.method for row in pareto_front(rows, "top5")] == ["free"]
+
+
+def test_the_table_marks_the_front_and_says_what_scoring_costs():
+    rows = made_rows(("a", 5.0, 1000, True), ("b", 4.0, 2000, True))
+    rows[0], rows[1] = replace(rows[0], cost=12345), replace(rows[1], cost=None)
+    (grid,) = compare_grids(rows)
+    assert grid.columns == ["method", "top-1", "top-5", "bytes kept", "multiplications", "front"]
+    assert grid.rows == [
+        ["a", "5.0", "95.0", "1,000", "12,345", "*"],
+        ["b", "4.0", "96.0", "2,000", "", ""],
+    ]
+    assert [entry["front"] for entry in grid.entries] == [True, False]
+    assert grid.caption.startswith("best top1 on the test images first; * no other method")
+    assert [row[-1] for row in compare_grids(rows, "top5")[0].rows] == ["*", "*"]

@@ -9,6 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryless.data import from_arrays, hold_out
+from memoryless.data.dataset import (
+    ArrayImages,
+    Dataset,
+    Split,
+    as_images,
+    check_classes,
+    drop_empty_classes,
+    validation_set,
+)
 from memoryless.errors import DataError
 
 
@@ -83,3 +92,56 @@ def test_a_data_set_of_nothing_is_refused():
         from_arrays(*nothing, *nothing)
     with pytest.raises(DataError, match=r"1 training label out of range 0\.\.0, at 0"):
         from_arrays(np.zeros((1, 8, 8), np.uint8), np.array([-1]), *nothing)
+
+
+def test_a_data_set_without_classes_is_refused():
+    split = Split.whole(ArrayImages(torch.zeros(0, 1, 8, 8, dtype=torch.uint8)), np.zeros(0))
+    with pytest.raises(DataError, match="none has no class with training and test images: add"):
+        check_classes(Dataset("none", (), split, split, 8))
+
+
+def test_classes_that_lack_images_leave_and_the_others_are_numbered_anew():
+    images = ArrayImages(torch.zeros(8, 1, 8, 8, dtype=torch.uint8))
+    train = Split(images, np.array([0, 1, 1, 3]), np.array([0, 1, 2, 3]))
+    test = Split(images, np.array([1, 2, 3, 3]), np.array([4, 5, 6, 7]))
+    left = drop_empty_classes(Dataset("d", ("a", "b", "c", "d"), train, test, 8))
+    assert left.classes == ("b", "d")
+    assert (left.train.labels.tolist(), left.train.indices.tolist()) == ([0, 0, 1], [1, 2, 3])
+    assert (left.test.labels.tolist(), left.test.indices.tolist()) == ([0, 1, 1], [4, 6, 7])
+    assert drop_empty_classes(left) is left
+
+
+def test_parts_of_a_split_keep_labels_and_images_together():
+    pixels = torch.arange(5, dtype=torch.uint8).view(5, 1, 1, 1)
+    split = Split.whole(ArrayImages(pixels), np.array([4, 3, 2, 1, 0]))
+    part = split.take(np.array([3, 1])).join(split.take(split.labels == 4))
+    assert (part.labels.tolist(), part.indices.tolist()) == ([1, 3, 4], [3, 1, 0])
+    assert part.read(np.array([2, 0])).flatten().tolist() == [0, 3]
+    assert (len(part), part.stored_bytes) == (3, 3)
+    assert part.relabel(part.labels + 5).labels.tolist() == [6, 8, 9]
+
+
+def test_a_validation_set_is_a_share_of_the_training_images():
+    images = np.zeros((20, 8, 8), np.uint8)
+    whole = from_arrays(images, np.arange(20) % 2, images, np.arange(20) % 2)
+    tuning = validation_set(whole, 0.3)
+    assert (
+        np.bincount(tuning.train.labels).tolist(),
+        np.bincount(tuning.test.labels).tolist(),
+    ) == (
+        [7, 7],
+        [3, 3],
+    )
+    assert not {*tuning.train.indices} & {*tuning.test.indices}
+
+
+def test_images_in_every_form_are_read_alike():
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), dtype=np.uint8)
+    made = [as_images(pixels), as_images(torch.from_numpy(pixels).permute(0, 3, 1, 2))]
+    made.append(as_images(made[0]))
+    for images in made:
+        assert images.shape == (3, 8, 8)
+        assert torch.equal(
+            images.read(np.array([2])), torch.tensor(pixels[2:3]).permute(0, 3, 1, 2)
+        )
+    assert made[2] is made[0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from conftest import STREAM, make_learner, toy_learner
+from conftest import STREAM, begin_second_state, make_learner, toy_learner
 from memoryless.backbones import ResNet18
 
 
@@ -28,3 +28,17 @@ def test_what_is_fixed_in_a_backbone_stays_fixed(tiny):
     learner = make_learner(config, STREAM[0].train, backbone=backbone)
     learner.learn(STREAM[0].train, 2)
     assert torch.equal(learner.network.backbone.conv1.weight, before)
+
+
+def test_batch_statistics_change_in_state_0_only(tiny):
+    strategy = toy_learner(tiny, strategy="frozen").strategy
+    network = ResNet18(channels=1, width=2, small_images=True)
+    for past, training in ((0, True), (2, False)):
+        strategy.past = past
+        strategy.train_mode(network)
+        assert network.training == network.bn1.training == training
+
+
+def test_only_the_layer_learns_in_later_states(tiny):
+    strategy, network, _ = begin_second_state(tiny, strategy="frozen")
+    assert strategy.parameters(network).keys() == {"layer.weight", "layer.bias"}

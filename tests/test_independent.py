@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
+from torch import nn
 
 from conftest import STREAM, make_toy, toy_learner
 from memoryless.lab.stream import Stream
+from memoryless.network import LinearLayer, Network
+from memoryless.strategies import STRATEGIES, Arrival
 
 
 def test_independent_states_start_from_scratch(tiny):
@@ -19,3 +24,29 @@ def test_independent_states_start_from_scratch(tiny):
         learner.learn(stream[1].train, 2)
         backbones.append(learner.network.backbone.state_dict())
     assert all(torch.equal(backbones[0][key], backbones[1][key]) for key in backbones[0])
+
+
+def test_the_backbone_is_drawn_anew_and_the_callers_numbers_go_on(tiny):
+    backbone = nn.Sequential(nn.Flatten(), nn.Linear(64, 4), nn.BatchNorm1d(4), nn.Linear(4, 4))
+    network = Network(backbone, LinearLayer(4))
+    strategy = STRATEGIES["independent"](replace(tiny, strategy="independent").resolved(8))
+
+    def drawn(past: int, seed: int) -> list[torch.Tensor]:
+        with torch.no_grad():
+            for p in backbone.parameters():
+                p.fill_(7.0)
+        strategy.past = past
+        random = torch.Generator().manual_seed(seed)
+        strategy.begin_state(Arrival(network, STREAM[0].train, 1, None, random))
+        return [p.detach().clone() for p in (backbone[1].weight, backbone[3].weight)]
+
+    torch.manual_seed(3)
+    expected = torch.rand(3)
+    torch.manual_seed(3)
+    first, again, other = drawn(2, 0), drawn(2, 0), drawn(2, 1)
+    assert torch.equal(torch.rand(3), expected)
+    for one, same, another in zip(first, again, other, strict=True):
+        assert torch.equal(one, same)
+        assert not torch.equal(one, another)
+        assert one.abs().max() < 1
+    assert all((weights == 7).all() for weights in drawn(0, 0))  # state 0 begins as it was given

@@ -11,13 +11,16 @@ import pytest
 import torch
 from torch import nn
 
-from conftest import learn, make_learner, make_toy
+from conftest import STREAM, gather, learn, make_learner, make_toy, toy_learner
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.features import extract_features
 from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
 from memoryless.learner import prepare
+from memoryless.scorers import View
+from memoryless.strategies import STRATEGIES
+from memoryless.transports import linear_map
 
 
 def test_held_out_images_have_no_part_in_statistics(gathered):
@@ -102,3 +105,105 @@ def test_no_image_or_feature_is_reachable_after_a_state(tiny, monkeypatch):
     gc.collect()
     assert features
     assert [ref() for ref in watch + features] == [None] * (3 + len(features))
+
+
+def test_statistics_are_of_the_new_classes_features_after_the_state(gathering, monkeypatch):
+    monkeypatch.setattr("memoryless.learner.CHUNK", 5)
+    learner = toy_learner(gathering, held_out=0.0)
+    for state in STREAM[:2]:
+        before = None if not state.index else learner.all_features(state.train)
+        learned = learner.learn(state.train, 2)
+        after, labels = learner.all_features(state.train), torch.from_numpy(state.train.labels)
+        expected = gather(after, labels - 2 * state.index, "full", 2)
+        for name, part in expected.tensors().items():
+            torch.testing.assert_close(learned.birth.tensors()[name], part, rtol=1e-4, atol=1e-5)
+        if before is None:
+            assert learned.drift is None
+        else:
+            torch.testing.assert_close(learned.drift["forward"], linear_map(before, after))
+            torch.testing.assert_close(learned.drift["backward"], linear_map(after, before))
+    assert torch.equal(learner.record.statistics["none"].mean[2:], learned.birth.mean)
+
+
+def test_without_statistics_nothing_is_measured(tiny):
+    learner = toy_learner(tiny)
+    for state in STREAM[:2]:
+        learned = learner.learn(state.train, 2)
+        assert (learned.birth, learned.drift, learned.fitted, learned.held_out) == (
+            None, None, {}, None,
+        )  # fmt: skip
+    assert learner.record.ledger.keys() == {"W", "b", "class_state", "mu"}
+
+
+def test_heads_are_fitted_under_every_transport_that_is_kept(gathering):
+    learner = toy_learner(gathering, transports=("none", "linear", "backward"))
+    learned = learner.learn(STREAM[0].train, 2)
+    kept = ("none", "linear")
+    assert learned.fitted.keys() == {
+        f"{h}+{t}" for h in ("fetril", "gaussian_replay") for t in kept
+    }
+    frozen = toy_learner(gathering, strategy="frozen", statistics="none", projection=9)
+    assert frozen.learn(STREAM[0].train, 2).fitted.keys() == {"projection+none"}
+
+
+def test_the_same_images_are_held_out_by_seed_and_state(gathering):
+    """A quarter of each class, their features stored in half precision."""
+    masks = {}
+    for seed in (0, 0, 1):
+        learner = make_learner(gathering, STREAM[0].train, seed=seed)
+        for state in STREAM[:2]:
+            held = learner._held_out(state.train, state.index)
+            assert np.bincount(state.train.labels[held])[-2:].tolist() == [3, 3]
+            masks.setdefault((seed, state.index), held.tolist())
+            assert masks[seed, state.index] == held.tolist()
+    assert len({str(mask) for mask in masks.values()}) == 4
+    features, labels = learner.learn(STREAM[0].train, 2).held_out
+    held = np.array(masks[1, 0])
+    assert labels.tolist() == STREAM[0].train.labels[held].tolist()
+    expected = learner.all_features(STREAM[0].train.take(held))
+    torch.testing.assert_close(features, expected.half(), rtol=1e-2, atol=1e-2)
+    assert features.dtype == torch.float16
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_learner_put_back_goes_on_as_if_nothing_had_happened(strategy, tiny):
+    settings = {"strategy": strategy, "memory": 0.2, "epochs": 1}
+    first, second = toy_learner(tiny, **settings), toy_learner(tiny, **settings)
+    first.learn(STREAM[0].train, 2)
+    second.restore(first.tensors(), first.record, STREAM[0].train.images)
+    for learner in (first, second):
+        learner.learn(STREAM[1].train, 2)
+    for name, tensor in first.tensors().items():
+        assert torch.equal(tensor, second.tensors()[name]), name
+    for name, tensor in first.record.tensors().items():
+        assert torch.equal(tensor, second.record.tensors()[name]), name
+
+
+def test_the_first_weights_are_the_seeds_and_the_callers_numbers_go_on(tiny):
+    torch.manual_seed(4)
+    expected = torch.rand(2)
+    torch.manual_seed(4)
+    learners = [make_learner(tiny, STREAM[0].train, seed=seed) for seed in (1, 1, 2)]
+    assert torch.equal(torch.rand(2), expected)
+    one, same, other = (learner.network.backbone.conv1.weight for learner in learners)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_augmentation_is_the_data_sets_unless_it_is_given(tiny):
+    split = STREAM[0].train
+    assert prepare(tiny, split, 8, ("flip",)).augment == ("flip",)
+    assert prepare(replace(tiny, augment=("none",)), split, 8, ("flip",)).augment == ("none",)
+    assert prepare(replace(tiny, augment=()), split, 12, ("flip",)).augment == ()
+    assert prepare(tiny, split, 12, ()).size == 12
+
+
+def test_mu_reads_the_classes_seen_and_nothing_behind_the_rows(gathering):
+    """With an output for every class of the stream, and features of the middle."""
+    learner = toy_learner(gathering, strategy="lwf", outputs="all", level="middle", epochs=1)
+    learner.learn(STREAM[0].train, 2)
+    W, b = learner.network.layer.as_linear()
+    logits = learner.features(STREAM[0].train) @ W[:2].T + b[:2]
+    torch.testing.assert_close(learner.record.mu[0], logits.amax(1).mean())
+    assert learner.view == View(16)
+    assert learner.all_features(STREAM[0].train).shape == (24, 64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from conftest import STREAM, toy_learner
+from conftest import STREAM, generator, toy_learner
 from memoryless.strategies import Arrival
 
 
@@ -23,4 +23,14 @@ def test_lwf_kd_loss_is_new_cross_entropy_and_weighted_distillation(tiny):
     soft = (old / 2).softmax(1)
     kd = -(soft * (logits[:, :2] / 2).log_softmax(1)).sum(1).mean()
     expected = F.cross_entropy(logits[:, 2:], labels - 2) + 3 * kd
+    torch.testing.assert_close(strategy.loss(network, images, labels), expected)
+
+
+def test_in_state_0_there_is_nothing_to_distil(tiny):
+    learner = toy_learner(tiny, strategy="lwf_kd")
+    strategy, network = learner.strategy, learner.network
+    strategy.begin_state(Arrival(network, STREAM[0].train, 2, learner.features, generator()))
+    network.eval()
+    images, labels = torch.randn(5, 1, 8, 8), torch.tensor([0, 1, 1, 0, 0])
+    expected = F.cross_entropy(network(images), labels)
     torch.testing.assert_close(strategy.loss(network, images, labels), expected)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from conftest import FakeRun
 from memoryless.lab.analysis import measures
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import read_rows
@@ -69,3 +70,44 @@ def test_state_confusion_equals_the_stored_accuracy_by_blocks(finished):
 def test_accuracy_lines(finished):
     lines = measures.accuracy_lines(finished, "top1")
     assert lines["FT"] == [state["methods"]["FT"]["top1"] for state in finished.results()]
+
+
+def test_answers_by_hand(finished, made):
+    """Six classes in three states; what is given, by state: 2 right of 3, 1 of 2, none of 1."""
+    eye = torch.nn.functional.pad(torch.eye(6), (0, 10))
+    made[2, "layer"] = {"W": eye, "b": torch.zeros(6)}
+    truth, given = torch.tensor([0, 1, 1, 2, 3, 4]), torch.tensor([0, 1, 5, 2, 2, 0])
+    made[2, "test"] = {"features": eye[given], "labels": truth}
+    for found, expected in zip(
+        measures.final_answers(finished, "FT"), (truth, given, [0, 0, 1, 1, 2, 2]), strict=True
+    ):
+        assert list(found) == list(expected)
+    confusion = measures.state_confusion(finished, "FT")
+    np.testing.assert_allclose(confusion, [[200 / 3, 0, 100 / 3], [0, 100, 0], [100, 0, 0]])
+    with np.errstate(invalid="ignore"):
+        by_class = measures.class_accuracies(finished, "FT")
+    np.testing.assert_allclose(by_class, [100, 50, 100, 0, 0, np.nan])
+
+
+def test_the_best_method_is_best_at_the_end_by_top1():
+    run = FakeRun({"a": [99.0, 5.0], "b": [0.0, 7.0], "c": [50.0, 6.0]})
+    assert measures.best_method(run) == "b"
+
+
+def test_lines_are_of_methods_that_every_state_has(monkeypatch):
+    run = FakeRun({"a": [90.0, 50.0], "b": [80.0, 70.0]})
+    results = run.results()
+    results[1]["methods"]["c"] = results[1]["methods"]["a"]
+    del results[1]["methods"]["b"]
+    monkeypatch.setattr(run, "results", lambda: results)
+    assert measures.accuracy_lines(run) == {"a": [45.0, 25.0]}
+    assert measures.accuracy_lines(run, "top1") == {"a": [90.0, 50.0]}
+
+
+def test_rows_are_chosen_by_a_seed_and_stand_in_order(finished):
+    labels = [d.label for d in measures.row_distributions(finished, number=3)]
+    assert labels == sorted(labels)
+    assert len({*labels}) == 3
+    assert labels == [d.label for d in measures.row_distributions(finished, number=3)]
+    others = [measures.row_distributions(finished, number=3, seed=s) for s in range(1, 5)]
+    assert any([d.label for d in other] != labels for other in others)

@@ -83,6 +83,7 @@ def test_accuracy_by_state():
 def test_forgetting_by_hand():
     # state 0: best 80, now 40; state 1: best 70, now 60
     assert metrics.forgetting([[80], [60, 70], [40, 60, 90]]) == 25
+    assert metrics.forgetting([[80], [50, 70]]) == 30
     assert metrics.forgetting([[80]]) == 0
 
 

@@ -153,3 +153,9 @@ def test_auto_is_the_fastest_device_there_is(there, device, monkeypatch):
         monkeypatch.setattr(getattr(torch, name), "is_available", lambda name=name: name in there)
     assert pick_device("auto").type == device
     assert pick_device("cpu").type == "cpu"
+
+
+@pytest.mark.parametrize("kind", [LinearLayer, CosineLayer])
+def test_a_layer_starts_with_no_class(kind):
+    W, b = kind(4).as_linear()
+    assert (W.shape, b.shape, kind(4).classes) == ((0, 4), (0,), 0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import wilcoxon
 
+from conftest import FakeRun
 from memoryless.lab.analysis.paired import paired_grids
 from memoryless.lab.runs import RunFolder
 
@@ -29,3 +31,33 @@ def test_paired_methods_are_scored_anew(finished, k):
     stored = [s["methods"] for s in finished.results()[1:]]
     expected = np.mean([m["inFT_siw"][k] - m["inFT"][k] for m in stored])
     assert grid.entries[0]["difference"] == pytest.approx(expected)
+
+
+def test_each_strategy_has_a_table_over_all_its_runs():
+    runs = [
+        FakeRun({"FT": [0.0, 10.0, 20.0], "inFT": [0.0, 14.0, 22.0], "some": [0.0] * 3}),
+        FakeRun({"LwF": [0.0, 1.0], "inLwF": [0.0, 9.0]}, config={"strategy": "lwf"}),
+        FakeRun({"FT": [0.0, 10.0], "inFT": [0.0, 4.0]}, seed=1),
+    ]
+    first, second = paired_grids(runs, k="top1")
+    assert first.title == "finetune: top1 against FT, on 3 checkpoints of 2 runs"
+    (entry,) = first.entries
+    assert (entry["method"], entry["against"], entry["better"], entry["pairs"]) == (
+        "inFT", "FT", 2, 3
+    )  # fmt: skip
+    assert entry["difference"] == 0  # 4, 2 and -6
+    assert entry["std"] == pytest.approx((56 / 2) ** 0.5)
+    assert entry["p_value"] == pytest.approx(wilcoxon([4, 2, -6]).pvalue)
+    assert second.rows == [["inLwF", "+8.0", "0.0", "1/1", "1"]]  # one pair proves nothing
+    assert second.title == "lwf: top1 against LwF, on 1 checkpoints of 1 runs"
+
+
+def test_top5_is_compared_unless_asked_otherwise():
+    (grid,) = paired_grids([FakeRun({"FT": [0.0, 10.0], "inFT": [0.0, 14.0]})])
+    assert grid.entries[0]["difference"] == 2
+    assert grid.columns == ["method", "difference", "std", "better", "p"]
+
+
+def test_runs_without_a_second_state_or_method_give_no_table():
+    runs = [FakeRun({"FT": [10.0], "inFT": [4.0]}), FakeRun({"FT": [10.0, 3.0]})]
+    assert [paired_grids([run]) for run in runs] == [[], []]

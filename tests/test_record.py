@@ -9,11 +9,13 @@ import torch
 
 from conftest import draw_classes, gather, make_learner, make_toy
 from memoryless.errors import StoreError
+from memoryless.heads import ProjectionSums
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, last_state
 from memoryless.lab.stream import Stream
 from memoryless.record import Record
+from memoryless.statistics import Statistics
 from memoryless.transports import TRANSPORTS
 
 OF_STATISTICS = {n for n, t in TRANSPORTS.items() if {"means", "covariances"} & {*t.moves}}
@@ -126,3 +128,88 @@ def test_damaged_files_are_noticed(tmp_path, damage):
     file.write_bytes(content)
     with pytest.raises(StoreError, match="is damaged"):
         Record.load(file)
+
+
+def two_classes(**parts) -> Record:
+    return replace(Record.empty(2).extend(torch.eye(2), torch.zeros(2), 1.0), **parts)
+
+
+def test_a_record_grows_by_states_and_classes():
+    record = Record.empty(3)
+    assert (record.classes, record.states) == (0, 0)
+    record = record.extend(torch.ones(2, 3), torch.zeros(2), 1.5)
+    record = record.extend(torch.full((1, 3), 2.0), torch.ones(1), 2.5)
+    assert (record.classes, record.states) == (3, 2)
+    assert record.W[:, 0].tolist() == [1, 1, 2]
+    assert record.b.tolist() == [0, 0, 1]
+    assert record.class_state.tolist() == [0, 0, 1]
+    assert record.mu.tolist() == [1.5, 2.5]
+
+
+def test_what_a_head_reads_is_there_or_nothing():
+    means, full = (gather(*draw_classes(1), form) for form in ("mean", "full"))
+    sums, moved = ProjectionSums.empty(3), torch.ones(2, 2)
+    record = two_classes(
+        statistics={"none": means, "linear": full}, rows={"backward": moved}, projection=sums
+    )
+    W, b = record.source("rows", "none")
+    assert W is record.W
+    assert b is record.b
+    assert record.source("rows", "backward")[0] is moved
+    assert record.source("rows", "linear") is None
+    assert record.source("means", "none") is means
+    assert record.source("means", "linear") is record.source("covariances", "linear") is full
+    assert record.source("covariances", "none") is None
+    assert record.source("means", "sdc") is None
+    assert record.source("projection", "none") is sums
+    assert two_classes().source("projection", "none") is None
+    assert record.held == {"none": means, "linear": full, "backward": moved}
+
+
+def test_what_is_kept_is_carried_by_hand():
+    """Features double in the second state: means and covariances follow, and rows halve."""
+    names = ("none", "linear", "backward")
+    birth = Statistics(torch.ones(2), torch.eye(2), full=torch.eye(2).expand(2, 2, 2))
+    first = two_classes().carry(birth, None, names)
+    assert first.statistics.keys() == {"none", "linear"}
+    assert torch.equal(first.rows["backward"], torch.eye(2))
+    grown = first.extend(torch.full((1, 2), 5.0), torch.zeros(1), 1.0)
+    drift = {"forward": 2 * torch.eye(2), "backward": torch.eye(2) / 2}
+    later = Statistics(torch.ones(1), torch.full((1, 2), 7.0), full=torch.zeros(1, 2, 2))
+    second = grown.carry(later, drift, names)
+    expected = {"none": [[1, 0], [0, 1], [7, 7]], "linear": [[2, 0], [0, 2], [7, 7]]}
+    for name, mean in expected.items():
+        assert second.statistics[name].mean.tolist() == mean
+    assert second.statistics["linear"].full[:, 0, 0].tolist() == [4, 4, 0]
+    assert second.rows["backward"].tolist() == [[0.5, 0], [0, 0.5], [5, 5]]
+    assert torch.equal(second.W[:2], torch.eye(2))  # initial rows never move
+
+
+def test_only_the_transports_asked_for_are_carried():
+    carried = two_classes().carry(gather(*draw_classes(1), "mean"), None, ("linear", "widened"))
+    assert carried.statistics.keys() == {"linear"}  # means cannot be widened
+    assert carried.rows == {}
+
+
+def test_every_part_comes_back_by_its_name():
+    record = two_classes(
+        statistics={"none": gather(*draw_classes(1), "low-rank:2")},
+        rows={"backward": torch.ones(2, 2)},
+        projection=ProjectionSums.empty(3).add(torch.rand(4, 2), torch.tensor([0, 0, 1, 1]), 2),
+    )
+    names = {"W", "b", "class_state", "mu", "none.count", "none.mean", "none.factors", "none.rest"}
+    names |= {"backward.W", "projection.gram", "projection.sums"}
+    assert record.tensors().keys() == record.ledger.keys() == names
+    again = Record.of(record.tensors())
+    for name, tensor in record.tensors().items():
+        assert again.tensors()[name] is tensor
+    assert (again.statistics.keys(), again.rows.keys()) == ({"none"}, {"backward"})
+    assert record.basics.tensors().keys() == {"W", "b", "class_state", "mu"}
+    assert record.ledger["projection.gram"] == 3 * 3 * 4
+
+
+def test_a_record_carries_no_gradient():
+    rows = torch.ones(2, 2, requires_grad=True)
+    record = Record.empty(2).extend(rows, rows[0], 1.0)
+    assert not record.W.requires_grad
+    assert not record.b.requires_grad

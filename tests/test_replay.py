@@ -7,7 +7,10 @@ import pytest
 import torch
 
 from conftest import STREAM, toy_learner
-from memoryless.strategies.replay import herding
+from memoryless.data.dataset import ArrayImages, Split
+from memoryless.errors import ConfigError
+from memoryless.strategies import ModelSettings, Totals
+from memoryless.strategies.replay import Replay, herding
 
 
 @pytest.mark.parametrize("exemplars", ["herding", "random"])
@@ -37,3 +40,68 @@ def test_herding_equals_a_direct_greedy_search():
         chosen.append(left[int(np.argmin(gaps))])
     assert herding(features, 6).tolist() == chosen
     assert sorted(herding(features, 99).tolist()) == list(range(12))
+
+
+def remember(images: list[int], classes: int, budget: int, **settings) -> Replay:
+    """Replay after a state of these images of each class, numbered after `classes`."""
+    strategy = Replay(ModelSettings(memory=0.5, **settings), Totals(9, 2 * budget))
+    learn_more(strategy, images, classes)
+    return strategy
+
+
+def learn_more(strategy: Replay, images: list[int], classes: int) -> None:
+    labels = np.repeat(np.arange(len(images)) + classes, images)
+    indices = np.arange(len(labels)) + 100 * classes
+    split = strategy.training_images(Split(POOL, labels, indices))
+    strategy.end_state(None, split, lambda part: torch.tensor(part.indices)[:, None].float())
+
+
+POOL = ArrayImages(torch.zeros(1, 1, 1, 1, dtype=torch.uint8))
+
+
+def test_the_budget_is_shared_and_the_first_classes_get_the_rest():
+    strategy = remember([9, 9, 9], 0, budget=7)
+    assert np.bincount(strategy.memory.labels).tolist() == [3, 2, 2]
+    learn_more(strategy, [9, 9], 3)
+    assert np.bincount(strategy.memory.labels).tolist() == [2, 2, 1, 1, 1]
+
+
+def test_a_class_with_few_images_keeps_them_all():
+    assert np.bincount(remember([1, 9], 0, budget=8).memory.labels).tolist() == [1, 4]
+
+
+def test_a_state_trains_on_what_is_remembered_too():
+    strategy = remember([4, 4], 0, budget=2)
+    new = Split(POOL, np.array([2, 2]), np.array([200, 201]))
+    joined = strategy.training_images(new)
+    assert joined.labels.tolist() == [2, 2, 0, 1]
+    assert joined.indices.tolist()[:2] == [200, 201]
+    empty = Replay(ModelSettings(), Totals(9, 9))
+    assert empty.training_images(new) is new
+
+
+def test_random_exemplars_differ_by_class_and_are_always_the_same():
+    one, two = (remember([9, 9], 0, budget=8, exemplars="random") for _ in range(2))
+    assert one.memory.indices.tolist() == two.memory.indices.tolist()
+    first, second = one.memory.indices[:4], one.memory.indices[4:] - 9
+    assert first.tolist() != second.tolist()
+    assert len({*first.tolist()}) == len({*second.tolist()}) == 4
+
+
+def test_what_is_remembered_comes_back():
+    strategy, again = remember([4, 4], 0, budget=4), Replay(ModelSettings(), Totals(9, 9))
+    again.restore(strategy.tensors(), POOL)
+    assert again.memory.labels.tolist() == strategy.memory.labels.tolist()
+    assert again.memory.indices.tolist() == strategy.memory.indices.tolist()
+    assert again.memory.images is POOL
+    empty = Replay(ModelSettings(), Totals(9, 9))
+    assert empty.tensors() == {}
+    empty.restore({}, POOL)
+    assert empty.memory is None
+
+
+def test_replay_needs_a_stream_and_its_images():
+    with pytest.raises(ConfigError, match="needs a stream whose size is known in advance"):
+        _ = Replay(ModelSettings()).budget
+    with pytest.raises(ConfigError, match="goes on only with the images of its past states"):
+        Replay(ModelSettings(), Totals(9, 9)).restore({})

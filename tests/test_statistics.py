@@ -55,6 +55,11 @@ def test_low_rank_by_hand():
     torch.testing.assert_close(widths, torch.tensor([0.0, 8, 0, 3]))
 
 
+def test_the_rest_may_be_one_direction():
+    _, rest = low_rank(torch.diag(torch.tensor([9.0, 1, 4]))[None], 2)
+    torch.testing.assert_close(rest, torch.tensor([1.0]))
+
+
 def test_low_rank_keeps_all_when_it_can():
     features, labels = draw_classes(1)
     whole, low = (gather(features, labels, form) for form in ("full", "low-rank:9"))

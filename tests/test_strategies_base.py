@@ -12,6 +12,7 @@ from conftest import make_learner, make_toy
 from memoryless.data.dataset import Split
 from memoryless.lab.stream import Stream
 from memoryless.network import LinearLayer, Network
+from memoryless.record import Record
 from memoryless.strategies import STRATEGIES, Arrival
 
 
@@ -49,3 +50,23 @@ def test_classifier_init(init, kept, tiny):
     assert network.layer.weight.shape == (5, 4)
     assert torch.equal(network.layer.weight[:2], old) == kept
     assert network.layer.weight.abs().max() <= 0.5  # 1 / sqrt(4)
+
+
+def test_only_rows_of_new_classes_join_the_record(tiny):
+    network = Network(nn.Flatten(), LinearLayer(4))
+    network.layer.grow(6, True, torch.Generator().manual_seed(0))  # more outputs than classes
+    strategy = STRATEGIES["finetune"](tiny)
+    W, b = network.layer.as_linear()
+    record = strategy.remember(Record.empty(4), network, 2, 1.5)
+    record = strategy.remember(record, network, 3, 2.5)
+    assert torch.equal(record.W, W[:5])
+    assert torch.equal(record.b, b[:5])
+    assert record.class_state.tolist() == [0, 0, 1, 1, 1]
+    assert record.mu.tolist() == [1.5, 2.5]
+
+
+def test_what_is_fixed_does_not_learn(tiny):
+    network = Network(nn.Sequential(nn.Flatten(), nn.Linear(4, 4)), LinearLayer(4))
+    network.backbone[1].weight.requires_grad_(False)
+    learning = STRATEGIES["finetune"](tiny).parameters(network)
+    assert learning.keys() == {"backbone.1.bias", "layer.weight", "layer.bias"}

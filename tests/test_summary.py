@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from conftest import FakeRun
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import run
@@ -48,3 +49,67 @@ def test_seeds_that_scored_other_methods_are_averaged_over_what_they_share(tiny,
     rows = {row.method: row.seeds for row in summarise(find_runs([tiny.output]))}
     assert rows["FT"] == 2
     assert "finetune+mean+mc" not in rows
+
+
+def test_one_row_by_hand():
+    (row,) = summarise([FakeRun({"FT": [80.0, 60.0, 30.0]})])
+    assert (row.method, row.data, row.states, row.order) == ("FT", "toy", "3", "natural")
+    assert (row.strategy, row.memoryless, row.seeds) == ("finetune", True, 1)
+    assert (row.top1, row.top5) == (45.0, 22.5)  # the first state is left out
+    assert (row.last_top1, row.last_top5) == (30.0, 15.0)
+    assert (row.top1_std, row.top5_std, row.last_top1_std, row.last_top5_std) == (0, 0, 0, 0)
+    assert row.forgetting == 40  # from 80 to 30, and from 50 to 20
+    assert (row.bytes_kept, row.cost) == (300, 21)
+    # 4 and 6 classes seen
+    assert (row.chance_top1, row.chance_top5) == pytest.approx((100 * (1 / 4 + 1 / 6) / 2, 275 / 3))
+
+
+def test_the_first_state_counts_if_asked():
+    (row,) = summarise([FakeRun({"FT": [80.0, 60.0, 40.0]})], include_first=True)
+    assert (row.top1, row.top5) == (60.0, 30.0)
+    assert row.chance_top1 == pytest.approx(100 * (1 / 2 + 1 / 4 + 1 / 6) / 3)
+    assert row.chance_top5 == pytest.approx((100 + 100 + 500 / 6) / 3)
+
+
+def test_means_and_deviations_over_seeds_by_hand():
+    """Averages of 40 and 50, ends of 20 and 40: deviations of 10 and 20, divided by sqrt(2)."""
+    runs = [
+        FakeRun({"FT": [90.0, 60.0, 20.0], "more": [0.0] * 3}, "r/seed-0"),
+        FakeRun({"FT": [90.0, 60.0, 40.0]}, "r/seed-1", seed=1),
+    ]
+    (row,) = summarise(runs)
+    assert (row.method, row.seeds, row.run) == ("FT", 2, "r")
+    assert (row.top1, row.top1_std) == pytest.approx((45, 10 / 2**0.5))
+    assert (row.last_top1, row.last_top1_std) == pytest.approx((30, 20 / 2**0.5))
+    assert (row.last_top5, row.last_top5_std) == pytest.approx((15, 10 / 2**0.5))
+    assert row.forgetting == pytest.approx((55 + 35) / 2)  # 70 and 40, 50 and 20
+
+
+def test_unfinished_runs_say_so_and_those_without_a_state_are_left_out():
+    part = FakeRun({"FT": [80.0, 60.0]}, sizes=[2, 2, 2])
+    (row,) = summarise([part, FakeRun({"FT": []})])
+    assert row.states == "2/3"
+    assert row.chance_top1 == 25  # of the four classes seen
+
+
+@pytest.mark.parametrize(
+    "about", [{"dataset": "other"}, {"classes": ["b"] * 6}, {"sizes": [3, 2, 1]}]
+)
+def test_runs_of_other_streams_have_rows_of_their_own(about):
+    values = {"FT": [80.0, 60.0, 40.0]}
+    rows = summarise([FakeRun(values), FakeRun(values, seed=1, **about)])
+    assert [row.seeds for row in rows] == [1, 1]
+
+
+def test_scores_on_training_images_are_called_so():
+    config = {"strategy": "lwf", "order": "seed:1", "validation": 0.2}
+    (row,) = summarise([FakeRun({"LwF": [1.0, 2.0]}, config=config)])
+    assert (row.data, row.strategy, row.order) == ("toy (validation)", "lwf", "seed:1")
+
+
+def test_folders_are_named_from_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values = {"FT": [1.0, 2.0]}
+    places = [str(tmp_path / "a/b/seed-0"), "/elsewhere/seed-0"]
+    rows = [summarise([FakeRun(values, place)])[0].run for place in places]
+    assert rows == ["a/b", "/elsewhere"]

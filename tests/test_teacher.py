@@ -6,10 +6,12 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 
-from conftest import STREAM, toy_learner
-from memoryless.strategies import STRATEGIES
-from memoryless.strategies.teacher import Teacher
+from conftest import STREAM, begin_second_state, toy_learner
+from memoryless.network import LinearLayer, Network
+from memoryless.strategies import STRATEGIES, Arrival
+from memoryless.strategies.teacher import Teacher, freeze
 
 
 @pytest.mark.parametrize("name", [n for n, s in STRATEGIES.items() if issubclass(s, Teacher)])
@@ -32,3 +34,32 @@ def test_the_teacher_does_not_change(name, tiny, monkeypatch):
     assert all(torch.equal(before[key], seen[0][key]) for key in before)
     assert strategy.teacher is None
     assert not torch.equal(before["backbone.conv1.weight"], learner.network.backbone.conv1.weight)
+
+
+def test_a_frozen_copy_is_a_copy():
+    network = Network(nn.Sequential(nn.Flatten(), nn.BatchNorm1d(4)), LinearLayer(4)).train()
+    network.layer.grow(2, True, torch.Generator())
+    copied = freeze(network)
+    assert not copied.training
+    assert not any(p.requires_grad for p in copied.parameters())
+    assert network.training
+    assert all(p.requires_grad for p in network.parameters())
+    copied.layer.weight.zero_()
+    assert network.layer.weight.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", [n for n, s in STRATEGIES.items() if issubclass(s, Teacher)])
+def test_old_logits_are_of_past_classes(name, tiny):
+    strategy, _, before = begin_second_state(tiny, strategy=name)
+    images = torch.randn(5, 1, 8, 8)
+    old = strategy.old_logits(images)
+    torch.testing.assert_close(old, before(images)[:, :2].detach())
+    assert not old.requires_grad
+
+
+def test_in_state_0_there_is_no_teacher(tiny):
+    strategy = toy_learner(tiny, strategy="lwf").strategy
+    strategy.teacher = object()  # of a state that was broken off
+    network = Network(nn.Flatten(), LinearLayer(64))
+    strategy.begin_state(Arrival(network, STREAM[0].train, 2, None, torch.Generator()))
+    assert strategy.old_logits(torch.randn(2, 1, 8, 8)) is None

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from conftest import learn, make_learner, make_toy
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
+from memoryless.data.dataset import Split
 from memoryless.errors import DataError, TrainingError
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner
+from memoryless.network import LinearLayer, Network
+from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import Strategy
-from memoryless.training import advice
+from memoryless.training import Checkpoint, Progress, StateTraining, advice, part
 
 
 def weights(learner: Learner) -> dict[str, torch.Tensor]:
@@ -155,3 +159,155 @@ def test_bfloat16_trains(tiny):
     assert learner.record.W.dtype == torch.float32
     assert learner.record.W.isfinite().all()
     assert not same(weights(learner), weights(learn(tiny)))
+
+
+class Halves(Strategy):
+    """The loss of a batch is half of its number of images, so that means can be worked out."""
+
+    def loss(self, network, images, labels):
+        return network(images).sum() * 0 + len(labels) / 2
+
+
+def train(config: Config, state: int = 0, **parts) -> tuple[StateTraining, list[Progress]]:
+    """A training of one state over ten images, and what it reports."""
+    told: list[Progress] = []
+    network = Network(nn.Flatten(), LinearLayer(64))
+    network.layer.grow(2, True, torch.Generator().manual_seed(0))
+    strategy = Halves(config)
+    preparation = Preparation(8, (0.5,), (0.5,))
+    return (
+        StateTraining(
+            network, strategy, preparation, config, 0, state, report=told.append, **parts
+        ),
+        told,
+    )
+
+
+def ten() -> Split:
+    return make_toy().train.take(np.arange(10))
+
+
+def test_losses_are_means_over_images(tiny):
+    """Ten images in batches of 4, 3 and 3: (4 * 2 + 3 * 1.5 + 3 * 1.5) / 10."""
+    training, _ = train(replace(tiny, batch_size=4).resolved(8))
+    history = training.run(ten(), ten().take(np.arange(5)))
+    assert history.loss == pytest.approx([1.7, 1.7])
+    assert history.watched == pytest.approx([(3 * 1.5 + 2 * 1) / 5] * 2)
+    assert history.images == [10, 10]
+    assert len(history.seconds) == 2
+    assert min(history.seconds) > 0
+
+
+def test_without_held_out_images_the_training_loss_is_watched(tiny):
+    training, _ = train(replace(tiny, batch_size=4).resolved(8))
+    history = training.run(ten())
+    assert history.watched == history.loss
+
+
+@pytest.mark.parametrize(("state", "epochs"), [(0, 2), (1, 3)])
+def test_progress_is_told(tiny, monkeypatch, state, epochs):
+    """After every batch here, where no time is too short."""
+    monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", -1)
+    config = replace(tiny, batch_size=5, epochs=2, epochs_later=3).resolved(8)
+    training, told = train(config, state)
+    training.run(ten())
+    assert [p.share for p in told] == pytest.approx(
+        [i / 2 / epochs for i in range(1, 2 * epochs + 1)]
+    )
+    assert [p.epoch for p in told] == [i // 2 for i in range(2 * epochs)]
+    assert {(p.state, p.epochs, p.loss) for p in told} == {(state, epochs, 2.5)}
+    assert min(p.images_per_second for p in told) > 0
+
+
+def test_progress_is_told_at_the_end_of_an_epoch_at_least(tiny, monkeypatch):
+    monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", 1e9)
+    training, told = train(replace(tiny, batch_size=2).resolved(8))
+    training.run(ten())
+    # perf_counter may stand at anything, so the first batch may be told too
+    assert [p.share for p in told if p.share in (0.5, 1.0)] == [0.5, 1.0]
+    assert len(told) <= 4
+
+
+def test_two_images_are_enough(tiny):
+    training, _ = train(tiny.resolved(8))
+    assert training.run(ten().take(np.arange(2))).images == [2, 2]
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_a_checkpoint_holds_the_epochs_so_far(tiny, tmp_path, momentum):
+    config = replace(tiny, epochs=3, momentum=momentum).resolved(8)
+    place = Checkpoint(tmp_path / "c.safetensors", "here")
+    training, told = train(config, checkpoint=place)
+    history = training.run(ten())
+    tensors, facts = read_tensors(place.path, bound="here")
+    assert facts == {"state": 0, **asdict(history)}
+    network = {name for name in tensors if name.startswith("network.")}
+    assert network == {"network.layer.weight", "network.layer.bias"}
+    assert len(tensors) - len(network) == (2 if momentum else 0)
+    again, told = train(config, checkpoint=place)
+    assert again.run(ten()) == history
+    assert told == []  # nothing was left to do
+    for change in (
+        {"checkpoint": replace(place, bound="there")},
+        {"state": 1, "checkpoint": place},
+    ):
+        other, told = train(config, **change)
+        other.run(ten())
+        assert told[0].epoch == 0
+
+
+def test_a_checkpoint_of_another_network_is_not_taken(tiny, tmp_path):
+    config = tiny.resolved(8)
+    place = Checkpoint(tmp_path / "c.safetensors")
+    train(config, checkpoint=place)[0].run(ten())
+    for spoil in (
+        lambda t: t | {"network.more": torch.zeros(1)},
+        lambda t: {n: x for n, x in t.items() if n != "network.layer.bias"},
+        lambda t: t | {"network.layer.bias": torch.zeros(3)},
+        lambda t: t | {"network.layer.bias": torch.zeros(2).double()},
+        lambda t: t | {"momentum.layer.bias": torch.zeros(3)},
+        lambda t: t | {"momentum.layer.other": torch.zeros(3)},
+    ):
+        tensors, facts = read_tensors(place.path)
+        write_tensors(tmp_path / "spoilt", spoil(tensors), facts)
+        training, told = train(config, checkpoint=Checkpoint(tmp_path / "spoilt"))
+        training.run(ten())
+        assert told[0].epoch == 0
+
+
+@pytest.mark.parametrize(("state", "begun"), [(0, False), (0, True), (1, False)])
+def test_the_advice_on_a_loss_that_is_none_depends_on_what_was_learned(tiny, state, begun):
+    losses = iter([1.0, math.nan] if begun else [math.inf])
+
+    class Breaks(Halves):
+        def loss(self, network, images, labels):
+            return network(images).sum() * 0 + next(losses)
+
+    training, _ = train(replace(tiny, batch_size=10).resolved(8), state)
+    training.strategy = Breaks(tiny)
+    with pytest.raises(TrainingError) as caught:
+        training.run(ten())
+    loss, epoch = ("nan", 1) if begun else ("inf", 0)
+    more = ", and choose another `output`" if begun or state else ""
+    assert str(caught.value) == (
+        f"the loss of state {state} became {loss} in epoch {epoch}: lower `lr`, or use "
+        f"`precision=float32`{more}"
+    )
+
+
+def test_a_held_out_loss_that_is_none_stops_too(tiny, monkeypatch):
+    monkeypatch.setattr(StateTraining, "_evaluate", lambda self, split: math.nan)
+    training, _ = train(tiny.resolved(8))
+    with pytest.raises(TrainingError, match="the loss of state 0 became nan in epoch 0"):
+        training.run(ten(), ten())
+
+
+def test_a_memory_error_is_a_lack_of_memory():
+    message = "not enough memory to train with batches of 128"
+    with pytest.raises(TrainingError, match=message), advice(Config().resolved()):
+        raise MemoryError
+
+
+def test_parts_by_prefix():
+    tensors = {"a.x": 1, "a.a.y": 2, "b.a.z": 3, "ax": 4}
+    assert part(tensors, "a.") == {"x": 1, "a.y": 2}

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memoryless.lab.analysis.typology import data_grid, typology_grids
+from conftest import FakeRun
+from memoryless.lab.analysis.typology import KINDS, data_grid, typology_grids
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 
@@ -33,3 +34,29 @@ def test_statistics_of_a_data_set(tiny, toy):
     (path,) = run(tiny, replace(toy, train=toy.train.take(keep)))
     grid = data_grid([RunFolder(path)])
     assert grid.rows == [["toy", "6", "66", "24", "11.00", "2.24"]]  # sqrt((5 + 25) / 6)
+
+
+def test_percentages_stand_by_method_kind_and_later_state():
+    run = FakeRun({"FT": [1.0, 10.0, 20.0], "inFT": [2.0, 30.0, 40.0]})
+    (grid,) = typology_grids([run, FakeRun({"FT": [1.0]})])  # one state has no past images
+    assert grid.title == "r/seed-0: error typology"
+    assert grid.rows[0] == ["FT c(p)", "10.0", "20.0"]
+    assert grid.rows[7] == ["inFT e(p,p)", "31.0", "41.0"]
+    assert len(grid.rows) == 2 * len(KINDS)
+    expected = {"run": "r/seed-0", "method": "FT", "kind": "c(p)", "state": 2, "percent": 20.0}
+    assert grid.entries[1] == expected
+    assert len(grid.entries) == 2 * 2 * len(KINDS)
+
+
+def test_each_data_set_is_counted_once():
+    about = {"dataset": "toy", "train_images": [1200, 800], "test_images": [4, 5]}
+    other = about | {"dataset": "more", "train_images": [3, 3, 3]}
+    grid = data_grid([FakeRun({"FT": [1.0]}, **facts) for facts in (about, about, other)])
+    assert grid.rows == [
+        ["toy", "2", "2,000", "9", "1000.00", "200.00"],
+        ["more", "3", "9", "9", "3.00", "0.00"],
+    ]
+    assert grid.entries[0] == {
+        "data": "toy", "classes": 2, "train": 2000, "test": 9, "mean_per_class": 1000.0,
+        "std_per_class": 200.0,
+    }  # fmt: skip
