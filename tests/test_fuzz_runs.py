@@ -255,4 +255,4 @@ def test_every_change_of_every_leaf(place, capsys):
 def test_every_change_of_every_file(place, capsys):
     accepted = try_files(Asked(capsys), every=1, wide=20)
     for what in accepted:
-        assert re.match(r"\.lock|states/02/(network|statistics)\.", what), what
+        assert re.match(r"\.lock|states/02/(network|record)\.", what), what

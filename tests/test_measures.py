@@ -94,16 +94,6 @@ def test_the_best_method_is_best_at_the_end_by_top1():
     assert measures.best_method(run) == "b"
 
 
-def test_lines_are_of_methods_that_every_state_has(monkeypatch):
-    run = FakeRun({"a": [90.0, 50.0], "b": [80.0, 70.0]})
-    results = run.results()
-    results[1]["methods"]["c"] = results[1]["methods"]["a"]
-    del results[1]["methods"]["b"]
-    monkeypatch.setattr(run, "results", lambda: results)
-    assert measures.accuracy_lines(run) == {"a": [45.0, 25.0]}
-    assert measures.accuracy_lines(run, "top1") == {"a": [90.0, 50.0]}
-
-
 def test_rows_are_chosen_by_a_seed_and_stand_in_order(finished):
     labels = [d.label for d in measures.row_distributions(finished, number=3)]
     assert labels == sorted(labels)

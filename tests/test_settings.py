@@ -32,6 +32,7 @@ from memoryless.settings import (
         ({"epochs": 1.5}, "epochs must be a whole number, not 1.5"),
         ({"epochs": True}, "epochs must be a whole number, not True"),
         ({"lr": float("nan")}, "lr must be a number, not nan"),
+        ({"lr": 10**400}, "lr must be a number, not 1000"),
         ({"kd_weight": float("inf")}, "kd_weight must be a number, not inf"),
         ({"kd_weight": -1.0}, "kd_weight must be 0 or more, not -1.0"),
         ({"lambda_base": float("nan")}, "lambda_base must be a number, not nan"),

@@ -3,7 +3,7 @@
 Flags and TOML keys are these names. A setting left open is filled once, when settings are resolved.
 """
 
-import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -198,7 +198,7 @@ def _plain(value: Any, kind: type) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int and not (is_number and isinstance(value, int)):
         raise ValueError("must be a whole number")
-    if kind is float and not (is_number and abs(value) < math.inf):
+    if kind is float and not (is_number and abs(value) <= sys.float_info.max):
         raise ValueError("must be a number")
     if kind is Path and isinstance(value, str):
         return Path(value)
