@@ -123,3 +123,10 @@ def test_the_table_marks_the_front_and_says_what_scoring_costs():
     assert [entry["front"] for entry in grid.entries] == [True, False]
     assert grid.caption.startswith("best top1 on the test images first; * no other method")
     assert [row[-1] for row in compare_grids(rows, "top5")[0].rows] == ["*", "*"]
+
+
+def test_methods_that_a_run_lacks_are_an_error_unless_they_may_be_left_out(finished):
+    names = ["FT", "finetune+lda"]
+    with pytest.raises(ConfigError, match="lacks what finetune\\+lda reads"):
+        compare([finished], names)
+    assert [row.method for row in compare([finished], names, leave_out=True)] == ["FT"]

@@ -145,3 +145,22 @@ def test_images_in_every_form_are_read_alike():
             images.read(np.array([2])), torch.tensor(pixels[2:3]).permute(0, 3, 1, 2)
         )
     assert made[2] is made[0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "channels"),
+    [((2, 8, 8), 1), ((2, 8, 8, 1), 1), ((2, 8, 8, 3), 3), ((2, 1, 8, 8), 1), ((2, 3, 8, 8), 3),
+     ((2, 1, 3, 3), 1), ((2, 3, 3, 3), 3), ((2, 1, 1, 1), 1)],
+)  # fmt: skip
+def test_channels_are_told_from_sides(shape, channels):
+    images = as_images(np.zeros(shape, np.uint8))
+    side = shape[2]
+    assert images.shape == (channels, side, side)
+
+
+def test_a_label_beyond_the_classes_is_refused():
+    images = np.zeros((3, 8, 8), np.uint8)
+    with pytest.raises(
+        DataError, match=r"1 test label out of range 0\.\.1, at 2: number the classes"
+    ):
+        from_arrays(images, np.array([0, 1, 1]), images, np.array([0, 1, 2]), classes=("a", "b"))

@@ -18,8 +18,9 @@ from memoryless.features import extract_features
 from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
 from memoryless.learner import prepare
+from memoryless.randomness import derive
 from memoryless.scorers import View
-from memoryless.strategies import STRATEGIES
+from memoryless.strategies import STRATEGIES, Strategy
 from memoryless.transports import linear_map
 
 
@@ -207,3 +208,16 @@ def test_mu_reads_the_classes_seen_and_nothing_behind_the_rows(gathering):
     torch.testing.assert_close(learner.record.mu[0], logits.amax(1).mean())
     assert learner.view == View(16)
     assert learner.all_features(STREAM[0].train).shape == (24, 64)
+
+
+def test_new_rows_are_drawn_by_seed_and_state(tiny, monkeypatch):
+    seeds = []
+    original = Strategy.begin_state
+
+    def begin_state(self, arrival):
+        seeds.append(arrival.generator.initial_seed())
+        original(self, arrival)
+
+    monkeypatch.setattr(Strategy, "begin_state", begin_state)
+    learn(replace(tiny, epochs=1), seed=3, states=2)
+    assert seeds == [derive(3, 0, "layer"), derive(3, 1, "layer")]

@@ -90,7 +90,7 @@ def test_answers_by_hand(finished, made):
 
 
 def test_the_best_method_is_best_at_the_end_by_top1():
-    run = FakeRun({"a": [99.0, 5.0], "b": [0.0, 7.0], "c": [50.0, 6.0]})
+    run = FakeRun({"a": [99.0, 9.0, 5.0], "b": [0.0, 0.0, 7.0], "c": [50.0, 50.0, 6.0]})
     assert measures.best_method(run) == "b"
 
 
@@ -101,3 +101,18 @@ def test_rows_are_chosen_by_a_seed_and_stand_in_order(finished):
     assert labels == [d.label for d in measures.row_distributions(finished, number=3)]
     others = [measures.row_distributions(finished, number=3, seed=s) for s in range(1, 5)]
     assert any([d.label for d in other] != labels for other in others)
+
+
+def test_similarity_is_of_the_first_states_classes_and_of_what_rows_read(
+    finished, made, monkeypatch
+):
+    """One class in the first state; columns after those of rows are of the middle."""
+    made[0, "rows"] = finished.tensors(0, "rows")
+    monkeypatch.setitem(finished.about, "sizes", [1, 2, 3])
+    first, last = torch.zeros(2, 3, 20)
+    first[:, 0] = last[0, 0] = 1  # class 0 stays, classes 1 and 2 turn around
+    last[1:, 0] = -1
+    last[:, 16:] = 9
+    for t, features in ((0, first), (1, first), (2, last)):
+        made[t, "test"] = {"features": features.half(), "labels": torch.arange(3)}
+    assert measures.feature_similarity(finished) == pytest.approx([1.0, 1.0, 1.0])

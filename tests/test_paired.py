@@ -53,8 +53,9 @@ def test_each_strategy_has_a_table_over_all_its_runs():
 
 
 def test_top5_is_compared_unless_asked_otherwise():
-    (grid,) = paired_grids([FakeRun({"FT": [0.0, 10.0], "inFT": [0.0, 14.0]})])
-    assert grid.entries[0]["difference"] == 2
+    (grid,) = paired_grids([FakeRun({"FT": [0.0, 10.0], "inFT": [0.0, 11.0]})])
+    assert grid.entries[0]["difference"] == 0.5
+    assert grid.entries[0]["better"] == 1
     assert grid.columns == ["method", "difference", "std", "better", "p"]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conftest import FakeRun
+from memoryless.errors import ConfigError
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import run
@@ -113,3 +114,10 @@ def test_folders_are_named_from_the_working_folder(tmp_path, monkeypatch):
     places = [str(tmp_path / "a/b/seed-0"), "/elsewhere/seed-0"]
     rows = [summarise([FakeRun(values, place)])[0].run for place in places]
     assert rows == ["a/b", "/elsewhere"]
+
+
+def test_what_a_run_cannot_give_is_an_error_unless_it_may_be_left_out(finished):
+    names = ["FT", "finetune+lda"]
+    with pytest.raises(ConfigError, match="lacks what finetune\\+lda reads"):
+        summarise([finished], methods=names)
+    assert [row.method for row in summarise([finished], methods=names, leave_out=True)] == ["FT"]

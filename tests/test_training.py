@@ -20,6 +20,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner
 from memoryless.network import LinearLayer, Network
+from memoryless.randomness import numpy_generator, torch_generator
 from memoryless.store import read_tensors, write_tensors
 from memoryless.strategies import Strategy
 from memoryless.training import Checkpoint, Progress, StateTraining, advice, part
@@ -120,6 +121,12 @@ def test_orders_and_augmentation_differ_by_epoch_and_state(tiny, monkeypatch):
     learn(replace(tiny, batch_size=64), states=2)
     assert len(set(orders)) == len(orders) == 4
     assert len(set(draws)) == len(draws) == 4
+    times = [(0, 0), (0, 1), (1, 0), (1, 1)]  # state and epoch: a resumed run must draw the same
+    assert orders == [tuple(numpy_generator(0, *at, "order").permutation(24)) for at in times]
+    assert draws == [
+        int(torch.randint(2**60, (), generator=torch_generator(0, *at, "augmentation")))
+        for at in times
+    ]
 
 
 def test_augmentation_reaches_the_network(tiny):
@@ -311,3 +318,27 @@ def test_a_memory_error_is_a_lack_of_memory():
 def test_parts_by_prefix():
     tensors = {"a.x": 1, "a.a.y": 2, "b.a.z": 3, "ax": 4}
     assert part(tensors, "a.") == {"x": 1, "a.y": 2}
+
+
+def test_a_loss_that_is_none_stops_the_epoch(tiny, monkeypatch):
+    monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", -1)
+    losses = [math.nan, 1.0]
+
+    class Breaks(Halves):
+        def loss(self, network, images, labels):
+            return network(images).sum() * 0 + losses.pop(0)
+
+    training, _ = train(replace(tiny, batch_size=5).resolved(8))
+    training.strategy = Breaks(tiny)
+    with pytest.raises(TrainingError):
+        training.run(ten())
+    assert losses == [1.0]
+
+
+def test_images_a_second_are_those_of_the_epoch(tiny, monkeypatch):
+    """A clock that moves by a second whenever it is asked: five images in each."""
+    seconds = iter(range(1, 1000))
+    monkeypatch.setattr("memoryless.training.time.perf_counter", lambda: float(next(seconds)))
+    training, told = train(replace(tiny, batch_size=5).resolved(8))
+    training.run(ten())
+    assert [p.images_per_second for p in told] == [5.0] * 4

@@ -48,6 +48,12 @@ def test_percentages_stand_by_method_kind_and_later_state():
     assert len(grid.entries) == 2 * 2 * len(KINDS)
 
 
+def test_one_later_state_is_enough():
+    (grid,) = typology_grids([FakeRun({"FT": [1.0, 10.0]})])
+    assert grid.columns == ["percent", "state 1"]
+    assert grid.rows[0] == ["FT c(p)", "10.0"]
+
+
 def test_each_data_set_is_counted_once():
     about = {"dataset": "toy", "train_images": [1200, 800], "test_images": [4, 5]}
     other = about | {"dataset": "more", "train_images": [3, 3, 3]}
@@ -56,6 +62,7 @@ def test_each_data_set_is_counted_once():
         ["toy", "2", "2,000", "9", "1000.00", "200.00"],
         ["more", "3", "9", "9", "3.00", "0.00"],
     ]
+    assert (grid.title, grid.caption) == ("data sets", "images, and training images of a class")
     assert grid.entries[0] == {
         "data": "toy", "classes": 2, "train": 2000, "test": 9, "mean_per_class": 1000.0,
         "std_per_class": 200.0,
