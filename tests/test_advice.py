@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import memoryless.cli
 from conftest import make_toy
 from memoryless.cli import main
 from memoryless.data import SOURCES, Source
@@ -152,3 +155,9 @@ def test_exit_codes_are_those_of_the_table(command, monkeypatch, tmp_path):
 
         monkeypatch.setattr("memoryless.lab.experiment.run", fail)
         assert command() == (code, f"memoryless: {words}\n")
+
+
+def test_the_table_of_exit_codes_is_told_twice_alike():
+    page = (Path(__file__).parents[1] / "docs" / "runs.md").read_text()
+    told = re.findall(r"^(\d+)  ", memoryless.cli.__doc__ or "", flags=re.M)
+    assert told == re.findall(r"^\| (\d+) \|", page, flags=re.M) == ["0", "1", "2", "3", "130"]
