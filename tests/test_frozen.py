@@ -42,3 +42,10 @@ def test_batch_statistics_change_in_state_0_only(tiny):
 def test_only_the_layer_learns_in_later_states(tiny):
     strategy, network, _ = begin_second_state(tiny, strategy="frozen")
     assert strategy.parameters(network).keys() == {"layer.weight", "layer.bias"}
+
+
+def test_the_backbone_learns_in_state_0(tiny):
+    learner = toy_learner(tiny, strategy="frozen")
+    before = learner.network.backbone.conv1.weight.detach().clone()
+    learner.learn(STREAM[0].train, 2)
+    assert not torch.equal(learner.network.backbone.conv1.weight, before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from conftest import STREAM, generator, toy_learner
+from conftest import STREAM, begin_second_state, generator, toy_learner
 from memoryless.strategies import Arrival
 
 
@@ -33,4 +33,14 @@ def test_in_state_0_there_is_nothing_to_distil(tiny):
     network.eval()
     images, labels = torch.randn(5, 1, 8, 8), torch.tensor([0, 1, 1, 0, 0])
     expected = F.cross_entropy(network(images), labels)
+    torch.testing.assert_close(strategy.loss(network, images, labels), expected)
+
+
+def test_new_outputs_are_held_to_old_ones_and_not_the_other_way_round(tiny):
+    strategy, network, before = begin_second_state(tiny, strategy="lwf_kd", kd_temperature=3.0)
+    images, labels = torch.randn(5, 1, 8, 8), torch.tensor([2, 3, 3, 2, 2])
+    logits, old = network(images), before(images).detach()
+    soft = (old / 3).softmax(1)
+    kd = -(soft * (logits[:, :2] / 3).log_softmax(1)).sum(1).mean()
+    expected = F.cross_entropy(logits[:, 2:], labels - 2) + 10 * kd
     torch.testing.assert_close(strategy.loss(network, images, labels), expected)

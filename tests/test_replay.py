@@ -9,6 +9,7 @@ import torch
 from conftest import STREAM, toy_learner
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError
+from memoryless.randomness import numpy_generator
 from memoryless.strategies import ModelSettings, Totals
 from memoryless.strategies.replay import Replay, herding
 
@@ -53,7 +54,7 @@ def learn_more(strategy: Replay, images: list[int], classes: int) -> None:
     labels = np.repeat(np.arange(len(images)) + classes, images)
     indices = np.arange(len(labels)) + 100 * classes
     split = strategy.training_images(Split(POOL, labels, indices))
-    strategy.end_state(None, split, lambda part: torch.tensor(part.indices)[:, None].float())
+    strategy.end_state(None, split, lambda part: torch.tensor(part.indices + 1)[:, None].float())
 
 
 POOL = ArrayImages(torch.zeros(1, 1, 1, 1, dtype=torch.uint8))
@@ -105,3 +106,11 @@ def test_replay_needs_a_stream_and_its_images():
         _ = Replay(ModelSettings()).budget
     with pytest.raises(ConfigError, match="goes on only with the images of its past states"):
         Replay(ModelSettings(), Totals(9, 9)).restore({})
+
+
+def test_exemplars_are_chosen_as_asked():
+    """Features all of one direction: herding takes them as they come."""
+    assert remember([9, 9], 0, budget=6).memory.indices.tolist() == [0, 1, 2, 9, 10, 11]
+    drawn = remember([9, 9], 0, budget=6, exemplars="random").memory.indices.tolist()
+    mine = [numpy_generator(0, "exemplars", c).permutation(9)[:3] + 9 * c for c in (0, 1)]
+    assert drawn == np.concatenate(mine).tolist()

@@ -109,3 +109,35 @@ def test_later_states_are_as_long_and_as_patient_as_the_first():
     given = ModelSettings(epochs=7, epochs_later=2, patience_later=4).resolved()
     assert (given.epochs_later, given.patience_later) == (2, 4)
     assert ModelSettings(strategy="lucir").resolved().epochs_later == 160
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected", "true_of"),
+    [
+        ("memoryless", False, {"joint", "replay"}),
+        ("one_state", True, {"joint"}),
+        ("backbone_stays", True, {"frozen"}),
+        ("unit_features", True, {"lucir"}),
+        ("last_relu", False, {"lucir"}),
+    ],
+)
+def test_what_a_strategy_says_of_itself(fact, expected, true_of):
+    """Every report and head relies on it; a strategy that is not listed is as fine-tuning."""
+    assert {n for n, s in STRATEGIES.items() if getattr(s, fact) == expected} == true_of
+
+
+def test_recipes_are_those_published():
+    """The base is ours; LwF's is of iCaRL's script, LUCIR's of its paper, LwF-KD's of LDC's."""
+    base = {"epochs": 30, "lr": 0.1, "milestones": (0.5, 0.75), "decay": 0.1, "weight_decay": 5e-4}
+    assert {name: BASE_RECIPE[name] for name in base} == base
+    lwf = ModelSettings(strategy="lwf").resolved()
+    assert (lwf.epochs, lwf.lr, lwf.decay, lwf.weight_decay) == (70, 2.0, 0.2, 1e-5)
+    assert [share * 70 for share in lwf.milestones] == pytest.approx([49, 63])
+    assert ModelSettings(strategy="lucir").resolved().epochs == 160
+    kd = ModelSettings(strategy="lwf_kd").resolved()
+    assert (kd.kd_weight, kd.kd_temperature, kd.lr_later) == (10.0, 2.0, 0.05)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_begins_without_past_classes(name):
+    assert STRATEGIES[name](ModelSettings(strategy=name).resolved()).past == 0
