@@ -163,11 +163,6 @@ def _nonsense(method: Method) -> str | None:
     return None
 
 
-def offered(method: Method, settings: Mapping[str, Any]) -> bool:
-    """Whether a training with these settings gives what the method needs."""
-    return not _nonsense(method) and not lacking(method, settings)
-
-
 def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
     """Which setting a training lacked for this method, if any."""
     head, form = HEADS[method.head], settings["statistics"]
