@@ -152,7 +152,7 @@ def make_cifar(root: Path, name: str, classes: int = 10) -> Path:
     return folder
 
 
-TINY = Config(states="3", width=2, epochs=2, batch_size=16)
+TINY = Config(states="3", backbone="resnet18_3x3", width=2, epochs=2, batch_size=16)
 STREAM = Stream(make_toy(), TINY.states)
 
 

@@ -16,15 +16,24 @@ import memoryless
 STOREYS = [
     {"errors", "names"},
     {"settings", "store", "randomness", "metrics"},
-    {"data", "backbones", "network", "losses", "schedules"},
-    {"features", "statistics", "transports", "scorers", "heads", "calibration", "record"},
+    {"data", "graph", "backbones", "network", "losses", "schedules"},
+    {
+        "features",
+        "extractor",
+        "statistics",
+        "transports",
+        "scorers",
+        "heads",
+        "calibration",
+        "record",
+    },
     {"strategies", "training", "learner"},
     {"model", "model_folder", "build", "methods"},
     {"lab"},
     {"cli"},
     {"__main__"},
 ]
-FACES = {"lab", "classifier", "export", "serve"}  # side by side, over the model
+FACES = {"lab", "photos", "export", "classifier", "serve"}  # side by side, over the model
 ROOT = Path(memoryless.__file__).parent
 TESTS = Path(__file__).parent
 STOREY = {name: i for i, names in enumerate(STOREYS) for name in names}

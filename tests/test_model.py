@@ -74,7 +74,8 @@ def test_a_folder_is_all_that_a_model_needs(method, tmp_path):
 
 def test_every_memoryless_strategy_and_kind_of_part_is_tried():
     tried = [parse_method(name) for name in METHODS]
-    assert {m.strategy for m in tried} == {n for n, s in STRATEGIES.items() if s.memoryless}
+    trained = {n for n, s in STRATEGIES.items() if s.memoryless} - {"fixed"}  # it is not trained
+    assert {m.strategy for m in tried} == trained
     assert {m.calibration for m in tried} == set(CALIBRATIONS)
     assert {m.transport for m in tried} == set(TRANSPORTS)
     assert {HEADS[m.head].reads for m in tried} == {head.reads for head in HEADS.values()}

@@ -48,7 +48,7 @@ def test_every_combination_with_every_strategy(strategy, gathering, toy):
     """Whatever the grid offers can be scored, in every state, and has a name of its own."""
     config = replace(gathering, strategy=strategy, epochs=1, states="2")
     config = replace(config, level="middle", square_roots=True)
-    config = replace(config, projection=20 if strategy == "frozen" else 0)
+    config = replace(config, projection=20 if STRATEGIES[strategy].backbone_stays else 0)
     folder = RunFolder(run(config, toy)[0])
     grid = {n: m for n, m in grid_of(strategy).items() if not lacked_by(folder, m)}
     assert {m.head for m in grid.values()} == {m.head for m in grid_of(strategy).values()}

@@ -17,7 +17,7 @@ from memoryless.strategies.lwf_kd import LwfKdSettings
 from memoryless.strategies.replay import ReplaySettings
 
 TITLES: dict[str, tuple[type, ...]] = {
-    "Data": (parts.DataSettings,),
+    "Data": (parts.DataSettings, parts.SizeSettings),
     "Stream": (StreamSettings,),
     "Backbone": (parts.BackboneSettings,),
     "Training": (parts.TrainingSettings,),

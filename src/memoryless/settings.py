@@ -31,7 +31,18 @@ SEED = Bounds(lambda x: abs(x) < 2**63, "must have fewer than 19 digits")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataSettings:
+class SizeSettings:
+    """Settings of how much of an image the network sees."""
+
+    image_size: Annotated[int, COUNT] | None = None
+    """Side in pixels of what the network sees; by default that of stored arrays, 224 for files."""
+    crop: Annotated[float, Bounds(lambda x: 0 < x <= 1, "must be above 0 and at most 1")] = 0.875
+    """Files: the share of the central square's side that the network sees; the rest around it is
+    a margin."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSettings(SizeSettings):
     """Settings of the data: where images come from (laboratory)."""
 
     data: str = "quickdraw100"
@@ -49,8 +60,6 @@ class DataSettings:
     """Share of each class taken for testing where a folder has no train/ and test/."""
     validation: Annotated[float, SHARE] = 0.0
     """Score on this share of the training images instead of the test images (for tuning)."""
-    image_size: Annotated[int, COUNT] | None = None
-    """Side in pixels of what the network sees; by default that of stored arrays, 224 for files."""
     grey: bool = False
     """Decode files to one channel instead of three."""
     skip_broken: bool = False
@@ -58,12 +67,14 @@ class DataSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackboneSettings:
+class BackboneSettings(SizeSettings):
     """Settings of the backbone, which turns images into features."""
 
     backbone: str = OPEN
-    """resnet18 (ImageNet stem), resnet18_3x3 (3x3 stem) or timm:NAME; by default resnet18_3x3 for
-    images of up to 64 pixels and resnet18 for larger ones."""
+    """efficientnet-lite0 (with weights of ImageNet), resnet18 (ImageNet stem), resnet18_3x3 (3x3
+    stem), timm:NAME, onnx:FILE (strategy fixed), or none (images are features already; models). By
+    default that of the strategy, or resnet18_3x3 for images of up to 64 pixels and resnet18 for
+    larger ones."""
     width: Annotated[int, COUNT] = 64
     """Channels of the first ResNet stage; 64 is the standard ResNet-18."""
     backbone_weights: Path | None = None
@@ -75,8 +86,8 @@ class TrainingSettings:
     """Settings of training; those that one strategy alone reads stand in its file."""
 
     strategy: str = "finetune"
-    """How a state is trained: finetune, lwf, lwf_kd, lucir, frozen, independent; or, with images of
-    the past, joint and replay."""
+    """How a state is trained: finetune, lwf, lwf_kd, lucir, frozen, fixed, independent; or, with
+    images of the past, joint and replay."""
     epochs: Annotated[int, COUNT] = OPEN
     """Epochs of state 0; by default those of the strategy's recipe, which fills open settings."""
     epochs_later: Annotated[int, COUNT] = OPEN

