@@ -42,6 +42,7 @@ ELSEWHERE = {
 }
 WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
 WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli"]
+WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 
 
 def modules() -> list[Path]:
