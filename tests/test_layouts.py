@@ -63,6 +63,21 @@ def test_train_is_read_and_what_stands_beside_it_is_left_alone():
     ]
 
 
+def test_halves_may_be_written_otherwise():
+    place = holding("Training/cat/1.jpg", "TEST/cat/2.jpg")
+    assert layout(place) == ("folders of classes in Training/", {"Training/cat/1.jpg": "cat"})
+    assert layout(place, "test") == ("folders of classes in TEST/", {"TEST/cat/2.jpg": "cat"})
+
+
+def test_what_stands_beside_the_one_folder_of_a_zip_is_named():
+    place = holding("birds/train/owl/1.jpg", "birds/test/owl/1.jpg", "birds/x.md", "README.txt")
+    assert layout(place, wrapped=True)[0] == "folders of classes in birds/train/"
+    assert place.notes == [
+        "place/birds/train is read; what stands beside it is left alone: README.txt, birds/test/, "
+        "birds/x.md"
+    ]
+
+
 def test_train_alone():
     place = holding("train/cat/1.jpg")
     assert layout(place) == ("folders of classes in train/", {"train/cat/1.jpg": "cat"})

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
-from conftest import make_photos
-from memoryless.data.photos import find_photos, find_test, glances, load, usable
+from conftest import hostile_text, make_photos
+from memoryless.data.photos import find_photos, find_test, glance, glances, load, usable
 from memoryless.errors import DataError
 
 
@@ -230,6 +233,44 @@ def test_names_that_are_refused(name, said, tmp_path):
     assert why_not(named(tmp_path, name)) == f"the class name {said}: rename the class"
 
 
+def test_a_folder_whose_name_is_blank(tmp_path):
+    make_photos(tmp_path, classes=1, number=1).joinpath("class 0").rename(tmp_path / "\xa0 ")
+    assert why_not(tmp_path) == "the class name '\\xa0 ' is blank: rename the class"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.txt", "", ""),
+        ("a.txt", "gone.png cat\n", "; not read: {}/gone.png (there is no such file)"),
+        ("a.csv", "file_name,label\n", ""),
+    ],
+)
+def test_a_list_that_names_no_photo(name, text, said, tmp_path):
+    (tmp_path / name).write_text(text)
+    assert why_not(tmp_path / name) == (
+        f"{tmp_path}/{name} names no photo: each line must name a file and its label"
+        f"{said.format(tmp_path)}"
+    )
+
+
+@given(text=st.lists(hostile_text, max_size=4).map("\n".join), table=st.booleans())
+def test_any_text_in_a_list_or_table(text, table, tmp_path_factory):
+    """Whatever it says, photos are found under sound names or one error of ours is raised."""
+    root = named(tmp_path_factory.mktemp("any"), "cat")
+    content = f"file_name,label\n0.png,{text}\n" if table else f"0.png {text}\n"
+    file = root / ("list.csv" if table else "list.text")
+    file.write_text(content, encoding="utf-8", errors="surrogatepass", newline="")
+    try:
+        found = find_photos(file)
+    except DataError as error:
+        assert "\n" not in str(error) or "\n" in text
+        return
+    for name in found.classes:
+        assert not {unicodedata.category(sign) for sign in name} & {"Cc", "Cs"}
+        assert 0 < len(name.encode()) <= 255
+
+
 def test_a_folder_whose_name_is_no_unicode(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()
@@ -248,15 +289,33 @@ def test_names_that_are_accepted(name, tmp_path):
 
 def test_a_class_without_a_readable_photo(tmp_path):
     root = make_photos(tmp_path / "photos", classes=2, number=2)
-    for path in (root / "class 1").iterdir():
-        path.write_text("Dear all")
+    (root / "class 1" / "0.png").write_text("Dear all")
+    (root / "class 1" / "1.png").write_bytes(b"")
     found = find_photos(root)
     with pytest.raises(DataError) as caught:
         usable(found, glances(found.photos))
     assert str(caught.value) == (
-        f"the class class 1 has no photo that can be read, such as {root}/class 1/0.png (not an "
-        "image): add some, or take the class out"
+        f"1 class has no photo that can be read: class 1 ({root}/class 1/1.png: not an image); add "
+        "photos, or take the class out"
     )
+
+
+def test_classes_without_a_readable_photo_are_all_named(tmp_path):
+    root = make_photos(tmp_path / "photos", classes=3, number=1)
+    found = find_photos(root)
+    with pytest.raises(DataError) as caught:
+        usable(found, [glance(found.photos[0]), "not an image", "encrypted"])
+    assert str(caught.value) == (
+        f"2 classes have no photo that can be read: class 1 ({root}/class 1/0.png: not an image), "
+        f"class 2 ({root}/class 2/0.png: encrypted); add photos, or take these classes out"
+    )
+
+
+@pytest.mark.parametrize("name", ["list", "list.csv", "photos.zip"])
+def test_what_would_be_read_for_ever(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    assert "cannot be read" in why_not(tmp_path / name)
+    assert "not a regular file" in why_not(tmp_path / name)
 
 
 def test_photos_can_be_read_after_their_zip_is_deleted(tmp_path):

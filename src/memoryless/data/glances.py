@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
@@ -113,16 +113,22 @@ def usable(found: Found, looks: Sequence[Glance | str]) -> tuple[list[Photo], li
     both = list(zip(found.photos, looks, strict=True))
     used = [(photo, look) for photo, look in both if isinstance(look, Glance)]
     bad = {photo: look for photo, look in both if isinstance(look, str)}
-    left = {photo.label for photo, _ in used}
-    for photo, why in bad.items():
-        if photo.label is not None and photo.label not in left:
-            raise DataError(
-                f"the class {photo.label} has no photo that can be read, such as {photo.name} "
-                f"({why}): add some, or take the class out"
-            )
+    _check_classes(used, bad)
     found.skipped |= {photo.name: why for photo, why in bad.items()}
     found.notes += _remarks(used)
     return [photo for photo, _ in used], [look for _, look in used]
+
+
+def _check_classes(used: Sequence[tuple[Photo, Glance]], bad: Mapping[Photo, str]) -> None:
+    left = {photo.label for photo, _ in used}
+    lost = {p.label: f"{p.label} ({p.name}: {why})" for p, why in bad.items() if p.label}
+    lost = {label: example for label, example in lost.items() if label not in left}
+    if lost:
+        number = counted(len(lost), "class has", "classes have")
+        raise DataError(
+            f"{number} no photo that can be read: {first_ten(lost.values())}; add photos, or take "
+            f"{'the class' if len(lost) == 1 else 'these classes'} out"
+        )
 
 
 def _remarks(used: Sequence[tuple[Photo, Glance]]) -> Iterator[str]:

@@ -16,7 +16,9 @@ from memoryless.errors import DataError
 from memoryless.names import first_ten
 
 TABLE, LIST = "metadata.csv", "list.txt"
-HALVES = ("train", "test", "val", "valid", "validation")
+# Folders that part photos, whatever the case of their names, and what each is for.
+HALVES = {"train": "train", "training": "train", "test": "test", "testing": "test"}
+HALVES |= dict.fromkeys(("val", "valid", "validation"), "val")
 EXAMPLE = "{0}/cat/1.jpg and {0}/dog/1.jpg"
 HEIC_SUFFIXES = (".heic", ".heif", ".hif")
 
@@ -30,46 +32,55 @@ def find_base(held: Place, half: str, wrapped: bool) -> str:
     It is train/ or test/ where these hold class folders, and in a zip (`wrapped`) perhaps below
     one folder that holds all; what stands beside it is left alone, which is said.
     """
-    base = ""
-    tops = _folders(held, base)
-    if wrapped and len(tops) == 1 and tops[0] not in HALVES and _holds_classes(held, f"{tops[0]}/"):
-        base = f"{tops[0]}/"
-        tops = _folders(held, base)
-    halves = [name for name in tops if name in HALVES and _holds_classes(held, f"{base}{name}/")]
-    if not halves or (len(tops) > len(halves) and not {"train", "test"} <= set(halves)):
-        return base  # class folders, one of which may be called "train"
-    wanted = f"{base}{_wanted(held, base, halves, half)}/"
-    beside = {_first(path, base) for path in held.files if path.startswith(base)} - {wanted}
+    above = _wrapper(held) if wrapped else ""
+    base = above + _half(held, above, half)
+    outside = [path for path in held.files if not path.startswith(base)]
+    beside = {_first(path, above if path.startswith(above) else "") for path in outside}
     if beside:
         held.notes.append(
-            f"{held.shown(wanted)} is read; what stands beside it is left alone: "
+            f"{held.shown(base)} is read; what stands beside it is left alone: "
             f"{first_ten(sorted(beside))}"
         )
-    return wanted
+    return base
 
 
-def _first(path: str, base: str) -> str:
-    """The entry below `base` that a path goes through: a folder, with its slash, or a file."""
-    top, slash, _ = path.removeprefix(base).partition("/")
-    return f"{base}{top}{slash}"
+def _wrapper(held: Place) -> str:
+    """The one folder that holds everything, if it is no class."""
+    tops = _folders(held, "")
+    if len(tops) != 1 or tops[0].lower() in HALVES or not _holds_classes(held, f"{tops[0]}/"):
+        return ""
+    return f"{tops[0]}/"
 
 
-def _wanted(held: Place, base: str, halves: list[str], half: str) -> str:
-    """The half to read: train to learn; to evaluate, the first of test and val that is there."""
-    if half == "train":
-        if "train" not in halves:
-            raise DataError(
-                f"{held.name} has {base}{halves[0]}/ but not {base}train/: name the folder of "
-                f"classes itself, such as {held.shown(base + halves[0])}"
-            )
-        return "train"
-    tests = [name for name in HALVES[1:] if name in halves]
-    if not tests:
-        held.notes.append(
-            f"there is no test/ beside {held.shown(base + 'train')}: these may be the photos that "
-            "were learned"
+def _half(held: Place, above: str, half: str) -> str:
+    """The folder to read of those that part the photos, with a slash; nothing if they do not."""
+    tops = _folders(held, above)
+    halves = {
+        HALVES[name.lower()]: name
+        for name in reversed(tops)
+        if name.lower() in HALVES and _holds_classes(held, f"{above}{name}/")
+    }
+    if not halves or (len(tops) > len(halves) and not {"train", "test"} <= set(halves)):
+        return ""  # class folders, one of which may be called "train"
+    if half == "train" and "train" not in halves:
+        name = halves.get("test", halves.get("val"))
+        raise DataError(
+            f"{held.name} has {above}{name}/ but not {above}train/: name the folder of classes "
+            f"itself, such as {held.shown(f'{above}{name}')}"
         )
-    return tests[0] if tests else "train"
+    if half == "test" and set(halves) == {"train"}:
+        held.notes.append(
+            f"there is no test/ beside {held.shown(above + halves['train'])}: these may be the "
+            "photos that were learned"
+        )
+    order = ("train",) if half == "train" else ("test", "val", "train")
+    return next(f"{halves[name]}/" for name in order if name in halves)
+
+
+def _first(path: str, above: str) -> str:
+    """The entry of a folder that a path goes through: a folder, with its slash, or a file."""
+    top, slash, _ = path.removeprefix(above).partition("/")
+    return f"{above}{top}{slash}"
 
 
 def _folders(held: Place, base: str) -> list[str]:

@@ -22,7 +22,7 @@ from memoryless.data.layouts import (
     read_table,
     stays,
 )
-from memoryless.data.listing import read_text
+from memoryless.data.listing import as_text
 from memoryless.data.pixels import read_file
 from memoryless.data.places import Content, Place, pick_files, read_folder, read_zip
 from memoryless.errors import DataError
@@ -132,9 +132,15 @@ def _by_file(file: Path) -> tuple[str, Place, dict[str, str]]:
             f"{file} is a photo: name the folder that holds a folder of photos for each class"
         )
     table = file.suffix.lower() == ".csv"
-    rows = (read_table if table else read_list)(str(file), read_text(file))
+    text = as_text(str(file), partial(read_file, file))
+    rows = read_table(str(file), text) if table else read_list(str(file), text)
     held = pick_files(file.parent, {posixpath.normpath(path) for _, path, _ in rows if stays(path)})
-    return TABLE if table else "list file", held, named(held, "", rows, "")
+    labels = named(held, "", rows, "")
+    if not labels:
+        raise DataError(
+            f"{file} names no photo: each line must name a file and its label{_passed_over(held)}"
+        )
+    return TABLE if table else "list file", held, labels
 
 
 def _class_names(labels: Iterable[str]) -> Mapping[str, str]:
@@ -162,5 +168,7 @@ def _unfit(name: str) -> str:
         return "has control characters"
     if "/" in name or "\\" in name:
         return "has a slash"
+    if not name.strip():
+        return "is blank"
     size = len(name.encode())
     return f"has {size:,} bytes, more than {LONGEST_NAME}" if size > LONGEST_NAME else ""

@@ -35,7 +35,7 @@ def read_pixels(content: bytes, least: int, exif: bool = True) -> np.ndarray:
     a quarter or an eighth of its size if its shorter side still has twice as many pixels, and 512.
     """
     upright = open_upright(content, max(LEAST_SIDE, 2 * least), exif)
-    return np.asarray(to_mode(upright, "RGB"))
+    return np.array(to_mode(upright, "RGB"))
 
 
 def open_upright(content: bytes, least: int, exif: bool = True) -> Image.Image:

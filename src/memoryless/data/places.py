@@ -119,6 +119,8 @@ def read_zip(file: Path) -> Place:
     """The members of a zip, which stays as it is: each is unpacked in memory when it is read."""
     place = Place(str(file))
     try:
+        if not file.is_file():
+            raise OSError("not a regular file")
         archive = ZipFile(file)
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
         why = reason(error) if isinstance(error, OSError) else str(error)
