@@ -242,6 +242,15 @@ def test_a_memory_that_is_full_is_not_the_zips_fault(tmp_path, monkeypatch):
         place.files["cat/a.jpg"]()
 
 
+@pytest.mark.parametrize(
+    ("name", "path", "shown"),
+    [("p", "a/b", "p/a/b"), ("p", "a/", "p/a"), ("p", "", "p"), (".", "a", "a"), (".", "", "."),
+     ("/", "a", "/a"), ("/", "", "/")],
+)  # fmt: skip
+def test_paths_are_shown_as_a_user_would_type_them(name, path, shown):
+    assert Place(name).shown(path) == shown
+
+
 def test_notes_name_ten_and_count_the_rest():
     place = Place("here")
     place.note([], "link", "links")

@@ -36,7 +36,7 @@ class Place:
 
     def shown(self, path: str) -> str:
         """A path within this place, as messages show it."""
-        return str(Path(self.name, path))
+        return posixpath.join("" if self.name == "." else self.name, path).rstrip("/") or self.name
 
     def note(self, paths: Iterable[str], one: str, many: str) -> None:
         """Say a sentence of some paths, if there are any."""
@@ -61,10 +61,14 @@ def read_folder(root: Path) -> Place:
             elif why:
                 place.skipped[place.shown(path)] = why
             else:
-                place.files[path] = partial(read_file, root / path)
+                place.files[path] = partial(_read_within, root, path)
     place.note(sorted(outside), "link out of the folder was not followed",
                "links out of the folder were not followed")  # fmt: skip
     return place
+
+
+def _read_within(root: Path, path: str) -> bytes:
+    return read_file(root / path)
 
 
 def _entries(root: Path, here: str, place: Place) -> list[os.DirEntry[str]]:
@@ -111,7 +115,7 @@ def pick_files(root: Path, paths: Iterable[str]) -> Place:
         if why:
             place.skipped[place.shown(path)] = why
         else:
-            place.files[path] = partial(read_file, root / path)
+            place.files[path] = partial(_read_within, root, path)
     return place
 
 
