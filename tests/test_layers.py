@@ -54,6 +54,8 @@ ELSEWHERE = {
 }
 WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
 WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli", ".card", ".locks"]
+WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
+WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
 
 
 def modules() -> list[Path]:
