@@ -16,7 +16,7 @@ import memoryless
 STOREYS = [
     {"errors", "names"},
     {"settings", "store", "randomness", "metrics"},
-    {"data", "graph", "backbones", "network", "losses", "schedules"},
+    {"data", "preparation", "graph", "backbones", "network", "losses", "schedules"},
     {
         "features",
         "extractor",
@@ -27,7 +27,7 @@ STOREYS = [
         "calibration",
         "record",
     },
-    {"strategies", "training", "learner"},
+    {"strategies", "training", "learner", "fixed_backbone"},
     {"model", "model_folder", "build", "methods"},
     {"lab"},
     {"cli"},
@@ -51,6 +51,7 @@ ELSEWHERE = {
 }
 WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
 WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli"]
+WITHOUT_TORCH += [".extractor", ".fixed_backbone", ".graph"]
 
 
 def modules() -> list[Path]:
