@@ -57,6 +57,8 @@ class Extractor:
         assert photo.dtype == np.uint8 and photo.ndim == 3 and photo.shape[2] == 3
         try:
             (output,) = self._session.run(None, {"photos": photo[None]})
+        except MemoryError:
+            raise
         except Exception as error:
             raise ConfigError(
                 f"the backbone cannot take a photo of {photo.shape[1]} x {photo.shape[0]} pixels "

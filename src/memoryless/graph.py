@@ -105,13 +105,19 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
     _check_size(_images(backbone), preparation.size)
     prepare = preparation_graph(preparation)
     backbone = _of_one_version(backbone, prepare)
-    joined = compose.merge_models(
-        compose.add_prefix(prepare, "prepare/", rename_inputs=False),
-        compose.add_prefix(backbone, "backbone/"),
-        io_map=[("prepare/pixels", "backbone/" + _images(backbone).name)],
-        producer_name="memoryless",
-        producer_version="",
-    )
+    try:
+        joined = compose.merge_models(
+            compose.add_prefix(prepare, "prepare/", rename_inputs=False),
+            compose.add_prefix(backbone, "backbone/"),
+            io_map=[("prepare/pixels", "backbone/" + _images(backbone).name)],
+            producer_name="memoryless",
+            producer_version="",
+        )
+    except Exception as error:  # onnx checks what it joins, and raises what it likes
+        raise ConfigError(
+            f"the backbone is not sound ONNX ({cause(error)}): export it again, or choose another "
+            "`backbone`"
+        ) from error
     (output,) = joined.graph.output
     joined.graph.node.append(helper.make_node("Identity", [output.name], ["features"]))
     output.name = "features"
@@ -201,7 +207,7 @@ def _check_ends(file: Path, model: onnx.ModelProto) -> None:
             f"{file} takes images of shape {_shown(shape)}, and a backbone takes "
             "(n, 3, height, width): export it so"
         )
-    if features.type.tensor_type.HasField("shape") and len(rows) != 2:
+    if len(rows) != 2:
         raise ConfigError(
             f"{file} gives features of shape {_shown(rows)}, and a backbone gives (n, d): export "
             "it with its pooling, and flattened"
@@ -297,7 +303,7 @@ def _part(file: Path, start: int, length: int) -> bytes:
     """Bytes of a file, all of them."""
     with file.open("rb") as opened:
         opened.seek(start)
-        data = opened.read(length)
-    if length < 0 or len(data) < length:
+        data = opened.read(max(length, 0))
+    if len(data) != length:
         raise ValueError("it is too short")
     return data
