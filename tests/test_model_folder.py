@@ -1,1 +1,1 @@
-"""The folder of a model: every damage is seen, and a failed save loses nothing."""
+"""The folder of a model over the years: old formats open, its growth is known, kills lose nothing."""
