@@ -57,7 +57,7 @@ def test_every_key_is_checked(folder, key):
     for value in ODD:
         if repr(value) not in map(repr, SOUND.get(key, [])):
             spoil(folder, {key: value})
-            with pytest.raises(StoreError, match=f"{key}|preparation is an object, not null"):
+            with pytest.raises(StoreError, match=f"{key}|cannot read|channels|preparation"):
                 load_state(folder)
 
 
