@@ -58,7 +58,8 @@ def save_toy(
     graph: bytes | None = None,
     **more: Any,
 ) -> Saved:
-    return save_state(folder, describe_toy(graph=graph), draw_toy(seed=seed), before, graph, **more)
+    about = describe_toy(graph=graph) | {"seed": seed}
+    return save_state(folder, about, draw_toy(seed=seed), before, graph, **more)
 
 
 def save_toys(folder: Path, number: int, **more: Any) -> Saved:

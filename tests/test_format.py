@@ -125,9 +125,10 @@ def test_a_newer_format_is_refused_with_the_version_to_install(folder):
     """Whatever else it holds."""
     file = folder / "states" / "0001" / "model.json"
     spoil(folder, {"format": 3, "memoryless": "9.1", "new": [], "classes": {}})
-    with pytest.raises(StoreError) as caught:
-        load_state(folder)
-    assert str(caught.value) == (
-        f"{file} was written by memoryless 9.1, which this version cannot read: install memoryless "
-        "9.1 or newer"
-    )
+    for action in (load_state, save_toy):
+        with pytest.raises(StoreError) as caught:
+            action(folder)
+        assert str(caught.value) == (
+            f"{file} was written by memoryless 9.1, which this version cannot read: install "
+            "memoryless 9.1 or newer"
+        )

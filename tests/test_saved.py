@@ -106,6 +106,19 @@ def test_only_the_newest_state_and_damaged(tmp_path):
     )
 
 
+@pytest.mark.parametrize("part", ["record", "scorer"])
+def test_a_file_of_another_state_is_seen(part, tmp_path):
+    """It is sound in itself."""
+    save_toys(tmp_path, 2)
+    one, two = (tmp_path / "states" / n / f"{part}.safetensors" for n in ("0001", "0002"))
+    two.write_bytes(one.read_bytes())
+    told = f"the file {two} is from another state or model: restore it from a copy"
+    assert check_folder(tmp_path) == [told]
+    with pytest.raises(StoreError) as caught:
+        load_state(tmp_path).arrays(part)
+    assert str(caught.value) == f"{told}, or go back by memoryless undo {tmp_path} --to 1"
+
+
 # Every byte of a small model; in the fast tests one of many.
 STRIDES = pytest.mark.parametrize("stride", [97, pytest.param(1, marks=pytest.mark.fuzz)])
 

@@ -160,7 +160,7 @@ def read_part(saved: Saved, name: str) -> dict[str, np.ndarray]:
     path = saved.path / f"{name}.safetensors"
     arrays, _ = read_arrays(path, bound=name)
     if digest_of(path) != saved.about["files"][name]:
-        raise StoreError(f"the file {path} is from another model: {RESTORE}")
+        raise StoreError(f"the file {path} is from another state or model: {RESTORE}")
     for problem in array_problems(saved.about, name, arrays):
         raise StoreError(f"the file {path} is damaged ({problem}): {RESTORE}")
     return arrays
