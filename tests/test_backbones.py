@@ -36,10 +36,14 @@ def test_backbone_contract(name, channels):
     assert features.shape == (2, feature_size(backbone, channels, 32))
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".pth"])
-def test_weights_load_and_the_last_layer_is_left_out(tmp_path, suffix):
+@pytest.mark.parametrize(
+    ("suffix", "last"),
+    [(".safetensors", "fc"), (".pth", "fc"), (".pth", "classifier"), (".pth", "head.fc")],
+)
+def test_weights_load_and_the_last_layer_is_left_out(tmp_path, suffix, last):
     source = ResNet18(width=4)
-    weights = source.state_dict() | {"fc.weight": torch.zeros(10, 32), "fc.bias": torch.zeros(10)}
+    layer = {f"{last}.weight": torch.zeros(10, 32), f"{last}.bias": torch.zeros(10)}
+    weights = source.state_dict() | layer
     # published files are older than this counter
     weights = {k: v for k, v in weights.items() if not k.endswith("num_batches_tracked")}
     file = tmp_path / f"weights{suffix}"
@@ -79,6 +83,15 @@ def test_weights_that_do_not_fit_are_named(tmp_path):
     torch.save({1: torch.zeros(2)}, tmp_path / "numbers.pth")
     with pytest.raises(ConfigError, match="are not a table of tensors: save a state_dict"):
         load_weights(ResNet18(width=8), tmp_path / "numbers.pth")
+
+
+def test_a_head_that_the_backbone_has_is_no_last_layer(tmp_path):
+    """As in timm's ConvNeXt, whose `head.norm` belongs to its features."""
+    source = nn.ModuleDict({"head": nn.Linear(2, 2)})
+    torch.save(source.state_dict(), tmp_path / "w.pth")
+    target = nn.ModuleDict({"head": nn.Linear(2, 2)})
+    load_weights(target, tmp_path / "w.pth")
+    assert torch.equal(target["head"].weight, source["head"].weight)
 
 
 def test_any_module_tells_its_feature_size():

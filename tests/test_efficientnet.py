@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -90,6 +91,13 @@ def test_the_graph_gives_what_the_network_gives(network, size):
     assert found.shape == (2, 1280)
     assert np.abs(found - expected).max() < 1e-4
     assert expected.std() > 0.01
+
+
+def test_the_graph_has_the_bytes_that_kept_models_know_it_by(network):
+    """Models compare backbones by sha256: another digest would part old models from new ones."""
+    preparation = PhotoPreparation(mean=network.mean, std=network.std)
+    found = sha256(features_graph(network.graph(224), preparation)).hexdigest()
+    assert found == "b115f253c5eb28b353d5a4f9a4bdbccc001d0f09171d26529aa8d4840ce80c06"
 
 
 def test_grey_images_stand_in_all_three_channels(network):

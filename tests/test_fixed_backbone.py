@@ -101,6 +101,11 @@ def test_a_backbone_without_weights_is_refused(name):
     )
 
 
+def test_an_unknown_backbone_is_not_said_to_lack_weights():
+    with pytest.raises(ConfigError, match=r"; did you mean 'efficientnet-lite0'\?$"):
+        features_graph_of(ModelSettings(backbone="efficientnet_lite0"))
+
+
 def test_making_a_backbone_draws_no_random_number_of_the_callers(resnet):
     torch.manual_seed(3)
     before = torch.get_rng_state()

@@ -64,6 +64,7 @@ PRETRAINED = {
     )
 }
 
+LAST_LAYERS = ("fc.", "_fc.", "classifier.", "head.")  # as networks and timm's models name them
 NO_STAGES = (
     "level middle reads the stages of a ResNet: choose `backbone=resnet18` or resnet18_3x3, or "
     "`level=last`"
@@ -104,6 +105,7 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
 def fixed_backbone(settings: BackboneSettings) -> nn.Module:
     """The backbone that settings name, to be used as its weights are."""
     name = settings.backbone
+    check_backbone(name, level="last")
     if name not in PRETRAINED and not settings.backbone_weights:
         raise ConfigError(
             f"backbone {name} brings no weights, and fixed features need some: choose "
@@ -172,8 +174,9 @@ def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
 
 def load_weights(backbone: nn.Module, file: Path) -> None:
     """A file's weights are copied into the backbone; a last layer in it is left out."""
-    weights = {k: v for k, v in _read_weights(file).items() if not k.startswith(("fc.", "_fc."))}
     ours = backbone.state_dict()
+    read = _read_weights(file).items()
+    weights = {k: v for k, v in read if k in ours or not k.startswith(LAST_LAYERS)}
     wrong = [k for k in ours if k in weights and not _alike(weights[k], ours[k])]
     # A counter that files from before PyTorch 0.4.1 lack, and that nothing here reads.
     needed = [k for k in ours if not k.endswith("num_batches_tracked")]
