@@ -72,28 +72,26 @@ class Extractor:
         return len(self.feature(trial_photo()))
 
 
-class TorchExtractor:
+class TorchExtractor(Extractor):
     """Prepares photos with onnxruntime, and runs a backbone of torch on a device."""
 
     def __init__(self, backbone: nn.Module, preparation: PhotoPreparation, device: str):
         from memoryless.graph import preparation_graph
 
-        graph = preparation_graph(preparation).SerializeToString(deterministic=True)
-        self._prepare, self._device = Extractor(graph), device
-        self._backbone = backbone.eval().to(device)
+        super().__init__(preparation_graph(preparation).SerializeToString(deterministic=True))
+        self._backbone, self._device = backbone.eval().to(device), device
 
-    def feature(self, photo: np.ndarray) -> np.ndarray:
-        """The feature (d,) of a photo, uint8 (H, W, 3)."""
+    def run(self, photo: np.ndarray) -> np.ndarray:
         import torch
 
-        with torch.inference_mode():
-            pixels = torch.from_numpy(self._prepare.run(photo)).to(self._device)
-            return sound_feature(self._backbone(pixels).float().cpu().numpy())
-
-    @cached_property
-    def d(self) -> int:
-        """How many numbers a feature has, by a trial."""
-        return len(self.feature(trial_photo()))
+        pixels = torch.from_numpy(super().run(photo))
+        try:
+            with torch.inference_mode():
+                return self._backbone(pixels.to(self._device)).float().cpu().numpy()
+        except Exception as error:  # devices run out of memory, and lack operators
+            raise ConfigError(
+                f"the backbone cannot run on {self._device} ({cause(error)}): leave out `device`"
+            ) from error
 
 
 def trial_photo() -> np.ndarray:

@@ -65,7 +65,7 @@ def _pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 def open_extractor(
     graph: bytes, settings: ModelSettings, preparation: PhotoPreparation
-) -> Extractor | TorchExtractor:
+) -> Extractor:
     """What computes the features of a graph: onnxruntime, or torch on a device that is named."""
     extractor = Extractor(graph)
     if settings.device in ("auto", "cpu"):

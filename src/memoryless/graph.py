@@ -8,6 +8,7 @@ the making of graphs needs this module; running one needs onnxruntime alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx
 
 def _forget_origins(model: onnx.ModelProto) -> None:
     """Delete notes of exporters within the graph: traces with paths of whoever exported it."""
-    for message in _messages(model.graph):
+    for message in chain(*map(_messages, (model.graph, *model.functions))):
         for note in {"doc_string", "metadata_props"} & set(message.DESCRIPTOR.fields_by_name):
             message.ClearField(note)
 
@@ -187,6 +188,9 @@ def read_backbone(file: Path) -> onnx.ModelProto:
         model = onnx.ModelProto()
     if not model.graph.node:
         raise ConfigError(f"{file} is not an ONNX file of a network: check `backbone`")
+    for message in _messages(model):
+        if getattr(message, "domain", "") == "ai.onnx":  # the long name of the same operators
+            message.domain = ""
     _check_ends(file, model)
     _inline(file, model)
     return model
@@ -202,7 +206,7 @@ def _check_ends(file: Path, model: onnx.ModelProto) -> None:
     images = _only(file, "input", _inputs(model), "images")
     features = _only(file, "output", list(model.graph.output), "features")
     shape, rows = _shape(images), _shape(features)
-    if len(shape) != 4 or shape[1] not in (3, *(side for side in shape if isinstance(side, str))):
+    if len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
         raise ConfigError(
             f"{file} takes images of shape {_shown(shape)}, and a backbone takes "
             "(n, 3, height, width): export it so"
@@ -249,10 +253,9 @@ def _images(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
 
 
 def _shape(value: onnx.ValueInfoProto) -> list[int | str]:
+    """The sides of a shape; what is free has a name, and some write 0 or -1."""
     sides = value.type.tensor_type.shape.dim
-    return [
-        side.dim_value if side.HasField("dim_value") else side.dim_param or "?" for side in sides
-    ]
+    return [side.dim_value if side.dim_value > 0 else side.dim_param or "?" for side in sides]
 
 
 def _shown(shape: list[int | str]) -> str:

