@@ -16,10 +16,9 @@ import memoryless
 STOREYS = [
     {"errors", "names"},
     {"settings", "store", "randomness", "metrics"},
-    {"data", "graph", "backbones", "network", "losses", "schedules"},
+    {"data", "graph", "extractor", "backbones", "network", "losses", "schedules"},
     {
         "features",
-        "extractor",
         "statistics",
         "transports",
         "scorers",

@@ -10,11 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from memoryless.errors import ConfigError
+
+if TYPE_CHECKING:
+    import onnxruntime
 
 AHEAD = 4  # photos in work for each thread: enough to keep it busy, few to hold in memory
 
@@ -26,20 +29,7 @@ class Extractor:
     """Runs a features graph on photos."""
 
     def __init__(self, graph: bytes):
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors are raised; warnings are of no use to a user
-        try:
-            self._session = onnxruntime.InferenceSession(
-                graph, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # onnxruntime's errors share no class but this
-            raise ConfigError(
-                f"onnxruntime cannot run the backbone ({_cause(error)}): export it for "
-                f"onnxruntime {onnxruntime.__version__}, or choose another `backbone`"
-            ) from error
+        self._session = open_session(graph)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo, uint8 (H, W, 3)."""
@@ -53,6 +43,22 @@ class Extractor:
                 f"({_cause(error)}): check `backbone` and `image_size`"
             ) from error
         return features[0]
+
+
+def open_session(graph: bytes) -> onnxruntime.InferenceSession:
+    """A session that runs a graph in the thread that calls it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors are raised; warnings are of no use to a user
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no class but this
+        raise ConfigError(
+            f"onnxruntime cannot run the backbone ({_cause(error)}): export it for "
+            f"onnxruntime {onnxruntime.__version__}, or choose another `backbone`"
+        ) from error
 
 
 def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:

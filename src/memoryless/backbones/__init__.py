@@ -16,8 +16,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from memoryless.backbones.efficientnet import EfficientNetLite0
+from memoryless.backbones.onnx_backbone import OnnxBackbone
 from memoryless.backbones.resnet import ResNet18
 from memoryless.errors import ConfigError
+from memoryless.graph import PhotoPreparation, read_backbone
 from memoryless.names import choose, first_ten
 from memoryless.settings import BackboneSettings
 
@@ -26,11 +28,13 @@ __all__ = [
     "NO_STAGES",
     "PRETRAINED",
     "EfficientNetLite0",
+    "OnnxBackbone",
     "ResNet18",
     "build_backbone",
     "check_backbone",
     "feature_size",
     "load_weights",
+    "own_normalisation",
     "packaged_weights",
 ]
 
@@ -65,7 +69,7 @@ NO_STAGES = (
 
 def check_backbone(name: str, level: str) -> None:
     """Raise unless there is such a backbone, with the stages that statistics read."""
-    if not name.startswith("timm:"):
+    if not name.startswith(("timm:", "onnx:")):
         choose("backbone", name, BACKBONES)
     if level == "middle" and not name.startswith("resnet"):
         raise ConfigError(NO_STAGES)
@@ -75,6 +79,8 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
     """The backbone that settings name, with the weights of a file or of a package."""
     if settings.backbone.startswith("timm:"):
         backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)
+    elif settings.backbone.startswith("onnx:"):
+        backbone = OnnxBackbone(read_backbone(Path(settings.backbone.removeprefix("onnx:"))))
     else:
         backbone = BACKBONES[settings.backbone](channels, settings.width)
     if settings.backbone_weights:
@@ -82,6 +88,18 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
     elif settings.backbone in PRETRAINED:
         load_weights(backbone, packaged_weights(settings.backbone))
     return backbone
+
+
+def own_normalisation(name: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Mean and deviation of channels, on the scale 0..1, that a backbone of this name was trained
+    with; none where it comes without weights. Of a file it is said nowhere: most have ImageNet's.
+    """
+    own: Any = {"efficientnet-lite0": EfficientNetLite0}.get(name)
+    own = PhotoPreparation if name.startswith("onnx:") else own
+    if own is None:
+        return None
+    mean, std = (tuple(value / 255 for value in values) for values in (own.mean, own.std))
+    return mean, std
 
 
 def packaged_weights(name: str) -> Path:

@@ -78,7 +78,7 @@ def run(
 
     folders = [opened(seed) for seed in config.seeds]
     totals = Totals(len(dataset.classes), len(dataset.train))
-    left = sum(sum(_work(config, stream)[folder.finished :]) for folder in folders)
+    left = sum(sum(_passes(config, stream)[folder.finished :]) for folder in folders)
     if left and dataset.image_size > SMALL_SIDE and backbone is None:
         observer.estimated(estimate(config, dataset, stream, left))
     for seed in config.seeds:
@@ -116,6 +116,13 @@ def _facts(
 def _work(settings: ModelSettings, stream: Stream) -> list[int]:
     """Images to train on in each state, all epochs."""
     return [epochs_of(settings, state.index) * len(state.train) for state in stream]
+
+
+def _passes(settings: ModelSettings, stream: Stream) -> list[int]:
+    """How often an image goes through the backbone in each state: in training, or only once."""
+    if STRATEGIES[settings.strategy].backbone_learns:
+        return _work(settings, stream)
+    return [len(state.train) + len(state.test) for state in stream]
 
 
 def _leave_as_it_is(folder: RunFolder, work: list[int], observer: Observer) -> None:
