@@ -34,6 +34,7 @@ __all__ = [
     "check_backbone",
     "feature_size",
     "load_weights",
+    "named_backbone",
     "own_normalisation",
     "packaged_weights",
 ]
@@ -88,6 +89,15 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
     elif settings.backbone in PRETRAINED:
         load_weights(backbone, packaged_weights(settings.backbone))
     return backbone
+
+
+def named_backbone(settings: BackboneSettings) -> str:
+    """The backbone's name, with the sha256 of a file that holds the whole of it."""
+    name = settings.backbone
+    if not name.startswith("onnx:"):
+        return name
+    graph = read_backbone(Path(name.removeprefix("onnx:"))).SerializeToString(deterministic=True)
+    return f"{name} {sha256(graph).hexdigest()}"
 
 
 def own_normalisation(name: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:

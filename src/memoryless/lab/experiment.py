@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from memoryless.backbones import named_backbone
 from memoryless.build import EndOfState
 from memoryless.data import Dataset, load
 from memoryless.data.augment import Preparation
@@ -109,7 +110,7 @@ def _facts(
         "test_images": np.bincount(dataset.test.labels).tolist(),
         "preparation": asdict(preparation),
         "memoryless": STRATEGIES[config.strategy].memoryless,
-        "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
+        "backbone_class": type(backbone).__qualname__ if backbone else named_backbone(config),
     }
 
 
