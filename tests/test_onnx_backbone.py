@@ -88,6 +88,13 @@ def test_on_a_cpu_the_backbone_with_weights_runs_as_a_graph(tiny, channels):
     assert learner.preparation.augment == ()
 
 
+def test_images_of_ones_own_backbone_are_measured(tiny):
+    config, split = replace(tiny, strategy="fixed", backbone=None).resolved(8), make_toy().train
+    assert config.backbone == "efficientnet-lite0"
+    measured = prepare(config, split, 8, (), torch.nn.Flatten()).mean
+    assert measured == pytest.approx((float(split.images.pixels.float().mean()) / 255,))
+
+
 def test_other_weights_make_another_graph(tiny):
     images = np.random.default_rng(0).integers(0, 256, (4, 3, 32, 32), dtype=np.uint8)
     learner, split = fixed(tiny, 32, images)

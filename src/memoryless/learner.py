@@ -257,15 +257,20 @@ def fitted_name(head: str, transport: str) -> str:
 
 
 def prepare(
-    settings: ModelSettings, first_images: Split, size: int, augment: Sequence[str]
+    settings: ModelSettings,
+    first_images: Split,
+    size: int,
+    augment: Sequence[str],
+    backbone: nn.Module | None = None,
 ) -> Preparation:
-    """The preparation of a model's images; what is neither given nor known of the backbone is
-    measured on state 0's images.
+    """The preparation of a model's images. Mean and deviation that are not given are those that
+    the settings' backbone was trained with, or, without such or for another `backbone`, measured
+    on state 0's images.
     """
     channels = first_images.images.shape[0]
     if settings.mean and settings.std:
         mean, std = settings.mean, settings.std
-    elif own := own_normalisation(settings.backbone):
+    elif backbone is None and (own := own_normalisation(settings.backbone)):
         mean, std = (values[:channels] for values in own)
     else:
         mean, std = channel_statistics(first_images)

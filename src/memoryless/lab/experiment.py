@@ -68,7 +68,7 @@ def run(
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
     stream = Stream.from_config(dataset, config)
-    preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment)
+    preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment, backbone)
     facts = _facts(config, stream, preparation, backbone)
 
     def opened(seed: int) -> RunFolder:
