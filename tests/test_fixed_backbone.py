@@ -68,7 +68,7 @@ def test_a_model_of_timm_with_weights_becomes_a_graph(tmp_path, monkeypatch):
 
 def test_what_is_not_said_is_as_the_backbone_was_trained():
     assert preparation_for(ModelSettings(backbone="efficientnet-lite0")) == PhotoPreparation(
-        224, 0.875, EfficientNetLite0.mean, EfficientNetLite0.std
+        224, 0.875, (127.0,) * 3, (128.0,) * 3
     )
     assert preparation_for(ModelSettings(backbone="onnx:x")) == PhotoPreparation()
 

@@ -18,6 +18,7 @@ import numpy as np
 from memoryless.errors import ConfigError, cause
 
 if TYPE_CHECKING:
+    import onnxruntime
     from torch import nn
 
     from memoryless.preparation import PhotoPreparation
@@ -33,20 +34,7 @@ class Extractor:
     """Runs a features graph on photos with onnxruntime; any number of threads may share one."""
 
     def __init__(self, graph: bytes):
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = FATAL
-        try:
-            self._session = onnxruntime.InferenceSession(
-                graph, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # onnxruntime's errors share no class but this
-            raise ConfigError(
-                f"onnxruntime {onnxruntime.__version__} cannot run the backbone ({cause(error)}): "
-                "export it with operators of a released ONNX opset, or choose another `backbone`"
-            ) from error
+        self._session = open_session(graph)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo, uint8 (H, W, 3)."""
@@ -114,6 +102,22 @@ def sound_feature(features: np.ndarray) -> np.ndarray:
             "`mean` and `std`"
         )
     return features[0]
+
+
+def open_session(graph: bytes) -> onnxruntime.InferenceSession:
+    """A session that runs a graph in the thread that calls it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = FATAL
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no class but this
+        raise ConfigError(
+            f"onnxruntime {onnxruntime.__version__} cannot run the backbone ({cause(error)}): "
+            "export it with operators of a released ONNX opset, or choose another `backbone`"
+        ) from error
 
 
 def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:

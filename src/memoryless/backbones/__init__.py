@@ -18,9 +18,12 @@ from torch import Tensor, nn
 
 from memoryless.backbones.efficientnet import EfficientNetLite0
 from memoryless.backbones.export import module_graph
+from memoryless.backbones.onnx_backbone import OnnxBackbone
 from memoryless.backbones.resnet import ResNet18
 from memoryless.errors import ConfigError, cause
+from memoryless.graph import read_backbone
 from memoryless.names import choose, first_ten
+from memoryless.preparation import own_pixels
 from memoryless.randomness import seeded
 from memoryless.settings import BackboneSettings
 
@@ -29,6 +32,7 @@ __all__ = [
     "NO_STAGES",
     "PRETRAINED",
     "EfficientNetLite0",
+    "OnnxBackbone",
     "ResNet18",
     "backbone_graph",
     "build_backbone",
@@ -36,6 +40,8 @@ __all__ = [
     "feature_size",
     "fixed_backbone",
     "load_weights",
+    "named_backbone",
+    "own_normalisation",
     "packaged_weights",
 ]
 
@@ -73,26 +79,23 @@ NO_STAGES = (
 
 def check_backbone(name: str, level: str) -> None:
     """Raise unless there is such a backbone, with the stages that statistics read."""
-    if not name.startswith("timm:") and not _only_fixed(name):
+    if name != "none" and not name.startswith(("timm:", "onnx:")):
         choose("backbone", name, BACKBONES)
     if level == "middle" and not name.startswith("resnet"):
         raise ConfigError(NO_STAGES)
 
 
-def _only_fixed(name: str) -> bool:
-    """Whether a backbone is no module of torch: a graph, or no backbone at all."""
-    return name == "none" or name.startswith("onnx:")
-
-
 def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
     """The backbone that settings name, with the weights of a file or of a package."""
-    if _only_fixed(settings.backbone):
+    if settings.backbone == "none":
         raise ConfigError(
-            f"backbone {settings.backbone} cannot be trained: choose {', '.join(BACKBONES)} or "
-            "timm:NAME, or fixed features"
+            f"backbone none has no network to build: choose {', '.join(BACKBONES)}, timm:NAME or "
+            "onnx:FILE"
         )
     if settings.backbone.startswith("timm:"):
         backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)
+    elif settings.backbone.startswith("onnx:"):
+        backbone = OnnxBackbone(read_backbone(Path(settings.backbone.removeprefix("onnx:"))))
     else:
         backbone = BACKBONES[settings.backbone](channels, settings.width)
     if settings.backbone_weights:
@@ -119,6 +122,26 @@ def fixed_backbone(settings: BackboneSettings) -> nn.Module:
 def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
     """The graph of a fixed backbone, from images (n, 3, size, size) to features (n, d)."""
     return module_graph(fixed_backbone(settings), size)
+
+
+def named_backbone(settings: BackboneSettings) -> str:
+    """The backbone's name, with the sha256 of a file that holds the whole of it."""
+    name = settings.backbone
+    if not name.startswith("onnx:"):
+        return name
+    graph = read_backbone(Path(name.removeprefix("onnx:"))).SerializeToString(deterministic=True)
+    return f"{name} {sha256(graph).hexdigest()}"
+
+
+def own_normalisation(name: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Mean and deviation of channels, on the scale 0..1, that a backbone of this name was trained
+    with; none where it comes without weights. Of a file it is said nowhere: most have ImageNet's.
+    """
+    own = own_pixels(name)
+    if own is None:
+        return None
+    mean, std = (tuple(value / 255 for value in values) for values in own)
+    return mean, std
 
 
 def packaged_weights(name: str) -> Path:
