@@ -1,0 +1,74 @@
+"""Learn the photos of a plan, save the model, and tell what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memoryless.errors import DataError
+from memoryless.photos.plan import LEAST, Plan
+from memoryless.photos.seeing import Progress, see, silent
+
+if TYPE_CHECKING:
+    from memoryless.model import Lesson
+    from memoryless.model_folder import Saved
+
+SIMILAR = 0.25
+"""The share of photos expected to be mistaken, of at most a half, from which two classes may be
+one."""
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What came of a plan."""
+
+    lesson: Lesson
+    saved: Saved
+    broken: dict[str, str]
+    """Photos that could not be read, when they were glanced at or later."""
+    warnings: list[str]
+
+
+def carry_out(
+    plan: Plan,
+    folder: Path,
+    history: int = 5,
+    progress: Progress = silent,
+    report: Callable[[Any], None] = lambda progress: None,
+) -> Taught:
+    """Look at all photos once, learn them, save the model."""
+    looks = list(see(plan.model, plan.photos, progress))
+    sound = [i for i, look in enumerate(looks) if not isinstance(look, str)]
+    late = {
+        photo.name: look
+        for photo, look in zip(plan.photos, looks, strict=True)
+        if isinstance(look, str)
+    }
+    labels = [str(plan.photos[i].label) for i in sound]
+    _check_left(plan.counts, labels, late)
+    known = set(plan.model.classes)
+    lesson = plan.model.learn(
+        np.stack([looks[i] for i in sound]), labels, groups=plan.groups[sound], report=report
+    )
+    saved = plan.model.save(folder, history=history)
+    return Taught(lesson, saved, plan.broken | late, _warnings(lesson, known))
+
+
+def _check_left(counts: dict[str, int], labels: list[str], late: dict[str, str]) -> None:
+    """Raise if photos that could be glanced at cannot be read now, and a class has too few left."""
+    gone = [name for name, count in counts.items() if labels.count(name) < min(count, LEAST)]
+    if gone:
+        raise DataError(f"too few photos of {gone[0]} are left: {next(iter(late.values()))}")
+
+
+def _warnings(lesson: Lesson, known: set[str]) -> list[str]:
+    return [
+        f"{new} looks like {old}, which the model knew: if they are the same class, take {new} back"
+        for pair in lesson.alike
+        for new, old in [sorted(pair[:2], key=lambda name: name in known)]
+        if pair[2] >= SIMILAR and new not in known and old in known
+    ]
