@@ -19,7 +19,7 @@ from memoryless.data.dataset import ArrayImages
 from memoryless.errors import ConfigError, DataError, TrainingError
 from memoryless.heads import HEADS
 from memoryless.methods import parse_method
-from memoryless.model_folder import FILES, load_state
+from memoryless.model_folder import PARTS, load_state
 from memoryless.strategies import STRATEGIES, ModelSettings
 from memoryless.transports import TRANSPORTS
 
@@ -66,9 +66,9 @@ def test_a_folder_is_all_that_a_model_needs(method, tmp_path):
         parts = Model.load(tmp_path / "model")
         assert np.array_equal(parts.scores(images), whole.scores(images))
     whole.save(tmp_path / "whole")
-    for file in FILES:
+    for file in PARTS:
         name = f"{file}.safetensors"
-        (one,), (two,) = (list((tmp_path / f / "states").rglob(name)) for f in ("model", "whole"))
+        one, two = (load_state(tmp_path / f).path / name for f in ("model", "whole"))
         assert one.read_bytes() == two.read_bytes(), name
 
 
@@ -104,7 +104,7 @@ def test_a_folder_holds_no_image_and_no_feature_of_one(tmp_path):
         assert feature.numpy().tobytes() not in stored
         assert feature.half().numpy().tobytes() not in stored
     state = load_state(tmp_path)
-    sizes = [array.shape for part in FILES for array in state.arrays[part].values()]
+    sizes = [array.shape for part in PARTS for array in state.arrays(part).values()]
     assert all(len(images) not in shape[:1] for shape in sizes)
 
 

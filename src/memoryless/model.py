@@ -8,14 +8,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from memoryless.errors import ConfigError, DataError
-from memoryless.model_folder import FORMAT, Saved, load_state, save_state
+from memoryless.model_folder import Saved, load_state, save_state
 from memoryless.names import choose, first_ten
 from memoryless.scorers import Scorer, describe, restore
 from memoryless.settings import conform, plain_values
@@ -42,6 +41,7 @@ class Model:
         self.settings = ModelSettings(**settings)
         self.classes: tuple[str, ...] = ()
         """Names of the classes so far; scores have a column for each."""
+        self.counts: list[int | None] = []
         self._learner: Learner | None = None
         self._scorer: Scorer | None = None
         self._saved: Saved | None = None
@@ -60,7 +60,7 @@ class Model:
         from memoryless.build import EndOfState, build_scorers
         from memoryless.methods import parse_method
 
-        split, new = self._new_classes(images, labels)
+        split, new = self._new_classes(images, names := list(labels))
         learner = copy.deepcopy(self._opened()) if self.classes else self._first_learner(split)
         learned = learner.learn(split, len(new), report=report)
         end = EndOfState(
@@ -69,6 +69,7 @@ class Model:
         scorers = build_scorers({self.method: parse_method(self.method)}, end)
         self._learner, self._scorer = learner, scorers[self.method]
         self.settings, self.classes = learner.settings, (*self.classes, *new)
+        self.counts = self.counts + [names.count(name) for name in new]
 
     def scores(self, images: np.ndarray | Images) -> np.ndarray:
         """Scores (n, classes), the larger the likelier."""
@@ -90,15 +91,17 @@ class Model:
         """
         learner, (facts, arrays) = self._opened(), describe(self._scorer)
         about = {
-            "format": FORMAT,
-            "memoryless": version("memoryless"),
             "method": self.method,
             "settings": plain_values(self.settings),
             "seed": self.seed,
             "classes": list(self.classes),
-            "channels": len(learner.preparation.mean),
+            "counts": self.counts,
+            "class_state": learner.record.class_state.tolist(),
+            "states": [{"date": None, "photos": None}] * learner.record.states,
             "preparation": asdict(learner.preparation),
+            "backbone": None,
             "scorer": facts,
+            "confidence": None,
         }
         tensors = {
             "record": learner.record.tensors(), "network": learner.tensors(), "scorer": arrays
@@ -108,12 +111,12 @@ class Model:
     @classmethod
     def load(cls, folder: Path | str) -> Model:
         """The model in a folder, every byte checked; neither an image nor torch is needed."""
-        saved = load_state(Path(folder))
+        saved = load_state(Path(folder), parts=("scorer", "network", "record"))
         about = saved.about
         model = cls(about["method"], about["seed"])
         model.settings = ModelSettings(**conform(ModelSettings(**about["settings"]))[0])
-        model.classes = tuple(about["classes"])
-        model._scorer = restore(about["scorer"], saved.arrays["scorer"])
+        model.classes, model.counts = tuple(about["classes"]), about["counts"]
+        model._scorer = restore(about["scorer"], saved.arrays("scorer"))
         model._saved = saved
         return model
 
@@ -136,12 +139,12 @@ class Model:
         about = self._saved.about
         record, network = (
             # Copies in torch's own memory: kernels round by address.
-            {name: torch.from_numpy(array).clone() for name, array in self._saved.arrays[f].items()}
+            {name: torch.from_numpy(array).clone() for name, array in self._saved.arrays(f).items()}
             for f in ("record", "network")
         )
         preparation = Preparation(**about["preparation"])
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
-        learner = Learner(settings, self.seed, about["channels"], preparation)
+        learner = Learner(settings, self.seed, len(preparation.mean), preparation)
         learner.restore(network, Record.of(record))
         return learner
 
