@@ -18,17 +18,25 @@ import sys
 from collections.abc import Sequence
 
 import cyclopts
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
+from memoryless.cli.check import check
 from memoryless.cli.compare import compare
 from memoryless.cli.config_file import fill_from_file
 from memoryless.cli.demo import demo
+from memoryless.cli.evaluate import evaluate
 from memoryless.cli.figures import figures
+from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
 from memoryless.cli.paper import paper
+from memoryless.cli.predict import predict
+from memoryless.cli.rename import rename
 from memoryless.cli.report import report
 from memoryless.cli.run import run
+from memoryless.cli.samples import samples
+from memoryless.cli.show import show
 from memoryless.cli.table import table
+from memoryless.cli.undo import undo
 from memoryless.cli.whole_numbers import check_whole_numbers
 from memoryless.errors import MemorylessError
 from memoryless.names import as_flags, printable
@@ -41,14 +49,15 @@ app = App(
     config=[fill_from_file, check_whole_numbers],
     suppress_keyboard_interrupt=False,
 )
-app.command(demo)
-app.command(run)
-app.command(paper)
-app.command(table)
-app.command(compare)
-app.command(figures)
-app.command(report)
-app.command(list_names, name="list")
+WITH_PHOTOS = (learn, predict, evaluate, show, undo, rename, check, samples)
+LABORATORY = (demo, run, paper, table, compare, figures, report)
+for commands, group in (
+    (WITH_PHOTOS, Group("With photos", sort_key=0)),
+    (LABORATORY, Group("Laboratory", sort_key=1)),
+):
+    for i, command in enumerate(commands):
+        app.command(command, group=group, sort_key=i)
+app.command(list_names, name="list", group=group)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,12 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows "?"
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(
-            sys.argv[1:] if arguments is None else list(arguments),
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
+        code = app(
+            words, exit_on_error=False, print_error=False, result_action="return_value"
         )
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
@@ -73,8 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, MemoryError) as error:  # what no layer below could say better
         return _fail(_reason(error), 2)
     except KeyboardInterrupt:
-        return _fail("stopped; the same command goes on from the last finished epoch", 130)
-    return 0
+        return _fail(_stopped(words), 130)
+    return code if isinstance(code, int) else 0
+
+
+def _stopped(words: Sequence[str]) -> str:
+    if words and words[0] in {command.__name__ for command in WITH_PHOTOS}:
+        return "stopped; the model is as it was before, unless the command had said it is done"
+    return "stopped; the same command goes on from the last finished epoch"
 
 
 def _reason(error: OSError | MemoryError) -> str:

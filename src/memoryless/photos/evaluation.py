@@ -45,6 +45,7 @@ class Evaluation:
     accepted: float
     """The share of these photos that the model says it knows."""
     states: list[dict[str, Any]]
+    """The first state is 1."""
     classes: list[dict[str, Any]]
     """Worst first."""
     confused: list[dict[str, Any]]
@@ -113,7 +114,7 @@ def _by_state(labels: np.ndarray, rank: np.ndarray, class_state: np.ndarray) -> 
     state = class_state[labels]
     return [
         {
-            "state": int(s),
+            "state": int(s) + 1,
             "classes": len(set(labels[state == s].tolist())),
             "photos": int((state == s).sum()),
             "top1": accuracy_at(rank[state == s], 1),
@@ -128,7 +129,7 @@ def _by_class(
     rows = [
         {
             "class": names[c],
-            "state": int(class_state[c]),
+            "state": int(class_state[c]) + 1,
             "photos": int((labels == c).sum()),
             "top1": accuracy_at(rank[labels == c], 1),
         }

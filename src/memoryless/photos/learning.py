@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from memoryless.photos.seeing import Progress, see, silent
 
 if TYPE_CHECKING:
     from memoryless.model import Lesson
-    from memoryless.model_folder import Saved
+    from memoryless.model_folder import Place, Saved
 
 SIMILAR = 0.25
 """The share of photos expected to be mistaken, of at most a half, from which two classes may be
@@ -35,7 +35,7 @@ class Taught:
 
 def carry_out(
     plan: Plan,
-    folder: Path,
+    place: Place,
     history: int = 5,
     progress: Progress = silent,
     report: Callable[[Any], None] = lambda progress: None,
@@ -52,23 +52,30 @@ def carry_out(
     _check_left(plan.counts, labels, late)
     known = set(plan.model.classes)
     lesson = plan.model.learn(
-        np.stack([looks[i] for i in sound]), labels, groups=plan.groups[sound], report=report
+        np.stack([np.asarray(looks[i]) for i in sound]),
+        labels,
+        groups=plan.groups[sound],
+        report=report,
     )
-    saved = plan.model.save(folder, history=history)
-    return Taught(lesson, saved, plan.broken | late, _warnings(lesson, known))
+    saved = place.save(*plan.model._stored(), history)
+    return Taught(lesson, saved, plan.broken | late, _warnings(lesson.alike, known))
 
 
-def _check_left(counts: dict[str, int], labels: list[str], late: dict[str, str]) -> None:
-    """Raise if photos that could be glanced at cannot be read now, and a class has too few left."""
-    gone = [name for name, count in counts.items() if labels.count(name) < min(count, LEAST)]
-    if gone:
-        raise DataError(f"too few photos of {gone[0]} are left: {next(iter(late.values()))}")
+def _check_left(
+    counts: Mapping[str, int], labels: Sequence[str], late: Mapping[str, str]
+) -> None:
+    """Raise if photos have vanished since the plan, and a class has too few left."""
+    left = Counter(labels)
+    for name, count in counts.items():
+        if left[name] < min(count, LEAST):
+            raise DataError(f"too few photos of {name} are left: {next(iter(late.values()))}")
 
 
-def _warnings(lesson: Lesson, known: set[str]) -> list[str]:
+def _warnings(alike: Sequence[tuple[str, str, float]], known: set[str]) -> list[str]:
+    """What looks like a class that was known already."""
+    pairs = [(*sorted(pair, key=lambda name: name in known), share) for *pair, share in alike]
     return [
         f"{new} looks like {old}, which the model knew: if they are the same class, take {new} back"
-        for pair in lesson.alike
-        for new, old in [sorted(pair[:2], key=lambda name: name in known)]
-        if pair[2] >= SIMILAR and new not in known and old in known
+        for new, old, share in pairs
+        if share >= SIMILAR and old in known
     ]

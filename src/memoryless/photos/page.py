@@ -19,6 +19,7 @@ from memoryless.photos.evaluation import Evaluation, Mistake
 
 SIDE = 200  # pixels of a picture's longer side
 PICTURES = 24
+NAME = ' class="name"'
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --faint: #5b6470; --line: #d5d9e0; --bar: #3572b0; }
 @media (prefers-color-scheme: dark) {
@@ -30,7 +31,7 @@ body { margin: 0 auto; max-width: 64rem; padding: 1rem; font: 1rem/1.5 system-ui
 h1 { font-size: 1.5rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); font-size: 1.2rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
-th:first-child, td.name { text-align: left; } thead th { color: var(--faint); font-weight: 500; vertical-align: bottom; }
+.name, th:first-child { text-align: left; } thead th { color: var(--faint); font-weight: 500; vertical-align: bottom; }
 tbody th { font-weight: 400; }
 .bar { display: block; height: .3rem; background: var(--bar); border-radius: 2px; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 1rem; }
@@ -67,7 +68,7 @@ def write_page(path: Path, model: str, place: str, evaluation: Evaluation) -> No
 
 def render(model: str, place: str, evaluation: Evaluation) -> str:
     """The page about a model and the place of its test photos."""
-    title = text(f"{model}, evaluated on {place}")
+    title = html.escape(printable(f"{model}, evaluated on {place}"))
     parts = [
         f"<p>{text(sentence)}</p>" for sentence in summary(evaluation)
     ] + [*_mistakes(evaluation.mistakes), *_tables(evaluation)]
@@ -75,8 +76,8 @@ def render(model: str, place: str, evaluation: Evaluation) -> str:
 
 
 def text(value: Any) -> str:
-    """Text that HTML shows and does not obey."""
-    return html.escape(printable(str(value)))
+    """Text that HTML shows and does not obey; names may be broken after an underscore."""
+    return html.escape(printable(str(value))).replace("_", "_<wbr>")
 
 
 def summary(found: Evaluation) -> Iterator[str]:
@@ -118,7 +119,7 @@ def _figure(mistake: Mistake) -> Iterator[str]:
         return
     label = text(mistake.photo.label)
     yield (
-        f'<figure><img src="{picture}" alt="{label}">'
+        f'<figure><img src="{picture}" alt="">'
         f"<figcaption><span><b>{label}</b></span>"
         f"<span>taken for {text(mistake.answer)}</span>"
         f'<span class="faint">{mistake.probability:.0%} sure; {mistake.own:.0%} for its own</span>'
@@ -142,7 +143,8 @@ def _tables(found: Evaluation) -> Iterator[str]:
     ]
     yield from _table("Most confused", ["class", "taken for", "photos"], confused, names=2)
     states = [[f"state {s['state']}", s["classes"], s["photos"], s["top1"]] for s in found.states]
-    yield from _table("States", ["", "classes", "photos", "top-1 (%)"], states)
+    if len(states) > 1:
+        yield from _table("States", ["", "classes", "photos", "top-1 (%)"], states)
     classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
     yield from _table("Classes, worst first", ["class", "state", "photos", "top-1 (%)"], classes)
     yield from _table("Classes that the model does not know", ["class", "photos"],
@@ -154,7 +156,8 @@ def _table(title: str, head: list[str], rows: list[list[Any]], names: int = 1) -
         return
     yield f"<h2>{text(title)}</h2>"
     yield "<table><thead><tr>"
-    yield "".join(f'<th scope="col">{text(cell)}</th>' for cell in head)
+    for i, cell in enumerate(head):
+        yield f'<th scope="col"{NAME * (i < names)}>{text(cell)}</th>'
     yield "</tr></thead><tbody>"
     for row in rows:
         cells = "".join(_cell(cell, i < names) for i, cell in enumerate(row[1:], 1))
@@ -166,5 +169,4 @@ def _cell(value: Any, name: bool) -> str:
     if isinstance(value, float):
         bar = f'<span class="bar" style="width: {value:.0f}%"></span>'
         return f"<td>{value:.1f}{bar}</td>"
-    kind = ' class="name"' if name else ""
-    return f"<td{kind}>{text(value)}</td>"
+    return f"<td{NAME * name}>{text(value)}</td>"

@@ -6,7 +6,7 @@ import re
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,8 +75,7 @@ def make_plan(
     broken = {p.name: look for p, look in zip(found.photos, looks, strict=True) if isinstance(look, str)}
     photos, seen = usable(found, looks)
     groups = near_identical(np.array([look.hash for look in seen], dtype=np.uint64))
-    if not few:
-        check_enough(photos, seen)
+    traced = list(_check_enough(too_few(photos, seen), few))
     rate, dimensions = time_a_few(model, photos) if model.fixed else (None, 0)
     classes = len(model.classes) + len(found.classes)
     return Plan(
@@ -87,7 +86,7 @@ def make_plan(
         broken,
         {name: why for name, why in found.skipped.items() if name not in broken},
         [*found.notes, *_across(photos, groups)],
-        [*alike_names(found.classes, model.classes), *_small(photos)],
+        [*alike_names(found.classes, model.classes), *(traced or _small(photos))],
         sum(look.size for look in seen),
         rate,
         bytes_kept(classes, dimensions) if model.fixed else None,
@@ -114,23 +113,34 @@ def _check_new(new: Sequence[str], known: Sequence[str]) -> None:
         )
 
 
-def check_enough(photos: Sequence[Photo], looks: Sequence[Glance]) -> None:
-    """Raise where photos are so few that what is kept would give single ones away.
+def too_few(photos: Sequence[Photo], looks: Sequence[Glance]) -> str:
+    """Why photos are so few that what is kept would give single ones away; nothing if they are not.
 
     A file that stands there several times counts once.
     """
     distinct = {(str(photo.label), look.sha256) for photo, look in zip(photos, looks, strict=True)}
     counts = Counter(label for label, _ in distinct)
     small = [f"{label} has {n}" for label, n in sorted(counts.items()) if n < LEAST]
-    problem = ""
     if small:
-        problem = f"a class needs at least {LEAST} different photos, and {first_ten(small)}"
-    elif len(distinct) < LEAST_IN_ALL:
-        problem = f"a state needs at least {LEAST_IN_ALL} different photos, and there are {len(distinct)}"
-    if problem:
+        return f"a class needs at least {LEAST} different photos, and {first_ten(small)}"
+    if len(distinct) < LEAST_IN_ALL:
+        return (
+            f"a state needs at least {LEAST_IN_ALL} different photos, and there are "
+            f"{len(distinct)}"
+        )
+    return ""
+
+
+def _check_enough(problem: str, few: bool) -> Iterator[str]:
+    if problem and not few:
         raise DataError(
             f"{problem}: add photos, or add `few=True` if whoever gets the model may find out which "
             "photos were used"
+        )
+    if problem:
+        yield (
+            f"{problem}; averages over so few can be traced back: whoever gets the model may find "
+            "out which photos were used, or even what they show"
         )
 
 
@@ -188,18 +198,9 @@ def time_a_few(model: Model, photos: Sequence[Photo]) -> tuple[float, int]:
 
 
 def bytes_kept(classes: int, dimensions: int) -> int:
-    """Bytes of the sums over so many classes, and of the layer made of them."""
-    sums = 8 * (classes + classes * dimensions + dimensions**2)
-    return sums + 4 * (classes + 1) * (dimensions + 1)
+    """Bytes of the sums over so many classes: counts, means, and half of a symmetric scatter.
 
-
-def check_same(model: Model, given: Mapping[str, object], folder: Path) -> None:
-    """Raise if settings are given that a model was made with others of."""
-    made = {"method": model.method, "seed": model.seed} | vars(model.settings)
-    other = [name for name, value in given.items() if name != "device" and made[name] != value]
-    if other:
-        was = first_ten(f"`{name}={made[name]}`" for name in other)
-        raise ConfigError(
-            f"{folder} was made with {was}, and what it keeps fits nothing else: leave that out, or "
-            "choose another MODEL"
-        )
+    >>> bytes_kept(40, 1280)
+    6967680
+    """
+    return 8 * (classes + classes * dimensions + dimensions * (dimensions + 1) // 2)

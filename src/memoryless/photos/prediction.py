@@ -50,14 +50,21 @@ def check_top(top: int, classes: int) -> int:
     return min(top, classes)
 
 
-def find_all(paths: Iterable[str]) -> Iterator[Photo | Answer]:
-    """The photos of files, folders, zips and patterns, and an answer for what is none of these."""
+def find_all(paths: Iterable[str]) -> tuple[list[Photo | Answer], list[str]]:
+    """The photos of files, folders, zips and patterns, an answer for what is none of these, and
+    what is to be said of places.
+    """
+    things: list[Photo | Answer] = []
+    notes: list[str] = []
     for path in paths:
         try:
             for place in _expanded(path):
-                yield from find_photos(place, labelled=False).photos
+                found = find_photos(place, labelled=False)
+                things += found.photos
+                notes += found.notes
         except DataError as error:
-            yield Answer(path, error=str(error))
+            things.append(Answer(path, error=str(error)))
+    return things, notes
 
 
 def _expanded(path: str) -> list[Path]:
