@@ -157,7 +157,7 @@ def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...
         tell("alike", f"classes that are taken for each other most: {', '.join(alike)}")
     ledger = ", ".join(f"{part} {size(number)}" for part, number in about["ledger"].items())
     tell("kept", f"{size(sum(about['ledger'].values()))} ({ledger}), and no photo")
-    warned = [f"{warning}: memoryless undo {name}" for warning in done.warnings]
+    warned = [f"{warning} by memoryless undo {name}" for warning in done.warnings]
     tell_each("warning", warned)
     say("")
     say(honest(about))
