@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from conftest import make_colours, tiny_settings
 from memoryless import Model
 from memoryless.errors import DataError
-from memoryless.photos.learning import carry_out
+from memoryless.photos.learning import carry_out, look_alikes
 from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan
 
@@ -71,9 +73,23 @@ def test_a_class_that_looks_like_a_known_one_is_told(tmp_path, settings):
     make_colours(tmp_path / "b", "cat", "owl", number=20, seed=1)
     (tmp_path / "b" / "cat").rename(tmp_path / "b" / "kitten")
     done = teach(tmp_path / "model", tmp_path / "b", {})
-    assert done.warnings == [
-        "20 of 20 photos of kitten were taken for cat before kitten was learned: if they are the "
+    (warning,) = done.warnings
+    assert warning.endswith(
+        " of 20 photos of kitten were taken for cat before kitten was learned: if they are the "
         "same class, go back"
+    )
+
+
+def test_only_classes_that_are_taken_for_one_known_class_are_told():
+    """Four of five for cat; three of five; four of five that no class fits."""
+    answers = [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1]
+    margins = [1.0] * 10 + [-1.0] * 4 + [1.0]
+    judged = SimpleNamespace(scores=np.eye(2)[answers], known=np.array(margins) >= 0)
+    model = SimpleNamespace(classes=("cat", "dog"), judge=lambda seen: judged)
+    labels = ["kitten"] * 5 + ["owl"] * 5 + ["elk"] * 5
+    assert list(look_alikes(model, np.zeros(15), labels)) == [
+        "4 of 5 photos of kitten were taken for cat before kitten was learned: if they are the same "
+        "class, go back"
     ]
 
 

@@ -14,6 +14,7 @@ def check(model: Path, /) -> None:
         Folder of the model.
     """
     from memoryless.cli.output import say
+    from memoryless.data.dataset import counted
     from memoryless.errors import StoreError
     from memoryless.model_folder import check_folder, kept_states
 
@@ -26,4 +27,5 @@ def check(model: Path, /) -> None:
         for problem in problems[:-1]:
             say(problem)
         raise StoreError(problems[-1])
-    say(f"{model} is whole: every file of {len(kept_states(model))} states is as it was written")
+    states = counted(len(kept_states(model)), "state", "states")
+    say(f"{model} is whole: every file of {states} is as it was written")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 
@@ -20,5 +21,6 @@ def rename(model: Path, old: str, new: str, /) -> None:
     from memoryless.cli.output import say
     from memoryless.photos.renaming import rename_class
 
-    saved = rename_class(model, old, new)
-    say(f"{old} is called {new} now (state {saved.number})")
+    rename_class(model, old, new)
+    undo = f"memoryless undo {shlex.quote(str(model))}"
+    say(f"{old} is called {new} now; {undo} takes it back")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryless.errors import DataError
+from memoryless.photos.place import save
 from memoryless.photos.plan import LEAST, Plan
 from memoryless.photos.seeing import Progress, see, silent
 
@@ -53,7 +54,7 @@ def carry_out(
     seen = np.stack([np.asarray(looks[i]) for i in sound])
     warnings = list(look_alikes(plan.model, seen, labels)) if plan.model.classes else []
     lesson = plan.model.learn(seen, labels, groups=plan.groups[sound], report=report)
-    saved = place.save(*plan.model._stored(), history)
+    saved = save(place, plan.model, history)
     return Taught(lesson, saved, plan.broken | late, warnings)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from PIL import Image
 
+from memoryless.data.dataset import counted
 from memoryless.data.glances import load
 from memoryless.data.photos import Photo
 from memoryless.errors import DataError, WriteError
@@ -83,9 +84,9 @@ def text(value: Any) -> str:
 def summary(found: Evaluation) -> Iterator[str]:
     """The numbers in sentences."""
     yield (
-        f"Of {found.photos:,} photos of {len(found.classes):,} classes, {found.top1:.1f} % were put "
-        f"into their class (top-1), and for {found.top5:.1f} % it was among the five likeliest "
-        "(top-5)."
+        f"Of {found.photos:,} photos of {counted(len(found.classes), 'class', 'classes')}, "
+        f"{found.top1:.1f} % were put into their class (top-1), and for {found.top5:.1f} % it was "
+        "among the five likeliest (top-5)."
     )
     yield (
         f"Probabilities are off by {found.ece:.1f} points on average (ECE). The model says of "
@@ -93,12 +94,13 @@ def summary(found: Evaluation) -> Iterator[str]:
     )
     if found.auroc is not None:
         yield (
-            f"{sum(found.unknown.values()):,} photos are of {len(found.unknown):,} classes that the "
-            f"model does not know: it says so of {found.rejected:.1f} %. Known against unknown: "
-            f"AUROC {found.auroc:.1f}. They are left out of all other numbers."
+            f"{sum(found.unknown.values()):,} more are of "
+            f"{counted(len(found.unknown), 'class', 'classes')} that the model does not know: it "
+            f"says so of {found.rejected:.1f} %. Known against unknown: AUROC {found.auroc:.1f}. "
+            "They are left out of all other numbers."
         )
     if found.broken:
-        yield f"{len(found.broken):,} photos could not be read and are left out."
+        yield f"{counted(len(found.broken), 'photo', 'photos')} could not be read."
 
 
 def _mistakes(mistakes: Sequence[Mistake]) -> Iterator[str]:
