@@ -9,7 +9,8 @@ import torch
 from onnx import TensorProto
 
 from memoryless.extractor import Extractor
-from memoryless.graph import Nodes, PhotoPreparation, features_graph
+from memoryless.graph import Nodes, features_graph
+from memoryless.preparation import PhotoPreparation
 
 
 def mean_of_pixels(size: int) -> onnx.ModelProto:

@@ -8,7 +8,6 @@ the making of graphs needs this module; running one needs onnxruntime alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,11 @@ import onnx
 from onnx import TensorProto, compose, external_data_helper, helper, numpy_helper, version_converter
 
 from memoryless.errors import ConfigError
+from memoryless.preparation import PhotoPreparation
 
 OPSET = 18  # the first in which Resize can antialias
 IR_VERSION = 9
 LARGEST = 2**31 - 2**20  # bytes: protobuf writes no message of 2 GiB
-
-
-@dataclass(frozen=True)
-class PhotoPreparation:
-    """What happens to the pixels of a photo before the backbone sees them."""
-
-    size: int = 224
-    """Side of what the backbone sees."""
-    crop: float = 0.875
-    """Share of the resized square's side that is seen; the rest is cut off around it."""
-    mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # ImageNet's, on the scale 0..255
-    std: tuple[float, ...] = (58.395, 57.12, 57.375)
-
-    @property
-    def resized(self) -> int:
-        """Side of the square before its edges are cut off."""
-        return round(self.size / self.crop)
 
 
 class Nodes:

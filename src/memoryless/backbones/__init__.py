@@ -19,6 +19,7 @@ from memoryless.backbones.efficientnet import EfficientNetLite0
 from memoryless.backbones.resnet import ResNet18
 from memoryless.errors import ConfigError
 from memoryless.names import choose, first_ten
+from memoryless.preparation import PhotoPreparation
 from memoryless.settings import BackboneSettings
 
 __all__ = [
@@ -207,3 +208,14 @@ def _read_pth(file: Path) -> Any:
             f"the weights {file} are damaged, or not what torch.save writes of a state_dict: fetch "
             "or save them again"
         ) from error
+
+
+def features_graph_of(settings: BackboneSettings) -> tuple[bytes, PhotoPreparation]:
+    """STAND-IN"""
+    from memoryless.graph import features_graph
+
+    backbone = build_backbone(settings, 3).eval()
+    assert isinstance(backbone, EfficientNetLite0)
+    size = settings.image_size or 224
+    prep = PhotoPreparation(size, settings.crop, backbone.mean, backbone.std)
+    return features_graph(backbone.graph(size), prep), prep
