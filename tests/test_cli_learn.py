@@ -46,8 +46,9 @@ def test_a_model_is_made_and_grows(flags, capsys):
 
 def test_the_accuracy_is_of_held_out_photos_of_new_classes(flags, capsys):
     out = call("learn", "model", "photos", *flags, capsys=capsys)[1]
-    found = re.search(r"held out  ([\d.]+) % right: (\d+) of (\d+) photos of the new classes, among "
-                      r"all 2 classes", out)  # fmt: skip
+    found = re.search(
+        r"held out  ([\d.]+) % right: (\d+) of (\d+) photos of the new classes, among all 2 ", out
+    )
     assert found
     share, right, number = map(float, found.groups())
     assert share == pytest.approx(100 * right / number, abs=0.05)
@@ -97,8 +98,8 @@ def test_a_class_that_looks_like_a_known_one_can_be_taken_back(flags, capsys):
     code, out, _ = call("learn", "model", "more", capsys=capsys)
     assert code == 0
     assert re.search(
-        r"warning   1\d of 12 photos of kitten were taken for cat before kitten was learned: if they "
-        r"are the same class, go back by memoryless undo model\n", out
+        r"warning   1\d of 12 photos of kitten were taken for cat before kitten was learned: if "
+        r"they are the same class, go back by memoryless undo model\n", out
     )  # fmt: skip
 
 
@@ -120,11 +121,13 @@ def test_few_says_what_that_means(flags, capsys):
 
 
 BAD = {
-    "model nowhere": "there is no folder or file nowhere (No such file or directory): check its name",
+    "model nowhere": (
+        "there is no folder or file nowhere (No such file or directory): check its name"
+    ),
     "model": "name a folder of photos, with a folder for each class",
     "model loose": (
-        "loose holds photos but no class folders: put the photos of each class into a folder of its "
-        "own, such as loose/cat/1.jpg and loose/dog/1.jpg"
+        "loose holds photos but no class folders: put the photos of each class into a folder of "
+        "its own, such as loose/cat/1.jpg and loose/dog/1.jpg"
     ),
     "model few": (
         "a class needs at least 5 different photos, and cat has 4, dog has 4: add photos, or add "
@@ -177,7 +180,7 @@ def test_an_interrupt_leaves_the_model_as_it_was(flags, capsys, monkeypatch):
     code, _, err = call("learn", "model", "photos", *flags, capsys=capsys)
     assert code == 130
     assert err == (
-        "memoryless: stopped; the model is as it was before, unless the command had said it is done\n"
+        "memoryless: stopped; the model is as it was, unless the command had said that it is done\n"
     )
     assert not Path("model").exists()
 

@@ -48,7 +48,7 @@ def test_none_of_these(taught, capsys):
 def test_a_table_for_people(taught, capsys):
     code, out, _ = call("predict", "model", "test/cat/0.png", "--top", "1", capsys=capsys)
     assert code == 0
-    assert out.split()[:4] == ["file", "answer", "score", "then"]
+    assert out.split()[:6] == ["1", "answer", "file", "answer", "score", "then"]
     assert "test/cat/0.png" in out and "cat" in out and "dog" not in out
 
 
@@ -99,6 +99,7 @@ BAD = {
     "predict test/cat/0.png test": (3, "test/cat/0.png is a file: name the folder of a model"),
     "predict model": (2, "name at least one photo or folder, or - for one path a line"),
     "predict model test --top 0": (2, "--top 0 names no class: choose 1 or more"),
+    "predict model test --jsn": (2, "unknown option: --jsn: there are --top, --json and --csv"),
     "predict model test --json --csv": (2, "choose --json or --csv, not both"),
 }  # fmt: skip
 

@@ -22,7 +22,9 @@ def taught(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
 def test_for_people(taught, capsys):
     code, out, _ = call("show", "model", capsys=capsys)
     assert code == 0
-    assert out.startswith("model     model: 3 classes, from 44 photos\nmethod    fixed+lda over onnx:")
+    assert out.startswith(
+        "model     model: 3 classes, from 44 photos\nmethod    fixed+lda over onnx:"
+    )
     assert " 2 classes with their photos: cat 12, dog 12\n" in out
     assert " 1 class with their photos: owl 20\n" in out
     assert "keeps     10.6 kB of past photos (count 24 bytes, mean 1.2 kB, scatter 9.4 kB)\n" in out

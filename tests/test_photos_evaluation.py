@@ -34,7 +34,9 @@ def photo(name: str, label: str) -> Photo:
 @pytest.fixture
 def found(monkeypatch):
     verdicts = [
-        given if isinstance(given, str) else Verdict(np.log(np.array(given) + 1e-9), np.array(given), m)
+        given
+        if isinstance(given, str)
+        else Verdict(np.log(np.array(given) + 1e-9), np.array(given), m)
         for _, given, m in GIVEN
     ]
     monkeypatch.setattr(evaluation, "judge", lambda model, photos, progress: iter(verdicts))

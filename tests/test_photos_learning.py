@@ -88,8 +88,8 @@ def test_only_classes_that_are_taken_for_one_known_class_are_told():
     model = SimpleNamespace(classes=("cat", "dog"), judge=lambda seen: judged)
     labels = ["kitten"] * 5 + ["owl"] * 5 + ["elk"] * 5
     assert list(look_alikes(model, np.zeros(15), labels)) == [
-        "4 of 5 photos of kitten were taken for cat before kitten was learned: if they are the same "
-        "class, go back"
+        "4 of 5 photos of kitten were taken for cat before kitten was learned: if they are the "
+        "same class, go back"
     ]
 
 

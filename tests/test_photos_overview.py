@@ -74,7 +74,8 @@ def test_before_the_first_state_there_is_nothing(folder):
     with pytest.raises(ConfigError) as error:
         go_back(folder)
     assert str(error.value) == (
-        f"{folder} is at its first state, and nothing was before it: delete the folder to begin anew"
+        f"{folder} is at its first state, and nothing was before it: delete the folder to begin "
+        "anew"
     )
 
 
@@ -95,6 +96,6 @@ def test_a_state_that_is_no_longer_kept(folder):
 
 def test_a_damaged_state_can_be_left(folder):
     (folder / "states" / "0002" / "model.json").write_text("{}")
-    with pytest.raises(StoreError, match="memoryless undo .* --to 1"):
+    with pytest.raises(StoreError, match=r"memoryless undo .* --to 1"):
         go_back(folder)
     assert go_back(folder, to=1).number == 1

@@ -94,7 +94,9 @@ def test_pictures_are_small_jpegs():
 def test_there_are_not_too_many_pictures():
     page = render("m", "p", make_evaluation(mistakes=PICTURES + 5))
     assert tags(page).count("img") == PICTURES
-    assert f"The {PICTURES} wrong answers that the model was surest of, out of {PICTURES + 5}" in page
+    assert (
+        f"The {PICTURES} wrong answers that the model was surest of, out of {PICTURES + 5}" in page
+    )
 
 
 def test_a_photo_that_vanished_is_left_out():

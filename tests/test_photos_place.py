@@ -111,8 +111,9 @@ def test_a_backbone_file_may_have_moved_but_not_changed(folder, tiny_backbone, t
     changed = onnx.load(moved)
     changed.graph.node[0].op_type = "MaxPool"
     onnx.save(changed, moved)
-    with pytest.raises(ConfigError, match="was made with `backbone=onnx:"), teaching(
-        folder, {"backbone": f"onnx:{moved}"}
+    with (
+        pytest.raises(ConfigError, match="was made with `backbone=onnx:"),
+        teaching(folder, {"backbone": f"onnx:{moved}"}),
     ):
         pass
 
@@ -128,8 +129,9 @@ def test_trained_features_have_the_laboratorys_best_method(tmp_path):
 
 
 def test_train_and_a_method_over_fixed_features_contradict_each_other(tmp_path):
-    with pytest.raises(ConfigError) as error, teaching(
-        tmp_path / "model", {"method": "fixed+lda"}, train=True
+    with (
+        pytest.raises(ConfigError) as error,
+        teaching(tmp_path / "model", {"method": "fixed+lda"}, train=True),
     ):
         pass
     assert str(error.value) == (

@@ -34,7 +34,9 @@ def test_a_plan_tells_what_is_there(model, tmp_path):
     assert plan.near == sum((plan.groups == g).sum() > 1 for g in plan.groups) >= 2
     assert plan.layouts == {str(place): "folders of classes"}
     assert plan.size == sum(
-        path.stat().st_size for path in place.rglob("*.png") if path.parent.name + path.name != "dog3.png"
+        path.stat().st_size
+        for path in place.rglob("*.png")
+        if path.parent.name + path.name != "dog3.png"
     )
     assert plan.rate > 0
     assert plan.seconds == 24 / plan.rate
@@ -54,7 +56,10 @@ def test_bytes_are_those_that_are_kept(model, tmp_path):
 
 
 def test_several_places_are_learned_together(model, tmp_path):
-    places = [make_colours(tmp_path / "a", "cat"), make_colours(tmp_path / "b", "cat", "dog", seed=1)]
+    places = [
+        make_colours(tmp_path / "a", "cat"),
+        make_colours(tmp_path / "b", "cat", "dog", seed=1),
+    ]
     plan = make_plan(model, places)
     assert plan.counts == {"cat": 24, "dog": 12}
     assert list(plan.layouts) == [str(place) for place in places]

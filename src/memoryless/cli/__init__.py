@@ -15,7 +15,8 @@ import difflib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import cyclopts
 from cyclopts import App, Group, Parameter
@@ -49,15 +50,16 @@ app = App(
     config=[fill_from_file, check_whole_numbers],
     suppress_keyboard_interrupt=False,
 )
-WITH_PHOTOS = (learn, predict, evaluate, show, undo, rename, check, samples)
-LABORATORY = (demo, run, paper, table, compare, figures, report)
-for commands, group in (
-    (WITH_PHOTOS, Group("With photos", sort_key=0)),
-    (LABORATORY, Group("Laboratory", sort_key=1)),
-):
-    for i, command in enumerate(commands):
-        app.command(command, group=group, sort_key=i)
-app.command(list_names, name="list", group=group)
+Command = Callable[..., Any]
+WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, check, samples]
+LABORATORY: list[Command] = [demo, run, paper, table, compare, figures, report, list_names]
+GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
+SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())
+for i, command in enumerate(WITH_PHOTOS):
+    app.command(command, group=GROUPS[0], sort_key=i, default_parameter=SWITCHES)
+for i, command in enumerate(LABORATORY):
+    name = "list" if command is list_names else None
+    app.command(command, name=name, group=GROUPS[1], sort_key=i)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,9 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows "?"
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = app(
-            words, exit_on_error=False, print_error=False, result_action="return_value"
-        )
+        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
     except cyclopts.CycloptsError as error:
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _stopped(words: Sequence[str]) -> str:
     if words and words[0] in {command.__name__ for command in WITH_PHOTOS}:
-        return "stopped; the model is as it was before, unless the command had said it is done"
+        return "stopped; the model is as it was, unless the command had said that it is done"
     return "stopped; the same command goes on from the last finished epoch"
 
 

@@ -43,7 +43,9 @@ class Bar:
     def training(self, progress: Any) -> None:
         """Tell how far a training has come, by what `memoryless.training` reports."""
         rate = f"{progress.images_per_second:.0f} images/s"
-        detail = f"epoch {progress.epoch + 1} of {progress.epochs}, loss {progress.loss:.3f}, {rate}"
+        detail = (
+            f"epoch {progress.epoch + 1} of {progress.epochs}, loss {progress.loss:.3f}, {rate}"
+        )
         done = round(progress.share * (self.total or 0))
         self.bar.update(self.task, completed=done, detail=detail)
         self._line(f"{self.what}: {detail}", progress.share)

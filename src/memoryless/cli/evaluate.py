@@ -69,7 +69,8 @@ def _grids(found: Evaluation) -> Iterator[Grid]:
     yield Grid("by class", "worst first", ["class", "state", "photos", "top-1"], classes, [])
     pairs = [[c["class"], c["taken_for"], f"{c['times']} of {c['photos']}"] for c in found.confused]
     if pairs:
-        yield Grid("most confused", "", ["class", "taken for", "photos"], pairs, [])
+        caption = "how many photos of a class were taken for another"
+        yield Grid("most confused", caption, ["class", "taken for", "photos"], pairs, [])
     if found.unknown:
         unknown = [[name, str(number)] for name, number in found.unknown.items()]
         yield Grid("classes that the model does not know", "left out of the tables above",

@@ -116,8 +116,8 @@ def _tell_plan(plan: Plan, folder: Path) -> None:
         tell("broken", reasons(plan.broken))
     tell_each("note", plan.notes)
     if plan.near:
-        tell("repeats", f"{plan.near:,} photos are nearly the same as another: such photos are held "
-             "out together")  # fmt: skip
+        tell("repeats", f"{plan.near:,} photos are nearly the same as another; such are held out "
+             "together")  # fmt: skip
     tell("method", _method(model))
     if plan.seconds is not None:
         tell("time", f"about {_time(plan)}")

@@ -72,12 +72,10 @@ def show(grid: Grid, console: Console | None = None) -> None:
         table.add_row(*map(terminal_text, row))
     wide = console.options.update(max_width=1000)
     console.width = max(console.width, console.measure(table, options=wide).maximum)
-    if grid.title:
-        console.print(terminal_text(grid.title, "bold"))
+    console.print(terminal_text(grid.title, "bold"))
     console.print(table)
-    if grid.caption:
-        console.print(terminal_text(grid.caption, "dim"))
-        console.print()
+    console.print(terminal_text(grid.caption, "dim"))
+    console.print()
 
 
 def to_markdown(grid: Grid) -> str:

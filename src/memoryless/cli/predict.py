@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from memoryless.lab.analysis.grid import Grid
     from memoryless.photos.prediction import Answer
 
 
-def predict(model: Path, /, *paths: str, top: int = 3, json: bool = False, csv: bool = False) -> int:
+def predict(
+    model: Path,
+    /,
+    *paths: Annotated[str, Parameter(allow_leading_hyphen=True)],  # for - itself
+    top: int = 3,
+    json: bool = False,
+    csv: bool = False,
+) -> int:
     """Say which class photos are of, or that none fits.
 
     A file that cannot be read is reported, the others are answered, and the exit code is 1.
@@ -62,6 +71,9 @@ def _lines(paths: tuple[str, ...]) -> list[str]:
 
     if not paths:
         raise ConfigError("name at least one photo or folder, or - for one path a line")
+    for path in paths:
+        if path.startswith("--"):
+            raise ConfigError(f"unknown option: {path}: there are --top, --json and --csv")
     typed = [line.rstrip("\r\n") for line in sys.stdin] if "-" in paths else []
     return [p for path in paths for p in (filter(None, typed) if path == "-" else [path])]
 
@@ -75,6 +87,7 @@ def _show(found: list[Answer]) -> None:
 
 
 def _table(found: list[Answer]) -> Grid:
+    from memoryless.data.dataset import counted
     from memoryless.lab.analysis.grid import Grid
 
     rows = []
@@ -83,7 +96,9 @@ def _table(found: list[Answer]) -> Grid:
         then = ", ".join(f"{label} {part:.0%}" for label, part in others)
         shown = first if answer.known else f"none of these (nearest: {first})"
         rows.append([answer.file, shown, f"{score:.0%}", then])
-    return Grid("", "", ["file", "answer", "score", "then"], rows, [])
+    caption = "scores are probabilities, if it is one of the classes that the model knows"
+    columns = ["file", "answer", "score", "then"]
+    return Grid(counted(len(rows), "answer", "answers"), caption, columns, rows, [])
 
 
 def _report(found: list[Answer]) -> int:

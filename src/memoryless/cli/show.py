@@ -47,9 +47,9 @@ def _tell(found: dict[str, Any]) -> None:
     tell("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
     parts = ", ".join(f"{part} {size(number)}" for part, number in found["ledger"].items())
     tell("keeps", f"{size(sum(found['ledger'].values()))} of past photos ({parts})")
-    sizes = found["bytes"]
-    tell("on disk", f"{size(sizes['states'])} in {counted(len(found['kept']), 'state', 'states')}, backbone "
-         f"{size(sizes['backbones'])}")  # fmt: skip
+    sizes, states = found["bytes"], counted(len(found["kept"]), "state", "states")
+    disk = f"{size(sizes['states'])} in {states}, backbone {size(sizes['backbones'])}"
+    tell("on disk", disk)
     tell("written", f"{found['date'] or 'unknown'} by memoryless {found['memoryless']}")
 
 

@@ -29,7 +29,9 @@ def duration(seconds: float) -> str:
     >>> duration(0.4), duration(89.7), duration(3700)
     ('1 s', '90 s', '1:01:40')
     """
-    return f"{max(1, round(seconds))} s" if seconds < 100 else str(timedelta(seconds=round(seconds)))
+    return (
+        f"{max(1, round(seconds))} s" if seconds < 100 else str(timedelta(seconds=round(seconds)))
+    )
 
 
 def tell(heading: str, text: str) -> None:

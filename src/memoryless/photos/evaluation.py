@@ -1,4 +1,4 @@
-"""How well a model does on photos whose classes are known to us: numbers, and the worst mistakes."""
+"""How well a model does on photos with labels: numbers, and the worst mistakes."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ def _numbers(
     )
 
 
-def _by_state(labels: np.ndarray, rank: np.ndarray, class_state: np.ndarray) -> list[dict[str, Any]]:
+def _by_state(
+    labels: np.ndarray, rank: np.ndarray, class_state: np.ndarray
+) -> list[dict[str, Any]]:
     """Accuracies over the photos of each state's classes, among all classes."""
     state = class_state[labels]
     return [
@@ -138,9 +140,7 @@ def _by_class(
     return sorted(rows, key=lambda row: (row["top1"], row["class"]))
 
 
-def _confused(
-    labels: np.ndarray, answer: np.ndarray, names: Sequence[str]
-) -> list[dict[str, Any]]:
+def _confused(labels: np.ndarray, answer: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
     wrong = labels != answer
     pairs = Counter(zip(labels[wrong].tolist(), answer[wrong].tolist(), strict=True))
     ordered = sorted(pairs.items(), key=lambda pair: (-pair[1], pair[0]))[:PAIRS]

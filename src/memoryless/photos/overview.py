@@ -38,9 +38,7 @@ def _learned(about: dict[str, Any]) -> list[dict[str, Any]]:
             "date": state["date"],
             "photos": state["photos"],
             "classes": [
-                {"class": name, "photos": count}
-                for name, count, of in _columns(about)
-                if of == i
+                {"class": name, "photos": count} for name, count, of in _columns(about) if of == i
             ],
         }
         for i, state in enumerate(about["states"])

@@ -22,22 +22,29 @@ SIDE = 200  # pixels of a picture's longer side
 PICTURES = 24
 NAME = ' class="name"'
 STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --faint: #5b6470; --line: #d5d9e0; --bar: #3572b0; }
+:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --faint: #5b6470;
+  --line: #d5d9e0; --bar: #3572b0; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e8eb; --paper: #14171b; --faint: #9aa3ad; --line: #343a42; --bar: #6ea8e0; }
 }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 64rem; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); font-size: 1.2rem; }
+body { margin: 0 auto; max-width: 64rem; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif;
+  color: var(--ink); background: var(--paper); overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; }
+h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); font-size: 1.2rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
-.name, th:first-child { text-align: left; } thead th { color: var(--faint); font-weight: 500; vertical-align: bottom; }
+.name, th:first-child { text-align: left; }
+thead th { color: var(--faint); font-weight: 500; vertical-align: bottom; }
 tbody th { font-weight: 400; }
 .bar { display: block; height: .3rem; background: var(--bar); border-radius: 2px; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 1rem; }
-figure { margin: 0; } figure img { width: 100%; height: 9rem; object-fit: contain; background: var(--line); border-radius: 4px; }
-figcaption { font-size: .85rem; line-height: 1.35; } figcaption span { display: block; } .faint { color: var(--faint); }
+figure { margin: 0; }
+figure img { width: 100%; height: 9rem; object-fit: contain; background: var(--line);
+  border-radius: 4px; }
+figcaption { font-size: .85rem; line-height: 1.35; }
+figcaption span { display: block; }
+.faint { color: var(--faint); }
 """
 PAGE = """<!doctype html>
 <html lang="en">
@@ -70,9 +77,10 @@ def write_page(path: Path, model: str, place: str, evaluation: Evaluation) -> No
 def render(model: str, place: str, evaluation: Evaluation) -> str:
     """The page about a model and the place of its test photos."""
     title = html.escape(printable(f"{model}, evaluated on {place}"))
-    parts = [
-        f"<p>{text(sentence)}</p>" for sentence in summary(evaluation)
-    ] + [*_mistakes(evaluation.mistakes), *_tables(evaluation)]
+    parts = [f"<p>{text(sentence)}</p>" for sentence in summary(evaluation)] + [
+        *_mistakes(evaluation.mistakes),
+        *_tables(evaluation),
+    ]
     return PAGE.format(title=title, style=STYLE, body="\n".join(parts))
 
 
@@ -109,7 +117,7 @@ def _mistakes(mistakes: Sequence[Mistake]) -> Iterator[str]:
         yield "<h2>Worst mistakes</h2>"
         yield (
             f'<p class="faint">The {len(figures)} wrong answers that the model was surest of, out '
-            f"of {len(mistakes):,}. The pictures are part of this page: mind who you give it to.</p>"
+            f"of {len(mistakes):,}. The pictures are part of this page: mind who gets it.</p>"
         )
         yield '<div class="pictures">' + "\n".join(figures) + "</div>"
 

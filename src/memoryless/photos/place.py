@@ -87,7 +87,9 @@ def _same(name: str, value: Any, made: Mapping[str, Any], saved: Saved) -> bool:
         from memoryless.fixed_backbone import features_graph_of
 
         settings = replace(Model.of(saved).settings, backbone=value)
-        return sha256(features_graph_of(settings)[0]).hexdigest() == saved.about["backbone"]["sha256"]
+        return (
+            sha256(features_graph_of(settings)[0]).hexdigest() == saved.about["backbone"]["sha256"]
+        )
     value = str(value) if isinstance(value, Path) else value
     value = list(value) if isinstance(value, tuple) else value
     return name == "device" or bool(made[name] == value)

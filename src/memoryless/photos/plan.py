@@ -72,7 +72,9 @@ def make_plan(
     layouts, found = find_in(places)
     _check_new(found.classes, model.classes)
     looks = glances(found.photos, progress)
-    broken = {p.name: look for p, look in zip(found.photos, looks, strict=True) if isinstance(look, str)}
+    broken = {
+        p.name: look for p, look in zip(found.photos, looks, strict=True) if isinstance(look, str)
+    }
     photos, seen = usable(found, looks)
     groups = near_identical(np.array([look.hash for look in seen], dtype=np.uint64))
     traced = list(_check_enough(too_few(photos, seen), few))
@@ -125,8 +127,7 @@ def too_few(photos: Sequence[Photo], looks: Sequence[Glance]) -> str:
         return f"a class needs at least {LEAST} different photos, and {first_ten(small)}"
     if len(distinct) < LEAST_IN_ALL:
         return (
-            f"a state needs at least {LEAST_IN_ALL} different photos, and there are "
-            f"{len(distinct)}"
+            f"a state needs at least {LEAST_IN_ALL} different photos, and there are {len(distinct)}"
         )
     return ""
 
@@ -134,8 +135,8 @@ def too_few(photos: Sequence[Photo], looks: Sequence[Glance]) -> str:
 def _check_enough(problem: str, few: bool) -> Iterator[str]:
     if problem and not few:
         raise DataError(
-            f"{problem}: add photos, or add `few=True` if whoever gets the model may find out which "
-            "photos were used"
+            f"{problem}: add photos, or add `few=True` if whoever gets the model may find out "
+            "which photos were used"
         )
     if problem:
         yield (

@@ -1,4 +1,4 @@
-"""Answers for photos: the likeliest classes of each, or that none fits, or why it cannot be read."""
+"""Answers for files: the likeliest classes, that none fits, or why a file cannot be read."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def _expanded(path: str) -> list[Path]:
     """A path, or the files that match it if it is a pattern and no file."""
     if Path(path).exists() or not glob.has_magic(path):
         return [Path(path)]
-    found = [Path(name) for name in sorted(glob.glob(path, recursive=True))]
+    names = glob.glob(path, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+    found = [Path(name) for name in sorted(names)]
     if not found:
         raise DataError(f"no file matches {path}: check the pattern")
     return found
