@@ -29,7 +29,7 @@ STOREYS = [
         "calibration",
         "record",
     },
-    {"strategies", "training", "learner"},
+    {"strategies", "training", "learner", "fixed_backbone"},
     {"model", "fixed", "trained", "model_folder", "card", "build", "methods"},
     {"lab", "photos"},
     {"cli"},
@@ -45,7 +45,6 @@ ELSEWHERE = {
     "__main__": "test_cli runs `python -m memoryless`",
     "heads/base": "a dataclass; test_heads checks what every head says of itself",
     "lab/__init__": "it is empty",
-    "preparation": "a dataclass; test_graph prepares pixels by it, a doctest has its rule",
     "lab/analysis/__init__": "it is empty",
     "lab/analysis/grid": "a dataclass without a method",
     "photos/__init__": "it is empty",
@@ -58,6 +57,7 @@ WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".ph
 WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
+WITHOUT_TORCH += [".fixed_backbone", ".graph"]
 
 
 def modules() -> list[Path]:

@@ -20,7 +20,7 @@ from memoryless.scorers import Linear, Viewed, describe, restore, square_roots
 from memoryless.sums import Sums, closest
 
 if TYPE_CHECKING:
-    from memoryless.extractor import Extractor
+    from memoryless.extractor import Extractor, TorchExtractor
     from memoryless.model_folder import Saved
     from memoryless.strategies import ModelSettings
 
@@ -45,7 +45,7 @@ class FixedFeatures:
         """Before the first photo: the graph is made of the backbone that settings name."""
         if settings.backbone == "none":
             return cls(settings)
-        from memoryless.backbones import features_graph_of
+        from memoryless.fixed_backbone import features_graph_of
 
         graph, preparation = features_graph_of(settings)
         made = cls(settings, preparation)
@@ -73,11 +73,11 @@ class FixedFeatures:
         return restore(self.saved.about["scorer"], self.saved.arrays("scorer"))
 
     @cached_property
-    def extractor(self) -> Extractor:
-        from memoryless.extractor import Extractor
+    def extractor(self) -> Extractor | TorchExtractor:
+        from memoryless.fixed_backbone import open_extractor
 
-        assert self.graph is not None
-        return Extractor(self.graph)
+        assert self.graph is not None and self.preparation is not None
+        return open_extractor(self.graph, self.settings, self.preparation)
 
     def open(self) -> None:
         if self.preparation:

@@ -1,4 +1,4 @@
-"""What happens to the pixels of a photo before a fixed backbone sees them."""
+"""How the pixels of a photo are prepared for a backbone, as plain numbers that a model keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PhotoPreparation:
-    """The central square of a photo is resized, its centre taken, and normalised."""
+    """What happens to the pixels of a photo before the backbone sees them."""
 
     size: int = 224
     """Side of what the backbone sees."""
@@ -18,9 +18,5 @@ class PhotoPreparation:
 
     @property
     def resized(self) -> int:
-        """Side of the square before its edges are cut off.
-
-        >>> PhotoPreparation().resized
-        256
-        """
+        """Side of the square before its edges are cut off."""
         return round(self.size / self.crop)
