@@ -98,9 +98,8 @@ def test_a_class_that_looks_like_a_known_one_can_be_taken_back(flags, capsys):
     code, out, _ = call("learn", "model", "more", capsys=capsys)
     assert code == 0
     assert re.search(
-        r"warning   1\d of 12 photos of kitten were taken for cat before kitten was learned: if "
-        r"they are the same class, go back by memoryless undo model\n", out
-    )  # fmt: skip
+        r"warning   kitten may be cat under another name: .* by memoryless undo model\n", out
+    )
 
 
 def test_names_are_shown_and_not_obeyed(flags, capsys):
@@ -190,4 +189,5 @@ def test_a_backbone_can_be_trained_too(flags, capsys):
     code, out, _ = call(*command, capsys=capsys)
     assert code == 0
     assert "method    inFT_siw; resnet18 at 16 pixels is trained\n" in out
+    assert "time      minutes to hours: what is left is shown once training has begun\n" in out
     assert load_state(Path("model")).about["method"] == "inFT_siw"

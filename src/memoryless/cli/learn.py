@@ -119,8 +119,7 @@ def _tell_plan(plan: Plan, folder: Path) -> None:
         tell("repeats", f"{plan.near:,} photos are nearly the same as another; such are held out "
              "together")  # fmt: skip
     tell("method", _method(model))
-    if plan.seconds is not None:
-        tell("time", f"about {_time(plan)}")
+    tell("time", _time(plan))
     if plan.bytes is not None:
         tell("keeps", f"{size(plan.bytes)} in all, of photos that take {size(plan.size)}")
     tell_each("warning", plan.warnings)
@@ -136,7 +135,9 @@ def _method(model: Any) -> str:
 def _time(plan: Plan) -> str:
     from memoryless.cli.wording import duration
 
-    return f"{duration(plan.seconds or 0)} ({plan.rate:.0f} photos a second)"
+    if plan.seconds is None:
+        return "minutes to hours: what is left is shown once training has begun"
+    return f"about {duration(plan.seconds)} ({plan.rate:.0f} photos a second)"
 
 
 def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...]) -> None:
