@@ -103,14 +103,14 @@ def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
 
 def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> bytes:
     """The graph of preparation and backbone, as one file without external data."""
-    _check_size(_images(backbone), preparation.size)
+    _check_size(images_input(backbone), preparation.size)
     prepare = preparation_graph(preparation)
     backbone = _of_one_version(backbone, prepare)
     try:
         joined = compose.merge_models(
             compose.add_prefix(prepare, "prepare/", rename_inputs=False),
             compose.add_prefix(backbone, "backbone/"),
-            io_map=[("prepare/pixels", "backbone/" + _images(backbone).name)],
+            io_map=[("prepare/pixels", "backbone/" + images_input(backbone).name)],
             producer_name="memoryless",
             producer_version="",
         )
@@ -247,7 +247,7 @@ def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [one for one in model.graph.input if one.name not in constants]
 
 
-def _images(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
+def images_input(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
     (images,) = _inputs(backbone)
     return images
 

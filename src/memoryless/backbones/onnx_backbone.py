@@ -10,7 +10,7 @@ from onnx import ModelProto
 from torch import Tensor, nn
 
 from memoryless.extractor import ahead, open_session
-from memoryless.graph import input_name
+from memoryless.graph import images_input
 
 
 class OnnxBackbone(nn.Module):
@@ -22,7 +22,7 @@ class OnnxBackbone(nn.Module):
 
     def __init__(self, model: ModelProto):
         super().__init__()
-        self.graph, self.input = model.SerializeToString(), input_name(model)
+        self.graph, self.input = model.SerializeToString(), images_input(model).name
         self.session: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
