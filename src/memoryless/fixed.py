@@ -5,9 +5,10 @@ It needs torch only to make the graph of a backbone that is a torch module, once
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class FixedFeatures:
         from memoryless.fixed_backbone import features_graph_of
 
         graph, preparation = features_graph_of(settings)
-        made = cls(settings, preparation)
+        made = cls(replace(settings, backbone=without_folder(settings.backbone)), preparation)
         made.graph = graph
         return made
 
@@ -160,6 +161,16 @@ class FixedFeatures:
             "confidence": asdict(self.confidence),
         }
         return about, {"record": record, "scorer": arrays}, self.graph
+
+
+def without_folder(backbone: str) -> str:
+    """The name of a backbone; of a file without its folder, which may name a person.
+
+    >>> without_folder("onnx:/home/ada/net.onnx"), without_folder("efficientnet-lite0")
+    ('onnx:net.onnx', 'efficientnet-lite0')
+    """
+    kind, colon, file = backbone.partition(":")
+    return f"onnx:{Path(file).name}" if kind == "onnx" and colon else backbone
 
 
 def scored(scorer: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
