@@ -9,11 +9,12 @@ import sys
 import numpy as np
 import torch
 
-from benchmarks import augmentation, compare, features, loop, scoring
+from benchmarks import augmentation, compare, features, loop, model, scoring
 
 BENCHMARKS = {
     "augmentation": augmentation,
     "features": features,
+    "model": model,
     "loop": loop,
     "scoring": scoring,
     "compare": compare,
