@@ -394,6 +394,10 @@ def call(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str,
 
 @pytest.fixture(scope="session")
 def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_backbone(tmp_path_factory.mktemp("backbone") / "tiny.onnx")
+
+
+def make_backbone(file: Path) -> Path:
     """An ONNX file whose features are the mean colours of a grid of 4 x 4 cells."""
     from onnx import TensorProto
 
@@ -404,7 +408,6 @@ def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nodes.add("Flatten", cells, name="out")
     ends = {"images": (TensorProto.FLOAT, ["n", 3, size, size])}
     model = nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", 48])})
-    file = tmp_path_factory.mktemp("backbone") / "tiny.onnx"
     file.write_bytes(model.SerializeToString())
     return file
 

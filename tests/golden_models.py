@@ -9,58 +9,46 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from folders import describe_toy
-from memoryless.model_folder import FORMAT, Saved, load_state, save_state
-from memoryless.scorers import restore, square_roots
+from conftest import make_backbone, tiny_settings
+from memoryless.model import Model
+from memoryless.model_folder import FORMAT
 
 MODELS = Path(__file__).parent / "models"
 IMAGES = (np.arange(4 * 8 * 8).reshape(4, 8, 8) ** 2 * 37 % 251).astype(np.uint8)
-FEATURES = (np.arange(5 * 6).reshape(5, 6) ** 2 * 37 % 251).astype(np.float32)
+PHOTOS = (np.arange(5 * 9 * 12 * 3).reshape(5, 9, 12, 3) ** 2 * 37 % 251).astype(np.uint8)
 
 
-def expected(name: str) -> np.ndarray:
-    """What the model scored when it was written: images of 8 pixels, or features."""
-    return np.array(json.loads((MODELS / f"{name}.json").read_text()))
+def expected(name: str) -> Any:
+    """What the model made of IMAGES, or of PHOTOS, when it was written."""
+    return json.loads((MODELS / f"{name}.json").read_text())
 
 
-def draw_features(classes: int, number: int = 20) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(classes), number)
-    return rng.gamma(2, 1, (classes, 6))[labels] + rng.gamma(1, 1, (len(labels), 6)), labels
-
-
-def discriminant(features: np.ndarray, labels: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
-    """Sums over square roots of unit features, and the linear discriminant made of them."""
-    seen, count = square_roots(features), np.bincount(labels).astype(float)
-    mean = np.stack([seen[labels == c].mean(0) for c in range(len(count))])
-    scatter = (seen - mean[labels]).T @ (seen - mean[labels])  # (d, d)
-    whole = np.concatenate([mean, [count @ mean / count.sum()]])  # the last: all photos' mean
-    W = np.linalg.solve(scatter / count.sum() + 0.01 * np.eye(len(scatter)), whole.T).T
-    b = -0.5 * (W * whole).sum(1)
-    record = {"count": count, "mean": mean, "scatter": scatter[np.triu_indices(len(scatter))]}
-    return {"record": record, "scorer": {"over.W": W.astype("f4"), "over.b": b.astype("f4")}}
-
-
-def scores(saved: Saved, features: np.ndarray) -> np.ndarray:
-    scorer: Any = restore(saved.about["scorer"], saved.arrays("scorer"))
-    return scorer(features)
+def draw_photos(*classes: int, number: int = 12) -> tuple[list[np.ndarray], list[str]]:
+    """Photos of 12 x 10 pixels, of one colour each under noise, and the names of their classes."""
+    rng = np.random.default_rng(classes)
+    colours = [(90 * c % 256, 150 * c % 256, 210 * c % 256) for c in classes for _ in range(number)]
+    photos = [np.clip(rng.normal(c, 40, (12, 10, 3)), 0, 255).astype(np.uint8) for c in colours]
+    return photos, [f"class {c}" for c in classes for _ in range(number)]
 
 
 def write(folder: Path) -> None:
-    """Two states of two classes over fixed features that are given, and what the model scores."""
+    """Two states of two classes over a tiny backbone, and what the model makes of photos."""
     shutil.rmtree(folder, ignore_errors=True)
-    saved = None
-    for states in (1, 2):
-        features, labels = draw_features(2 * states)
-        about = describe_toy(2 * states, states)
-        saved = save_state(folder, about, discriminant(features, labels), saved)
+    with tempfile.TemporaryDirectory() as temporary:
+        file = make_backbone(Path(temporary) / "tiny.onnx")
+        model = Model(**tiny_settings(file))
+        for classes in ((0, 1), (2, 3)):
+            model.learn(*draw_photos(*classes))
+            model.save(folder)
     (folder / ".lock").unlink()
-    told = scores(load_state(folder), FEATURES).tolist()
+    judged = model.judge(PHOTOS)
+    told = {name: getattr(judged, name).tolist() for name in ("scores", "probabilities", "margin")}
     folder.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n")
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from conftest import draw_birds
 from folders import content, describe_toy, draw_toy, save_toy, save_toys
-from golden_models import FEATURES, IMAGES, MODELS, expected, scores
+from golden_models import IMAGES, MODELS, PHOTOS, draw_photos, expected
 from memoryless import Model
 from memoryless.errors import WriteError
 from memoryless.model_folder import (
@@ -63,24 +63,31 @@ def test_format_1_opens_and_learns_on(tmp_path):
     assert np.allclose(Model.load(folder).scores(IMAGES), expected("format-1"), atol=1e-4)
 
 
-def test_format_2_opens():
-    saved = load_state(MODELS / "format-2")
-    assert np.allclose(scores(saved, FEATURES), expected("format-2"), rtol=1e-4)
-    assert [state.number for state in kept_states(MODELS / "format-2")] == [1, 2]
+def test_format_2_opens_and_learns_on(tmp_path):
+    folder = shutil.copytree(MODELS / "format-2", tmp_path / "model")
+    model = Model.load(folder)
+    told, judged = expected("format-2"), model.judge(PHOTOS)
+    for name, values in told.items():
+        assert np.allclose(getattr(judged, name), values, rtol=1e-4, atol=1e-5), name
+    assert [state.number for state in kept_states(folder)] == [1, 2]
+    model.learn(*draw_photos(4, 5))
+    model.save(folder)
+    assert Model.load(folder).classes == tuple(f"class {c}" for c in range(6))
 
 
 def test_the_page_is_enough_to_read_a_model(monkeypatch):
-    """Its program knows NumPy, JSON and safetensors alone."""
+    """Its program knows NumPy, JSON, safetensors and onnxruntime alone."""
     page = (TESTS.parent / "docs" / "model-format.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     assert "memoryless" not in code.replace("model.memoryless", "")
     names: dict = {}
     exec(compile(code, "model-format.md", "exec"), names)
-    classes, told, known = names["read_model"](MODELS / "format-2", FEATURES)
-    assert classes == load_state(MODELS / "format-2").about["classes"]
-    whole = expected("format-2")
-    assert np.allclose(told * 2.5, whole[:, :-1], rtol=1e-4)  # 2.5 is the temperature
-    assert (known == (whole[:, :-1].max(1) - whole[:, -1] >= -3.0)).all()
+    classes, scores, known = names["read_model"](MODELS / "format-2", PHOTOS)
+    assert classes == [f"class {c}" for c in range(4)]
+    told = expected("format-2")
+    temperature = load_state(MODELS / "format-2").about["confidence"]["temperature"]
+    assert np.allclose(scores * temperature, told["scores"], rtol=1e-4, atol=1e-5)
+    assert (known == (np.array(told["margin"]) >= 0)).all()
 
 
 def test_growth_is_known(tmp_path):
