@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from conftest import call, make_colours, tiny_flags
 from memoryless.card import HONEST
+from memoryless.data.samples import write_samples
 from memoryless.model_folder import load_state
 
 
@@ -188,6 +190,28 @@ def test_a_backbone_can_be_trained_too(flags, capsys):
     command = "learn model photos --train --method inFT_siw --image-size 16 --epochs 1".split()
     code, out, _ = call(*command, capsys=capsys)
     assert code == 0
-    assert "method    inFT_siw; resnet18 at 16 pixels is trained\n" in out
+    assert "method    inFT_siw; ResNet-18 at 16 pixels is trained\n" in out
     assert "time      minutes to hours: what is left is shown once training has begun\n" in out
+    assert re.search(r"held out  [\d.]+ % right: \d of 2 photos", out)
     assert load_state(Path("model")).about["method"] == "inFT_siw"
+
+
+def test_what_is_trained_by_default_keeps_no_covariance_of_a_class(flags, capsys):
+    command = "learn model photos --train --image-size 8 --epochs 1".split()
+    assert call(*command, capsys=capsys)[0] == 0
+    record = load_state(Path("model")).arrays("record")
+    assert {name for name, array in record.items() if array.ndim > 2} == set()
+    assert {name.split(".")[-1] for name in record} >= {"tied", "mean"}
+
+
+def test_drawings_with_the_backbone_that_pip_brings(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_samples(Path("drawings"), classes=3, per_class=8, test_per_class=4)
+    code, out, _ = call("learn", "model", "drawings", capsys=capsys)
+    assert code == 0
+    assert (
+        "method    fixed+lda over efficientnet-lite0 at 224 pixels, which is never trained\n" in out
+    )
+    found = json.loads(call("evaluate", "model", "drawings", "--json", capsys=capsys)[1])
+    assert found["photos"] == 12
+    assert found["top1"] > 60
