@@ -9,9 +9,15 @@ import sys
 import numpy as np
 import torch
 
-from benchmarks import augmentation, compare, loop, scoring
+from benchmarks import augmentation, compare, features, loop, scoring
 
-BENCHMARKS = {"augmentation": augmentation, "loop": loop, "scoring": scoring, "compare": compare}
+BENCHMARKS = {
+    "augmentation": augmentation,
+    "features": features,
+    "loop": loop,
+    "scoring": scoring,
+    "compare": compare,
+}
 
 
 def processor() -> str:

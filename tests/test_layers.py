@@ -16,10 +16,9 @@ import memoryless
 STOREYS = [
     {"errors", "names"},
     {"settings", "store", "locks", "randomness", "metrics", "preparation"},
-    {"data", "graph", "backbones", "network", "losses", "schedules"},
+    {"data", "graph", "extractor", "backbones", "network", "losses", "schedules"},
     {
         "features",
-        "extractor",
         "statistics",
         "sums",
         "confidence",
