@@ -13,6 +13,7 @@ from conftest import call, make_colours, tiny_flags
 from memoryless.card import HONEST
 from memoryless.data.samples import write_samples
 from memoryless.model_folder import load_state
+from memoryless.photos.place import teaching
 
 
 @pytest.fixture
@@ -215,3 +216,59 @@ def test_drawings_with_the_backbone_that_pip_brings(tmp_path, monkeypatch, capsy
     found = json.loads(call("evaluate", "model", "drawings", "--json", capsys=capsys)[1])
     assert found["photos"] == 12
     assert found["top1"] > 60
+
+
+def same_name(root: Path) -> None:
+    make_colours(root, "caf\u00e9", "cafe\u0301")
+
+
+def slash(root: Path) -> None:
+    make_colours(root, "cat")
+    rows = [f"cat/{i}.png,a/b" for i in range(12)]
+    (root / "metadata.csv").write_text("\n".join(["file_name,label", *rows]))
+
+
+def control_sign(root: Path) -> None:
+    make_colours(root, "cat\x1b[31m")
+
+
+UNFIT = {
+    same_name: (
+        "the class names 'cafe\\u0301' and 'caf\\xe9' are the same to Unicode: rename one, or put "
+        "their photos together"
+    ),
+    slash: "the class name 'a/b' has a slash: rename the class",
+    control_sign: "the class name 'cat\\x1b[31m' has control characters: rename the class",
+}
+
+
+@pytest.mark.parametrize("make", UNFIT)
+def test_names_that_no_class_can_have(make, flags, capsys):
+    make(Path("odd"))
+    code, _, err = call("learn", "model", "odd", *flags, capsys=capsys)
+    assert (code, err) == (2, f"memoryless: {UNFIT[make]}\n")
+    assert not Path("model").exists()
+
+
+def test_a_damaged_model_is_not_taught(flags, capsys):
+    call("learn", "model", "photos", *flags, capsys=capsys)
+    make_colours(Path("more"), "elk", "owl")
+    Path("model/CURRENT").write_text("nonsense")
+    code, _, err = call("learn", "model", "more", capsys=capsys)
+    assert code == 3
+    assert err == (
+        "memoryless: the file model/CURRENT is damaged: restore it from a copy, or go back by "
+        "memoryless undo model --to 1\n"
+    )
+
+
+def test_a_model_that_is_being_taught_is_locked(flags, capsys):
+    call("learn", "model", "photos", *flags, capsys=capsys)
+    make_colours(Path("more"), "elk", "owl")
+    with teaching(Path("model"), {}):
+        code, _, err = call("learn", "model", "more", capsys=capsys)
+    assert code == 2
+    assert re.fullmatch(
+        r"memoryless: another process \(pid \d+ on .*\) is writing in model: wait for it, or choose "
+        r"another MODEL\n", err
+    )  # fmt: skip
