@@ -269,6 +269,6 @@ def test_a_model_that_is_being_taught_is_locked(flags, capsys):
         code, _, err = call("learn", "model", "more", capsys=capsys)
     assert code == 2
     assert re.fullmatch(
-        r"memoryless: another process \(pid \d+ on .*\) is writing in model: wait for it, or choose "
-        r"another MODEL\n", err
+        r"memoryless: another process \(pid \d+ on .*\) is writing in model: wait for it, or "
+        r"choose another MODEL\n", err
     )  # fmt: skip

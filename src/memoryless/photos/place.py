@@ -18,7 +18,7 @@ from memoryless.names import first_ten
 # those that keep one covariance for all classes. rda is better by seven points, but the covariance
 # of a class with fewer photos than features spans just these photos.
 TRAINED = "lwf_kd+lda+widened"
-TRAINED_SETTINGS = {"statistics": "tied", "square_roots": True}
+TRAINED_SETTINGS: dict[str, Any] = {"statistics": "tied", "square_roots": True}
 HELD_OUT = 0.1
 """The share of photos that measure a model with trained features; they are not trained on."""
 
@@ -60,8 +60,8 @@ def _new(given: Mapping[str, Any], train: bool) -> Model:
             f"`train=True` trains the backbone, which {given['method']} never does: leave one out"
         )
     if not train or "method" in given:
-        fixed = Model(**given).fixed
-        return Model(**given, **({} if fixed else {"held_out": HELD_OUT}))
+        model = Model(**given)
+        return model if model.fixed else Model(**given, held_out=HELD_OUT)
     of_resnet = str(given.get("backbone", "resnet")).startswith("resnet")
     level = "middle" if of_resnet else "last"  # others have no middle that we know of
     return Model(TRAINED, held_out=HELD_OUT, level=level, **TRAINED_SETTINGS, **given)
