@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 
 from conftest import call, make_colours, tiny_flags
 from memoryless.card import HONEST
+from memoryless.data.samples import write_samples
 from memoryless.model_folder import load_state
+from memoryless.photos.place import teaching
 
 
 @pytest.fixture
@@ -188,6 +191,84 @@ def test_a_backbone_can_be_trained_too(flags, capsys):
     command = "learn model photos --train --method inFT_siw --image-size 16 --epochs 1".split()
     code, out, _ = call(*command, capsys=capsys)
     assert code == 0
-    assert "method    inFT_siw; resnet18 at 16 pixels is trained\n" in out
+    assert "method    inFT_siw; ResNet-18 at 16 pixels is trained\n" in out
     assert "time      minutes to hours: what is left is shown once training has begun\n" in out
+    assert re.search(r"held out  [\d.]+ % right: \d of 2 photos", out)
     assert load_state(Path("model")).about["method"] == "inFT_siw"
+
+
+def test_what_is_trained_by_default_keeps_no_covariance_of_a_class(flags, capsys):
+    command = "learn model photos --train --image-size 8 --epochs 1".split()
+    assert call(*command, capsys=capsys)[0] == 0
+    record = load_state(Path("model")).arrays("record")
+    assert {name for name, array in record.items() if array.ndim > 2} == set()
+    assert {name.split(".")[-1] for name in record} >= {"tied", "mean"}
+
+
+def test_drawings_with_the_backbone_that_pip_brings(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_samples(Path("drawings"), classes=3, per_class=8, test_per_class=4)
+    code, out, _ = call("learn", "model", "drawings", capsys=capsys)
+    assert code == 0
+    assert (
+        "method    fixed+lda over efficientnet-lite0 at 224 pixels, which is never trained\n" in out
+    )
+    found = json.loads(call("evaluate", "model", "drawings", "--json", capsys=capsys)[1])
+    assert found["photos"] == 12
+    assert found["top1"] > 60
+
+
+def same_name(root: Path) -> None:
+    make_colours(root, "caf\u00e9", "cafe\u0301")
+
+
+def slash(root: Path) -> None:
+    make_colours(root, "cat")
+    rows = [f"cat/{i}.png,a/b" for i in range(12)]
+    (root / "metadata.csv").write_text("\n".join(["file_name,label", *rows]))
+
+
+def control_sign(root: Path) -> None:
+    make_colours(root, "cat\x1b[31m")
+
+
+UNFIT = {
+    same_name: (
+        "the class names 'cafe\\u0301' and 'caf\\xe9' are the same to Unicode: rename one, or put "
+        "their photos together"
+    ),
+    slash: "the class name 'a/b' has a slash: rename the class",
+    control_sign: "the class name 'cat\\x1b[31m' has control characters: rename the class",
+}
+
+
+@pytest.mark.parametrize("make", UNFIT)
+def test_names_that_no_class_can_have(make, flags, capsys):
+    make(Path("odd"))
+    code, _, err = call("learn", "model", "odd", *flags, capsys=capsys)
+    assert (code, err) == (2, f"memoryless: {UNFIT[make]}\n")
+    assert not Path("model").exists()
+
+
+def test_a_damaged_model_is_not_taught(flags, capsys):
+    call("learn", "model", "photos", *flags, capsys=capsys)
+    make_colours(Path("more"), "elk", "owl")
+    Path("model/CURRENT").write_text("nonsense")
+    code, _, err = call("learn", "model", "more", capsys=capsys)
+    assert code == 3
+    assert err == (
+        "memoryless: the file model/CURRENT is damaged: restore it from a copy, or go back by "
+        "memoryless undo model --to 1\n"
+    )
+
+
+def test_a_model_that_is_being_taught_is_locked(flags, capsys):
+    call("learn", "model", "photos", *flags, capsys=capsys)
+    make_colours(Path("more"), "elk", "owl")
+    with teaching(Path("model"), {}):
+        code, _, err = call("learn", "model", "more", capsys=capsys)
+    assert code == 2
+    assert re.fullmatch(
+        r"memoryless: another process \(pid \d+ on .*\) is writing in model: wait for it, or "
+        r"choose another MODEL\n", err
+    )  # fmt: skip

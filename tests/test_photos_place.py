@@ -121,11 +121,12 @@ def test_a_backbone_file_may_have_moved_but_not_changed(folder, tiny_backbone, t
 def test_trained_features_have_the_laboratorys_best_method(tmp_path):
     with teaching(tmp_path / "model", {"epochs": 2}, train=True) as (_, model):
         assert model.method == TRAINED
-        assert (model.settings.level, model.settings.square_roots) == ("middle", True)
+        assert (model.settings.level, model.settings.statistics) == ("middle", "tied")
     with teaching(tmp_path / "model", {"backbone": "timm:resnet26"}, train=True) as (_, model):
         assert model.settings.level == "last"
     with teaching(tmp_path / "model", {"method": "inFT_siw_mc"}, train=True) as (_, model):
         assert (model.method, model.settings.square_roots) == ("inFT_siw_mc", False)
+        assert model.settings.held_out == 0.1
 
 
 def test_train_and_a_method_over_fixed_features_contradict_each_other(tmp_path):

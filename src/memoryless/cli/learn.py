@@ -49,7 +49,7 @@ def learn(
     train
         Train the backbone too, for pictures that are far from photographs; this takes long.
     method
-        Method of a new model; fixed+lda by default, lwf_kd+rda+widened with --train.
+        Method of a new model; fixed+lda by default, lwf_kd+lda+widened with --train.
     backbone
         Network of a new model: efficientnet-lite0, onnx:FILE, timm:NAME, or resnet18 with --train.
     image_size
@@ -129,7 +129,7 @@ def _method(model: Any) -> str:
     sees = f"at {model.settings.image_size or 224} pixels"
     if model.fixed:
         return f"{model.method} over {model.settings.backbone} {sees}, which is never trained"
-    return f"{model.method}; {model.settings.backbone or 'resnet18'} {sees} is trained"
+    return f"{model.method}; {model.settings.backbone or 'ResNet-18'} {sees} is trained"
 
 
 def _time(plan: Plan) -> str:
