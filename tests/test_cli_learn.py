@@ -34,7 +34,7 @@ def test_a_model_is_made_and_grows(flags, capsys):
     assert told["learns"] == "24 photos of 2 new classes: cat 12, dog 12"
     assert told["method"].startswith("fixed+lda over onnx:")
     assert re.fullmatch(r"about \d+ s \(\d+ photos a second\)", told["time"])
-    assert told["keeps"].startswith("10.2 kB in all, of photos that take ")
+    assert told["keeps"].startswith("11.2 kB in all, of photos that take ")
     assert result.startswith("learned   2 classes: model knows 2 now\nheld out  ")
     assert HONEST.format(smallest=12) in result
     assert result.endswith("next      memoryless predict model PHOTO\n")

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from conftest import make_colours, tiny_settings
 from memoryless import Model
+from memoryless.data.glances import Glance
 from memoryless.errors import ConfigError, DataError
 from memoryless.model_folder import load_state
-from memoryless.photos.plan import alike_names, bytes_kept, make_plan
+from memoryless.photos import plan as plan_module
+from memoryless.photos.plan import SEES_LARGE, alike_names, bytes_kept, make_plan, sees_large
 
 
 @pytest.fixture
@@ -167,3 +170,40 @@ def test_a_near_duplicate_name_is_a_warning(model, tmp_path):
 def test_trained_features_need_no_trial(tmp_path):
     plan = make_plan(Model("inFT_siw"), [make_colours(tmp_path, "cat", "dog")])
     assert plan.seconds is plan.rate is plan.bytes is None
+
+
+@pytest.mark.parametrize(
+    ("sides", "settings", "large"),
+    [
+        ((640, 480), {}, True),
+        ((480, 640), {}, True),
+        ((640, 360), {}, False),
+        ((640, 480), {"image_size": 224}, False),
+        ((640, 480), {"backbone": "onnx:net.onnx"}, False),
+        ((640, 480), {"crop": 0.5}, False),
+    ],
+)
+def test_a_new_model_sees_more_of_large_photos(sides, settings, large):
+    looks = [Glance("", 1, *sides, 1, 0, True)] * 3 + [Glance("", 1, 20, 20, 1, 0, True)]
+    assert sees_large(Model(**settings), looks) == large
+
+
+def test_a_model_that_is_there_or_is_trained_keeps_its_size():
+    looks = [Glance("", 1, 640, 480, 1, 0, True)]
+    known = Model(backbone="none")
+    known.learn(np.random.default_rng(0).random((20, 4)), ["cat", "dog"] * 10)
+    assert not sees_large(known, looks)
+    assert not sees_large(Model("inFT_siw"), looks)
+
+
+@pytest.mark.parametrize(("seconds", "size"), [(599, 320), (601, None)])
+def test_large_photos_are_seen_so_if_it_does_not_take_too_long(
+    seconds, size, tmp_path, monkeypatch
+):
+    colours = make_colours(tmp_path / "photos", "cat", "dog")
+    for path in colours.rglob("*.png"):
+        Image.open(path).resize((400, 400)).save(path)
+    monkeypatch.setattr(plan_module, "time_a_few", lambda model, photos: (24 / seconds, 8))
+    plan = make_plan(Model(), [colours])
+    assert plan.model.settings.image_size == size
+    assert (SEES_LARGE in plan.notes) == (size is not None)

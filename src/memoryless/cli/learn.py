@@ -53,7 +53,8 @@ def learn(
     backbone
         Network of a new model: efficientnet-lite0, onnx:FILE, timm:NAME, or resnet18 with --train.
     image_size
-        Side in pixels of what the network of a new model sees; 224 by default.
+        Side in pixels of what the network of a new model sees; 224 by default, and 320 if photos
+        are large and it does not take too long.
     crop
         Share of a photo's central square that the network sees, 0.875 by default.
     mean
@@ -100,6 +101,7 @@ def learn(
 def _tell_plan(plan: Plan, folder: Path) -> None:
     from memoryless.cli.wording import reasons, size, tell, tell_each
     from memoryless.data.dataset import counted
+    from memoryless.names import as_flags
 
     model = plan.model
     knows = counted(len(model.classes), "class", "classes")
@@ -114,7 +116,7 @@ def _tell_plan(plan: Plan, folder: Path) -> None:
         tell("skips", reasons(plan.skipped))
     if plan.broken:
         tell("broken", reasons(plan.broken))
-    tell_each("note", plan.notes)
+    tell_each("note", map(as_flags, plan.notes))
     if plan.near:
         tell("repeats", f"{plan.near:,} photos are nearly the same as another; such are held out "
              "together")  # fmt: skip
