@@ -232,7 +232,7 @@ def bytes_kept(classes: int, dimensions: int) -> int:
     held-out photos told.
 
     >>> bytes_kept(40, 1280)
-    6968712
+    6969672
     """
     held_out = len(TEMPERATURES) + len(MARGINS) + 1
     return 8 * (classes + classes * dimensions + dimensions * (dimensions + 1) // 2 + held_out)
