@@ -2,17 +2,131 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 import time
+from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto
 
 from memoryless.errors import ConfigError
-from memoryless.extractor import AHEAD, Extractor, ahead, cores
+from memoryless.extractor import AHEAD, Extractor, ahead, cores, sound_feature, trial_photo
+from memoryless.graph import Nodes, features_graph
+from memoryless.preparation import PhotoPreparation
+
+
+def backbone(kind: str, *values: object) -> onnx.ModelProto:
+    """Pixels, changed by one node, and flattened."""
+    nodes = Nodes()
+    nodes.add("Flatten", nodes.add(kind, "images", *map(nodes.value, values)), name="out")
+    ends = {"images": (TensorProto.FLOAT, ["n", 3, "h", "w"])}
+    return nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", "d"])})
+
+
+def extractor(kind: str, *values: object) -> Extractor:
+    return Extractor(features_graph(backbone(kind, *values), PhotoPreparation(8)))
+
+
+def photos(number: int) -> list[np.ndarray]:
+    """Random photos, each of a size of its own."""
+    draw = np.random.default_rng(0)
+    return [draw.integers(0, 256, (9 + i, 40 - i, 3), dtype=np.uint8) for i in range(number)]
+
+
+def test_threads_share_an_extractor():
+    found = extractor("Relu")
+    expected = [found.feature(photo) for photo in photos(20)]
+    for _ in range(5):
+        for one, other in zip(ahead(found.feature, photos(20), threads=8), expected, strict=True):
+            assert np.array_equal(one, other)
+    assert expected[0].any()
+
+
+def test_a_trial_tells_the_number_of_features():
+    assert extractor("Relu").d == 3 * 8 * 8
+    assert extractor("GlobalAveragePool").d == 3
+
+
+def test_the_trial_has_contrast_and_no_colour():
+    photo = trial_photo()
+    assert (photo.shape, photo.dtype) == ((256, 256, 3), np.uint8)
+    assert photo.std() > 50
+    assert (photo == photo[..., :1]).all()
+
+
+@pytest.mark.parametrize(
+    "photo",
+    [
+        np.zeros((8, 8, 3)),
+        np.zeros((8, 8), np.uint8),
+        np.zeros((8, 8, 4), np.uint8),
+        np.zeros((1, 8, 8, 3), np.uint8),
+    ],
+)
+def test_what_is_not_a_photo_is_a_fault_of_ours(photo):
+    with pytest.raises(AssertionError):
+        extractor("Relu").feature(photo)
+
+
+def test_a_size_that_the_backbone_cannot_take_is_one_sentence_and_no_more(capfd):
+    """Found when it runs, because the file says that any size will do."""
+    found = extractor("Reshape", np.array([-1, 3, 7, 7]))
+    with pytest.raises(ConfigError) as caught:
+        found.feature(trial_photo())
+    text = str(caught.value)
+    assert text.startswith("the backbone cannot take a photo of 256 x 256 pixels (")
+    assert text.endswith("): check `backbone` and `image_size`")
+    assert "\n" not in text
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_not_finite_are_refused(value):
+    found = extractor("Mul", np.float32(value))
+    with pytest.raises(ConfigError) as caught:
+        found.feature(trial_photo())
+    assert str(caught.value) == (
+        "the backbone gives features that are not finite (nan or inf): check its weights, and "
+        "`mean` and `std`"
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 1, 1), (3,), (2, 3)])
+def test_features_of_another_shape_are_refused(shape):
+    with pytest.raises(ConfigError) as caught:
+        sound_feature(np.zeros(shape))
+    assert str(caught.value) == (
+        f"the backbone gives features of shape {shape} for one photo, not (1, d): check `backbone`"
+    )
+
+
+COUNT = """
+import os, sys
+from memoryless.extractor import Extractor, trial_photo
+graph = open(sys.argv[1], "rb").read()
+import onnxruntime
+before = len(os.listdir("/proc/self/task"))
+Extractor(graph).feature(trial_photo())
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as in Linux")
+def test_an_extractor_starts_no_thread_and_prints_nothing(tmp_path):
+    """Whoever calls decides how many there are."""
+    (tmp_path / "g.onnx").write_bytes(features_graph(backbone("Relu"), PhotoPreparation(8)))
+    command = [sys.executable, "-c", COUNT, str(tmp_path / "g.onnx")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 def test_what_is_not_a_graph_is_refused_in_one_sentence():
     with pytest.raises(
-        ConfigError, match=r"^onnxruntime cannot run the backbone \(.*\): export it"
+        ConfigError, match=r"^onnxruntime [\d.]+ cannot run the backbone \(.*\): export it"
     ):
         Extractor(b"no graph")
 
@@ -45,3 +159,12 @@ def test_an_error_within_reaches_the_caller_and_ends_the_work():
 
 def test_there_is_a_core():
     assert cores() >= 1
+
+
+def test_who_stops_asking_ends_the_work():
+    begun, before = [], threading.active_count()
+    results = ahead(lambda i: begun.append(i) or time.sleep(0.001), range(1_000_000), threads=2)
+    next(results)
+    results.close()
+    assert len(begun) <= 2 * AHEAD + 3
+    assert threading.active_count() == before

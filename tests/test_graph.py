@@ -2,30 +2,62 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
+from memoryless import graph
+from memoryless.errors import ConfigError
 from memoryless.extractor import Extractor
-from memoryless.graph import Nodes, PhotoPreparation, features_graph
+from memoryless.graph import OPSET, Nodes, features_graph, read_backbone
+from memoryless.preparation import PhotoPreparation
+
+FLOAT, UINT8 = TensorProto.FLOAT, TensorProto.UINT8
+IMAGES, ROWS = {"images": (FLOAT, ["n", 3, 8, 8])}, {"out": (FLOAT, ["n", 3])}
+GREY = np.full((8, 8, 3), 50, dtype=np.uint8)
 
 
-def mean_of_pixels(size: int) -> onnx.ModelProto:
-    """A backbone whose features are the means of the three channels."""
+def mean_of_pixels(size: int | str) -> onnx.ModelProto:
+    """A backbone whose features are the means of the three channels, times weights of 1."""
     nodes = Nodes()
-    nodes.add("Flatten", nodes.add("GlobalAveragePool", "images"), name="out")
-    ends = {"images": (TensorProto.FLOAT, ["n", 3, size, size])}
-    return nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", 3])})
+    means = nodes.add("Flatten", nodes.add("GlobalAveragePool", "images"))
+    nodes.add("Mul", means, nodes.value(np.ones((1, 3), np.float32)), name="out")
+    return nodes.model({"images": (FLOAT, ["n", 3, size, size])}, {"out": (FLOAT, ["n", 3])})
+
+
+def with_ends(inputs: dict[str, Any], outputs: dict[str, Any]) -> onnx.ModelProto:
+    """The same nodes with other inputs and outputs."""
+    model = mean_of_pixels(8)
+    for ends, given in ((model.graph.input, inputs), (model.graph.output, outputs)):
+        del ends[:]
+        ends.extend(helper.make_tensor_value_info(name, *kind) for name, kind in given.items())
+    return model
+
+
+def saved(model: onnx.ModelProto, folder: Path) -> Path:
+    file = folder / "b.onnx"
+    file.write_bytes(model.SerializeToString())
+    return file
+
+
+def refusal(file: Path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read_backbone(file)
+    return str(caught.value)
 
 
 def every_pixel(size: int) -> onnx.ModelProto:
     """A backbone whose features are the pixels."""
     nodes = Nodes()
     nodes.add("Flatten", "images", name="out")
-    ends = {"images": (TensorProto.FLOAT, ["n", 3, size, size])}
-    return nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", 3 * size * size])})
+    ends = {"images": (FLOAT, ["n", 3, size, size])}
+    return nodes.model(ends, {"out": (FLOAT, ["n", 3 * size * size])})
 
 
 @pytest.mark.parametrize("sides", [(37, 50), (64, 64), (20, 9), (1, 1), (1, 300), (90, 200)])
@@ -51,3 +83,324 @@ def test_means_and_deviations_are_of_channels():
 def test_equal_graphs_have_equal_bytes():
     first, second = (features_graph(mean_of_pixels(8), PhotoPreparation(8)) for _ in range(2))
     assert first == second
+
+
+def test_what_exporters_note_is_left_out_and_what_the_model_says_of_itself_stays():
+    backbone = mean_of_pixels(8)
+    helper.set_model_props(backbone, {"license": "MIT"})
+    plain = features_graph(backbone, PhotoPreparation(8))
+    for part in (backbone.graph, *backbone.graph.node, *backbone.graph.output):
+        part.metadata_props.add(key="trace", value="/home/someone/train.py")
+        part.doc_string = "/home/someone/train.py"
+    assert features_graph(backbone, PhotoPreparation(8)) == plain
+    assert b"license" in plain
+
+
+def test_an_output_that_other_nodes_read_too_keeps_its_name_for_them(tmp_path):
+    backbone = mean_of_pixels(8)
+    backbone.graph.node.append(helper.make_node("Relu", ["out"], ["unused"]))
+    found = Extractor(features_graph(backbone, PhotoPreparation(8, 1.0, (0,) * 3, (1,) * 3)))
+    assert found.feature(GREY).tolist() == [50.0] * 3
+
+
+def plain_feature(backbone: onnx.ModelProto) -> list[float]:
+    """The feature of a photo of 50s."""
+    preparation = PhotoPreparation(8, 1.0, (0.0,) * 3, (1.0,) * 3)
+    return Extractor(features_graph(backbone, preparation)).feature(GREY).tolist()
+
+
+@pytest.mark.parametrize("size", [8, "side"])
+def test_a_foreign_backbone_is_read(size, tmp_path):
+    assert plain_feature(read_backbone(saved(mean_of_pixels(size), tmp_path))) == [50.0] * 3
+
+
+@pytest.mark.parametrize("opset", [9, 11, 17, OPSET, OPSET + 1, OPSET + 3])
+def test_older_and_newer_versions_of_onnx_are_joined(opset, tmp_path):
+    model = mean_of_pixels(8)
+    model.opset_import[0].version = opset
+    assert plain_feature(read_backbone(saved(model, tmp_path))) == [50.0] * 3
+
+
+def test_weights_among_the_inputs_are_not_taken_for_images(tmp_path):
+    """As files of before 2019 have them."""
+    model = mean_of_pixels(8)
+    (weights,) = model.graph.initializer
+    entry = helper.make_tensor_value_info(weights.name, FLOAT, [1, 3])
+    model.graph.input.insert(0, entry)
+    assert plain_feature(read_backbone(saved(model, tmp_path))) == [50.0] * 3
+
+
+def test_operators_of_other_domains_and_local_functions_are_kept(tmp_path):
+    model = mean_of_pixels(8)
+    model.graph.node[-1].op_type, model.graph.node[-1].domain = "Scaled", "own"
+    body = [helper.make_node("Mul", ["x", "w"], ["y"])]
+    opsets = [helper.make_opsetid("", OPSET)]
+    model.functions.append(helper.make_function("own", "Scaled", "xw", "y", body, opsets))
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    assert plain_feature(read_backbone(saved(model, tmp_path))) == [50.0] * 3
+
+
+BAD_ENDS = {
+    "two inputs": (
+        with_ends(IMAGES | {"mask": (FLOAT, ["n", 3])}, ROWS),
+        "{file} has 2 inputs (images, mask), and a backbone has one: export it with the images "
+        "alone",
+    ),
+    "no input": (
+        with_ends({}, ROWS),
+        "{file} has 0 inputs (), and a backbone has one: export it with the images alone",
+    ),
+    "two outputs": (
+        with_ends(IMAGES, ROWS | {"logits": (FLOAT, ["n", 9])}),
+        "{file} has 2 outputs (out, logits), and a backbone has one: export it with the features "
+        "alone",
+    ),
+    "bytes in": (
+        with_ends({"images": (UINT8, ["n", 3, 8, 8])}, ROWS),
+        "the input of {file} is of type uint8, and that of a backbone is float: export it so",
+    ),
+    "halves out": (
+        with_ends(IMAGES, {"out": (TensorProto.FLOAT16, ["n", 3])}),
+        "the output of {file} is of type float16, and that of a backbone is float: export it so",
+    ),
+    "grey": (
+        with_ends({"images": (FLOAT, ["n", 1, 8, 8])}, ROWS),
+        "{file} takes images of shape (n, 1, 8, 8), and a backbone takes (n, 3, height, width): "
+        "export it so",
+    ),
+    "channels last": (
+        with_ends({"images": (FLOAT, [None, 8, 8, 3])}, ROWS),
+        "{file} takes images of shape (?, 8, 8, 3), and a backbone takes (n, 3, height, width): "
+        "export it so",
+    ),
+    "rows in": (
+        with_ends({"images": (FLOAT, ["n", 3])}, ROWS),
+        "{file} takes images of shape (n, 3), and a backbone takes (n, 3, height, width): export "
+        "it so",
+    ),
+    "one at a time": (
+        with_ends({"images": (FLOAT, [1, 3, 8, 8])}, {"out": (FLOAT, [1, 3])}),
+        "{file} takes 1 images at a time, and a backbone takes any number: export it with a free "
+        "(dynamic) first dimension",
+    ),
+    "no pooling": (
+        with_ends(IMAGES, {"out": (FLOAT, ["n", 3, 8, 8])}),
+        "{file} gives features of shape (n, 3, 8, 8), and a backbone gives (n, d): export it with "
+        "its pooling, and flattened",
+    ),
+    "no shape": (
+        with_ends(IMAGES, {"out": (FLOAT, None)}),
+        "{file} gives features of shape (), and a backbone gives (n, d): export it with its "
+        "pooling, and flattened",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ENDS)
+def test_a_graph_with_other_ends_is_refused(name, tmp_path):
+    model, message = BAD_ENDS[name]
+    file = saved(model, tmp_path)
+    assert refusal(file) == message.format(file=file)
+
+
+def test_there_is_no_such_file(tmp_path):
+    missing = tmp_path / "none.onnx"
+    assert refusal(missing) == f"there is no file {missing}: check `backbone`"
+    assert refusal(tmp_path) == f"there is no file {tmp_path}: check `backbone`"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"a text\n", b"\x89PNG\r\n\x1a\n" + bytes(64), b"PK\x03\x04", b"\x08\x07"]
+)
+@pytest.mark.parametrize("suffix", [".onnx", ".json", ".txt"])
+def test_what_is_no_onnx_file_says_so(content, suffix, tmp_path):
+    file = tmp_path / f"b{suffix}"
+    file.write_bytes(content)
+    assert refusal(file) == f"{file} is not an ONNX file of a network: check `backbone`"
+
+
+def test_a_cut_file_is_none(tmp_path):
+    file = saved(mean_of_pixels(8), tmp_path)
+    file.write_bytes(file.read_bytes()[:-9])
+    assert refusal(file) == f"{file} is not an ONNX file of a network: check `backbone`"
+
+
+def test_a_file_that_may_not_be_read_says_so(tmp_path, monkeypatch):
+    def refuse(file: Path) -> bytes:
+        raise PermissionError("Permission denied")
+
+    file = saved(mean_of_pixels(8), tmp_path)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert refusal(file) == f"{file} cannot be read (Permission denied): check `backbone`"
+
+
+def outside(model: onnx.ModelProto, place: str, **entries: int) -> onnx.ModelProto:
+    """The model with its weights in a file beside it."""
+    (weights,) = model.graph.initializer
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": place, **entries}.items():
+        weights.external_data.add(key=key, value=str(value))
+    return model
+
+
+TWOS = np.full(3, 2, np.float32).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("place", "entries", "content"),
+    [
+        ("w.bin", {}, TWOS),
+        ("w.bin", {"offset": 4, "length": 12}, b"head" + TWOS + b"tail"),
+        ("w.bin", {"offset": 4, "checksum": 7, "odd": 1}, b"head" + TWOS),
+        ("deeper/w.bin", {}, TWOS),
+        ("deeper/../w.bin", {}, TWOS),
+    ],
+)
+def test_external_data_in_the_folder_is_brought_in(place, entries, content, tmp_path):
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / place).write_bytes(content)
+    model = read_backbone(saved(outside(mean_of_pixels(8), place, **entries), tmp_path))
+    (tmp_path / place).unlink()
+    assert b"w.bin" not in model.SerializeToString()
+    assert plain_feature(model) == [100.0] * 3
+
+
+def test_external_data_of_attributes_subgraphs_and_functions_is_brought_in(tmp_path):
+    """onnxruntime would look for it in the folder that it is run from."""
+    (tmp_path / "w.bin").write_bytes(TWOS)
+    (tensor,) = outside(mean_of_pixels(8), "w.bin").graph.initializer
+    tensor.dims[:] = [3]
+    constant = helper.make_node("Constant", [], ["c"], value=tensor)
+    inner = helper.make_graph([constant], "inner", [], [])
+    model = mean_of_pixels(8)
+    opsets = [helper.make_opsetid("", OPSET)]
+    model.functions.append(helper.make_function("own", "F", [], ["c"], [constant], opsets))
+    model.graph.node.extend([constant, helper.make_node("If", [], [], then_branch=inner)])
+    found = read_backbone(saved(model, tmp_path)).SerializeToString()
+    assert found.count(TWOS) == 3
+    assert b"w.bin" not in found
+
+
+@pytest.mark.parametrize("kind", ["absolute", "above", "link", "folder link"])
+def test_external_data_outside_the_folder_is_not_followed(kind, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "w.bin").write_bytes(TWOS)
+    (tmp_path / "in" / "link.bin").symlink_to(tmp_path / "w.bin")
+    (tmp_path / "in" / "up").symlink_to(tmp_path)
+    place = {
+        "absolute": str(tmp_path / "w.bin"),
+        "above": "../w.bin",
+        "link": "link.bin",
+        "folder link": "up/w.bin",
+    }[kind]
+    file = saved(outside(mean_of_pixels(8), place), tmp_path / "in")
+    assert refusal(file) == (
+        f"{file} keeps data in {place}, outside its folder, which is not followed: export it as "
+        "one file"
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "entries", "why"),
+    [
+        ("none.bin", {}, "there is no such file"),
+        ("", {}, "there is no such file"),
+        (".", {}, "there is no such file"),
+        ("w.bin", {"length": 13}, "it is too short"),
+        ("w.bin", {"offset": 1, "length": 12}, "it is too short"),
+        ("w.bin", {"offset": 99}, "it is too short"),
+        ("w.bin", {"length": -1}, "it is too short"),
+        ("w.bin", {"offset": -1, "length": 3}, "[Errno 22] Invalid argument"),
+        ("w.bin", {"length": "x"}, "invalid literal for int() with base 10: 'x'"),
+        ("w\0.bin", {}, "embedded null byte"),
+    ],
+)
+def test_external_data_that_cannot_be_read_says_so(place, entries, why, tmp_path):
+    (tmp_path / "w.bin").write_bytes(TWOS)
+    file = saved(outside(mean_of_pixels(8), place, **entries), tmp_path)
+    assert refusal(file) == (
+        f"{file} keeps data in {place}, which cannot be read ({why}): export it as one file"
+    )
+
+
+TOO_LARGE = "{file} has more than 2 GiB with its data: choose a smaller backbone"
+
+
+def test_more_than_2_gib_are_refused_before_they_are_read(tmp_path):
+    """Files with holes: they have a size, and take no room."""
+    file = tmp_path / "b.onnx"
+    with file.open("wb") as opened:
+        opened.truncate(2**31)
+    assert refusal(file) == TOO_LARGE.format(file=file)
+    saved(outside(mean_of_pixels(8), "w.bin"), tmp_path)
+    with (tmp_path / "w.bin").open("wb") as opened:
+        opened.truncate(2**31)
+    assert refusal(file) == TOO_LARGE.format(file=file)
+
+
+def test_data_that_are_named_many_times_are_counted_as_often(tmp_path, monkeypatch):
+    (tmp_path / "w.bin").write_bytes(TWOS)
+    model = outside(mean_of_pixels(8), "w.bin")
+    model.graph.initializer.extend([model.graph.initializer[0]] * 99)
+    file = saved(model, tmp_path)
+    read_backbone(file)
+    monkeypatch.setattr(graph, "LARGEST", file.stat().st_size + 50 * len(TWOS))
+    assert refusal(file) == TOO_LARGE.format(file=file)
+
+
+@pytest.mark.parametrize(
+    ("sides", "message"),
+    [
+        ([96, 96], "the backbone takes images of 96 pixels, not of 8: set `image_size=96`"),
+        (["h", 96], "the backbone takes images of 96 pixels, not of 8: set `image_size=96`"),
+        (
+            [96, 8],
+            "the backbone takes images of 8 x 96 pixels, and photos are prepared as squares: "
+            "export it for squares, or for any size",
+        ),
+    ],
+)
+def test_images_of_another_size_are_refused(sides, message):
+    with pytest.raises(ConfigError) as caught:
+        plain_feature(with_ends({"images": (FLOAT, ["n", 3, *sides])}, ROWS))
+    assert str(caught.value) == message
+
+
+def test_an_old_operator_that_cannot_be_raised_is_refused():
+    model = mean_of_pixels(8)
+    model.opset_import[0].version = 11
+    model.graph.node[0].op_type = "Nonsense"
+    with pytest.raises(ConfigError) as caught:
+        plain_feature(model)
+    text = str(caught.value)
+    assert text.startswith("the backbone is of ONNX opset 11 and cannot be raised to 18 (")
+    assert text.endswith("): export it again with opset 18 or newer")
+    assert "\n" not in text
+
+
+def test_an_operator_that_onnx_does_not_have_is_refused():
+    model = mean_of_pixels(8)
+    model.graph.node[0].op_type = "Nonsense"
+    with pytest.raises(ConfigError) as caught:
+        plain_feature(model)
+    assert str(caught.value) == (
+        "the backbone is not sound ONNX (No Op registered for Nonsense with domain_version of "
+        "18): export it again, or choose another `backbone`"
+    )
+
+
+def test_an_operator_of_another_domain_that_onnxruntime_does_not_know_is_refused(capfd):
+    model = mean_of_pixels(8)
+    model.graph.node[0].op_type, model.graph.node[0].domain = "Odd", "own"
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    with pytest.raises(ConfigError) as caught:
+        plain_feature(model)
+    text = str(caught.value)
+    assert text.startswith(f"onnxruntime {onnxruntime.__version__} cannot run the backbone (")
+    assert "Odd" in text
+    assert text.endswith(
+        "): export it with operators of a released ONNX opset, or choose another `backbone`"
+    )
+    assert "\n" not in text
+    assert capfd.readouterr() == ("", "")

@@ -15,20 +15,22 @@ import memoryless
 
 STOREYS = [
     {"errors", "names"},
-    {"settings", "store", "randomness", "metrics"},
+    {"settings", "store", "locks", "randomness", "metrics", "preparation"},
     {"data", "graph", "backbones", "network", "losses", "schedules"},
     {
         "features",
         "extractor",
         "statistics",
+        "sums",
+        "confidence",
         "transports",
         "scorers",
         "heads",
         "calibration",
         "record",
     },
-    {"strategies", "training", "learner"},
-    {"model", "model_folder", "build", "methods"},
+    {"strategies", "training", "learner", "fixed_backbone"},
+    {"model", "fixed", "trained", "model_folder", "card", "build", "methods"},
     {"lab"},
     {"cli"},
     {"__main__"},
@@ -50,7 +52,10 @@ ELSEWHERE = {
     "strategies/joint": "it only names facts, which test_strategies tests of every strategy",
 }
 WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
-WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli"]
+WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli", ".card", ".locks"]
+WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
+WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
+WITHOUT_TORCH += [".fixed_backbone", ".graph"]
 
 
 def modules() -> list[Path]:

@@ -21,17 +21,17 @@ import pytest
 
 from conftest import make_toy
 from forks import Ended, Forks
-from memoryless import store
+from memoryless import locks
 from memoryless.cli import main
 from memoryless.data import SOURCES, Source
 from memoryless.errors import WriteError
 from memoryless.lab.runs import RunFolder
-from memoryless.store import locked
+from memoryless.locks import locked
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from memoryless.store import locked
+from memoryless.locks import locked
 with locked(Path(sys.argv[1])):
     {inside}
     print("held", flush=True)
@@ -121,7 +121,7 @@ LEAVE = """
 import os, sys
 from pathlib import Path
 from memoryless.errors import WriteError
-from memoryless.store import locked
+from memoryless.locks import locked
 files = []
 with locked(Path(sys.argv[1])):
     child = os.fork()
@@ -150,17 +150,17 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, name):
     def refuse(descriptor, operation):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(store.fcntl, "flock", refuse)
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
     with pytest.raises(WriteError) as caught, locked(tmp_path):
         pass
     assert str(caught.value) == (
-        f"{tmp_path} cannot be locked ({os.strerror(number)}): choose an `output` on a disk with "
-        "locks"
+        f"{tmp_path} cannot be locked ({os.strerror(number)}): choose another `output`, on a disk "
+        "with locks"
     )
 
 
 def test_a_platform_without_locks(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "fcntl", None)
+    monkeypatch.setattr(locks, "fcntl", None)
     with pytest.raises(WriteError) as caught, locked(tmp_path):
         pass
     assert str(caught.value) == (

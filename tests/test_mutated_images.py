@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image, features
+from PIL import Image, ImageCms, features
 
 from memoryless.data.decode import FileImages, ImageFile, check_files
+from memoryless.data.photos import Glance, find_photos, glances, load
 from memoryless.errors import DataError
 
 FORMATS = {
@@ -41,7 +42,7 @@ FORMATS = {
 
 
 def originals() -> list[bytes]:
-    """A small picture in every format that this Pillow writes, some with EXIF data."""
+    """A small picture in every format that this Pillow writes, some with EXIF data or a profile."""
     rng = np.random.default_rng(1)
     steps = np.linspace(0, 200, 24).astype(int)
     pixels = (
@@ -55,7 +56,9 @@ def originals() -> list[bytes]:
         kind = name.split()[0]
         if kind in ("webp", "avif") and not features.check(kind):
             continue
-        for extra in ({}, {"exif": exif}) if kind in ("jpeg", "png", "webp", "avif") else ({},):
+        profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+        extras = {}, {"exif": exif}, {"icc_profile": profile.replace(b"rXYZ", b"gXYZ", 1)}
+        for extra in extras if kind in ("jpeg", "png", "webp", "avif") else ({},):
             file = io.BytesIO()
             image = picture.convert("F") if kind == "spider" else picture
             image.save(file, kind, **options, **extra)
@@ -113,6 +116,27 @@ def test_damaged_images_are_read_or_have_their_reason(number, tmp_path):
     assert outcomes.total() == number
     assert number * 0.1 < outcomes["sound"] < number * 0.9
     assert len(outcomes) > 10  # the damage is of many kinds
+
+
+def test_a_glance_and_the_photo_agree_on_damaged_images(tmp_path):
+    """What a first look passes can be loaded, and what it refuses cannot, for the same reason."""
+    for i, content in enumerate(mutations(300)):
+        (tmp_path / f"{i}").write_bytes(content)
+    photos = find_photos(tmp_path, labelled=False).photos
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        looks = glances(photos)
+        for photo, look in zip(photos, looks, strict=True):
+            if isinstance(look, Glance):
+                pixels = load(photo, 256)
+                assert pixels.dtype == np.uint8
+                assert sorted(pixels.shape[:2]) == sorted((look.width, look.height))
+            else:
+                with pytest.raises(DataError) as caught:
+                    load(photo, 256)
+                assert f" cannot be read ({look}): " in str(caught.value)
+    assert shown == []
+    assert len({look for look in looks if isinstance(look, str)}) > 5
 
 
 def test_images_that_break_after_the_check_name_their_file(tmp_path):

@@ -15,8 +15,8 @@ import pytest
 import torch
 from safetensors.numpy import save
 
-from memoryless import store
 from memoryless.errors import StoreError, WriteError
+from memoryless.locks import locked
 from memoryless.store import (
     Within,
     check,
@@ -291,7 +291,7 @@ def test_a_file_where_a_folder_should_be(tmp_path):
     for path in (tmp_path / "out" / "run.json", tmp_path / "out" / "seed-0" / "run.json"):
         with pytest.raises(WriteError, match=f": {OTHER}$"):
             write_json(path, {})
-    with pytest.raises(WriteError, match=f": {OTHER}$"), store.locked(tmp_path / "out"):
+    with pytest.raises(WriteError, match=f": {OTHER}$"), locked(tmp_path / "out"):
         pass
 
 

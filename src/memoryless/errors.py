@@ -32,3 +32,12 @@ class StoreError(MemorylessError):
     """A folder that is damaged, or not what it is taken for."""
 
     exit_code = 3
+
+
+def cause(error: Exception) -> str:
+    """The first line of what a library said, for a sentence of ours.
+
+    >>> cause(ValueError("too few columns\\nin line 3")), cause(ValueError())
+    ('too few columns', 'ValueError')
+    """
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

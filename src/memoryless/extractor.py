@@ -1,4 +1,4 @@
-"""Features of photos by onnxruntime, one photo at a time in as many threads as there are cores.
+"""Features of photos, one photo at a time in as many threads as there are cores.
 
 A photo's feature so never depends on what was beside it; batches were not faster.
 """
@@ -9,50 +9,113 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, cause
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from memoryless.preparation import PhotoPreparation
 
 AHEAD = 4  # photos in work for each thread: enough to keep it busy, few to hold in memory
+FATAL = 4  # onnxruntime's level of logging; what is an error is raised too
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class Extractor:
-    """Runs a features graph on photos."""
+    """Runs a features graph on photos with onnxruntime; any number of threads may share one."""
 
     def __init__(self, graph: bytes):
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors are raised; warnings are of no use to a user
+        options.log_severity_level = FATAL
         try:
             self._session = onnxruntime.InferenceSession(
                 graph, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime's errors share no class but this
             raise ConfigError(
-                f"onnxruntime cannot run the backbone ({_cause(error)}): export it for "
-                f"onnxruntime {onnxruntime.__version__}, or choose another `backbone`"
+                f"onnxruntime {onnxruntime.__version__} cannot run the backbone ({cause(error)}): "
+                "export it with operators of a released ONNX opset, or choose another `backbone`"
             ) from error
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo, uint8 (H, W, 3)."""
+        return sound_feature(self.run(photo))
+
+    def run(self, photo: np.ndarray) -> np.ndarray:
+        """What the graph gives for a photo alone, (1, ...)."""
+        assert photo.dtype == np.uint8 and photo.ndim == 3 and photo.shape[2] == 3
         try:
-            (features,) = self._session.run(None, {"photos": photo[None]})
+            (output,) = self._session.run(None, {"photos": photo[None]})
         except MemoryError:
             raise
         except Exception as error:
             raise ConfigError(
                 f"the backbone cannot take a photo of {photo.shape[1]} x {photo.shape[0]} pixels "
-                f"({_cause(error)}): check `backbone` and `image_size`"
+                f"({cause(error)}): check `backbone` and `image_size`"
             ) from error
-        return features[0]
+        return output
+
+    @cached_property
+    def d(self) -> int:
+        """How many numbers a feature has, by a trial."""
+        return len(self.feature(trial_photo()))
+
+
+class TorchExtractor:
+    """Prepares photos with onnxruntime, and runs a backbone of torch on a device."""
+
+    def __init__(self, backbone: nn.Module, preparation: PhotoPreparation, device: str):
+        from memoryless.graph import preparation_graph
+
+        graph = preparation_graph(preparation).SerializeToString(deterministic=True)
+        self._prepare, self._device = Extractor(graph), device
+        self._backbone = backbone.eval().to(device)
+
+    def feature(self, photo: np.ndarray) -> np.ndarray:
+        """The feature (d,) of a photo, uint8 (H, W, 3)."""
+        import torch
+
+        with torch.inference_mode():
+            pixels = torch.from_numpy(self._prepare.run(photo)).to(self._device)
+            return sound_feature(self._backbone(pixels).float().cpu().numpy())
+
+    @cached_property
+    def d(self) -> int:
+        """How many numbers a feature has, by a trial."""
+        return len(self.feature(trial_photo()))
+
+
+def trial_photo() -> np.ndarray:
+    """A grey photo that grows brighter from left to right: without any contrast, features that are
+    brought to length one would be divided by 0.
+    """
+    return np.tile(np.arange(256, dtype=np.uint8)[:, None], (256, 1, 3))
+
+
+def sound_feature(features: np.ndarray) -> np.ndarray:
+    """The one row of finite numbers that a backbone must give for one photo."""
+    if features.ndim != 2 or len(features) != 1:
+        raise ConfigError(
+            f"the backbone gives features of shape {features.shape} for one photo, not (1, d): "
+            "check `backbone`"
+        )
+    if not np.isfinite(features).all():
+        raise ConfigError(
+            "the backbone gives features that are not finite (nan or inf): check its weights, and "
+            "`mean` and `std`"
+        )
+    return features[0]
 
 
 def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
@@ -75,7 +138,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _cause(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

@@ -7,37 +7,21 @@ the making of graphs needs this module; running one needs onnxruntime alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, compose, external_data_helper, helper, numpy_helper, version_converter
+from onnx import TensorProto, compose, helper, numpy_helper, version_converter
 
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, cause
+from memoryless.names import first_ten
+from memoryless.preparation import PhotoPreparation
 
 OPSET = 18  # the first in which Resize can antialias
 IR_VERSION = 9
 LARGEST = 2**31 - 2**20  # bytes: protobuf writes no message of 2 GiB
-
-
-@dataclass(frozen=True)
-class PhotoPreparation:
-    """What happens to the pixels of a photo before the backbone sees them."""
-
-    size: int = 224
-    """Side of what the backbone sees."""
-    crop: float = 0.875
-    """Share of the resized square's side that is seen; the rest is cut off around it."""
-    mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # ImageNet's, on the scale 0..255
-    std: tuple[float, ...] = (58.395, 57.12, 57.375)
-
-    @property
-    def resized(self) -> int:
-        """Side of the square before its edges are cut off."""
-        return round(self.size / self.crop)
 
 
 class Nodes:
@@ -118,17 +102,42 @@ def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
 
 def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> bytes:
     """The graph of preparation and backbone, as one file without external data."""
+    _check_size(_images(backbone), preparation.size)
     prepare = preparation_graph(preparation)
     backbone = _of_one_version(backbone, prepare)
-    joined = compose.merge_models(
-        compose.add_prefix(prepare, "prepare/", rename_inputs=False),
-        compose.add_prefix(backbone, "backbone/"),
-        io_map=[("prepare/pixels", "backbone/" + input_name(backbone))],
-        producer_name="memoryless",
-        producer_version="",
-    )
-    _rename_output(joined, "features")
+    try:
+        joined = compose.merge_models(
+            compose.add_prefix(prepare, "prepare/", rename_inputs=False),
+            compose.add_prefix(backbone, "backbone/"),
+            io_map=[("prepare/pixels", "backbone/" + _images(backbone).name)],
+            producer_name="memoryless",
+            producer_version="",
+        )
+    except Exception as error:  # onnx checks what it joins, and raises what it likes
+        raise ConfigError(
+            f"the backbone is not sound ONNX ({cause(error)}): export it again, or choose another "
+            "`backbone`"
+        ) from error
+    (output,) = joined.graph.output
+    joined.graph.node.append(helper.make_node("Identity", [output.name], ["features"]))
+    output.name = "features"
+    _forget_origins(joined)
     return joined.SerializeToString(deterministic=True)
+
+
+def _check_size(images: onnx.ValueInfoProto, size: int) -> None:
+    height, width = _shape(images)[2:]
+    if height != width and isinstance(height, int) and isinstance(width, int):
+        raise ConfigError(
+            f"the backbone takes images of {width} x {height} pixels, and photos are prepared as "
+            "squares: export it for squares, or for any size"
+        )
+    for side in (height, width):
+        if isinstance(side, int) and side != size:
+            raise ConfigError(
+                f"the backbone takes images of {side} pixels, not of {size}: set "
+                f"`image_size={side}`"
+            )
 
 
 def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx.ModelProto:
@@ -140,27 +149,27 @@ def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx
         except Exception as error:  # the converter raises whatever its C++ raises
             raise ConfigError(
                 f"the backbone is of ONNX opset {own} and cannot be raised to {OPSET} "
-                f"({_cause(error)}): export it again with opset {OPSET} or newer"
+                f"({cause(error)}): export it again with opset {OPSET} or newer"
             ) from error
     prepare.opset_import[0].version = own
     prepare.ir_version = backbone.ir_version = max(prepare.ir_version, backbone.ir_version)
     return backbone
 
 
-def _rename_output(model: onnx.ModelProto, name: str) -> None:
-    (output,) = model.graph.output
-    for node in model.graph.node:
-        for i, other in enumerate(node.output):
-            if other == output.name:
-                node.output[i] = name
-    output.name = name
+def _forget_origins(model: onnx.ModelProto) -> None:
+    """Delete notes of exporters within the graph: traces with paths of whoever exported it."""
+    for message in _messages(model.graph):
+        for note in {"doc_string", "metadata_props"} & set(message.DESCRIPTOR.fields_by_name):
+            message.ClearField(note)
 
 
-def input_name(model: onnx.ModelProto) -> str:
-    """The one input of a backbone."""
-    constants = {value.name for value in model.graph.initializer}
-    (name,) = [one.name for one in model.graph.input if one.name not in constants]
-    return name
+def _messages(message: Any) -> Iterator[Any]:
+    """A message of protobuf and all within it, at any depth."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                yield from _messages(part)
 
 
 def read_backbone(file: Path) -> onnx.ModelProto:
@@ -169,76 +178,132 @@ def read_backbone(file: Path) -> onnx.ModelProto:
     """
     if not file.is_file():
         raise ConfigError(f"there is no file {file}: check `backbone`")
+    _check_bytes(file, file.stat().st_size)
     try:
-        model = onnx.load(file, load_external_data=False)
-    except Exception as error:  # protobuf has errors of its own
-        raise ConfigError(
-            f"{file} is not an ONNX file ({_cause(error)}): check `backbone`"
-        ) from error
+        model = onnx.load_model_from_string(file.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read ({cause(error)}): check `backbone`") from error
+    except Exception:  # protobuf has errors of its own
+        model = onnx.ModelProto()
+    if not model.graph.node:
+        raise ConfigError(f"{file} is not an ONNX file of a network: check `backbone`")
     _check_ends(file, model)
     _inline(file, model)
     return model
 
 
+def _check_bytes(file: Path, number: int) -> None:
+    if number > LARGEST:
+        raise ConfigError(f"{file} has more than 2 GiB with its data: choose a smaller backbone")
+
+
 def _check_ends(file: Path, model: onnx.ModelProto) -> None:
     """Raise unless the graph takes float images of three channels, any number, and gives rows."""
+    images = _only(file, "input", _inputs(model), "images")
+    features = _only(file, "output", list(model.graph.output), "features")
+    shape, rows = _shape(images), _shape(features)
+    if len(shape) != 4 or shape[1] not in (3, *(side for side in shape if isinstance(side, str))):
+        raise ConfigError(
+            f"{file} takes images of shape {_shown(shape)}, and a backbone takes "
+            "(n, 3, height, width): export it so"
+        )
+    if len(rows) != 2:
+        raise ConfigError(
+            f"{file} gives features of shape {_shown(rows)}, and a backbone gives (n, d): export "
+            "it with its pooling, and flattened"
+        )
+    for number in (*shape[:1], *rows[:1]):
+        if isinstance(number, int):
+            raise ConfigError(
+                f"{file} takes {number} images at a time, and a backbone takes any number: export "
+                "it with a free (dynamic) first dimension"
+            )
+
+
+def _only(file: Path, kind: str, ends: list[onnx.ValueInfoProto], what: str) -> onnx.ValueInfoProto:
+    """The one input or output that a graph has, of floats."""
+    if len(ends) != 1:
+        names = first_ten(end.name for end in ends)
+        raise ConfigError(
+            f"{file} has {len(ends)} {kind}s ({names}), and a backbone has one: export it with "
+            f"the {what} alone"
+        )
+    found = TensorProto.DataType.Name(ends[0].type.tensor_type.elem_type).lower()
+    if found != "float":
+        raise ConfigError(
+            f"the {kind} of {file} is of type {found}, and that of a backbone is float: export it "
+            "so"
+        )
+    return ends[0]
+
+
+def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs of a graph; in old files its weights stand among them."""
     constants = {value.name for value in model.graph.initializer}
-    inputs = [one for one in model.graph.input if one.name not in constants]
-    ends = f"{file} has {_shown(inputs)} and {_shown(model.graph.output, 'output')}"
-    wanted = "one float input (n, 3, height, width) and one float output (n, d), n free"
-    sound = len(inputs) == len(model.graph.output) == 1 and (
-        _fits(inputs[0], (None, 3, -1, -1)) and _fits(model.graph.output[0], (None, -1))
-    )
-    if not sound:
-        raise ConfigError(f"{ends}, and a backbone needs {wanted}: export it so")
+    return [one for one in model.graph.input if one.name not in constants]
 
 
-def _shown(values: Any, kind: str = "input") -> str:
-    shapes = [f"({', '.join(map(str, _shape(v)))})" for v in values]
-    return f"{len(shapes)} {kind}{'s' * (len(shapes) != 1)} {' '.join(shapes)}".rstrip()
+def _images(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
+    (images,) = _inputs(backbone)
+    return images
 
 
-def _shape(value: onnx.ValueInfoProto) -> list[Any]:
+def _shape(value: onnx.ValueInfoProto) -> list[int | str]:
     sides = value.type.tensor_type.shape.dim
     return [
         side.dim_value if side.HasField("dim_value") else side.dim_param or "?" for side in sides
     ]
 
 
-def _fits(value: onnx.ValueInfoProto, wanted: tuple[int | None, ...]) -> bool:
-    """Whether a shape is as wanted: None must be free, -1 may be anything."""
-    shape = _shape(value)
-    return (
-        value.type.tensor_type.elem_type == TensorProto.FLOAT
-        and len(shape) == len(wanted)
-        and all(
-            w == -1 or isinstance(side, str) or side == w
-            for side, w in zip(shape, wanted, strict=True)
-        )
-    )
+def _shown(shape: list[int | str]) -> str:
+    return f"({', '.join(map(str, shape))})"
 
 
 def _inline(file: Path, model: onnx.ModelProto) -> None:
-    """Bring external data into the model; data outside the file's own folder is refused."""
-    outside = external_data_helper.uses_external_data
-    folder = file.resolve().parent
-    for tensor in external_data_helper._get_all_tensors(model):
-        if outside(tensor):
-            place = external_data_helper.ExternalDataInfo(tensor).location
-            if Path(place).is_absolute() or not (folder / place).resolve().is_relative_to(folder):
+    """Bring external data into the model; data outside the file's own folder is refused.
+
+    onnxruntime would look for what is left outside in whatever folder it is run from.
+    """
+    total = model.ByteSize()
+    for tensor in _messages(model):
+        if isinstance(tensor, TensorProto) and tensor.data_location == TensorProto.EXTERNAL:
+            entries = {entry.key: entry.value for entry in tensor.external_data}
+            place = entries.get("location", "")
+            try:
+                data = _inside(file, place)
+                start = int(entries.get("offset", 0))
+                length = int(entries.get("length", data.stat().st_size - start))
+                total += length
+                _check_bytes(file, total)
+                tensor.raw_data = _part(data, start, length)
+            except (OSError, ValueError) as error:
                 raise ConfigError(
-                    f"{file} keeps data in {place}, outside its folder, which is not followed: "
-                    "export it as one file"
-                )
-    try:
-        external_data_helper.load_external_data_for_model(model, str(folder))
-    except Exception as error:
+                    f"{file} keeps data in {place}, which cannot be read ({cause(error)}): export "
+                    "it as one file"
+                ) from error
+            tensor.data_location = TensorProto.DEFAULT
+            del tensor.external_data[:]
+
+
+def _inside(file: Path, place: str) -> Path:
+    """The file of external data, which must lie in the folder of the graph."""
+    folder = file.parent.resolve()
+    data = (folder / place).resolve()
+    if not data.is_relative_to(folder):
         raise ConfigError(
-            f"the external data of {file} cannot be read ({_cause(error)}): export it as one file"
-        ) from error
-    if model.ByteSize() > LARGEST:
-        raise ConfigError(f"{file} has more than 2 GiB with its data: choose a smaller backbone")
+            f"{file} keeps data in {place}, outside its folder, which is not followed: export it "
+            "as one file"
+        )
+    if not data.is_file():
+        raise ValueError("there is no such file")
+    return data
 
 
-def _cause(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
+def _part(file: Path, start: int, length: int) -> bytes:
+    """Bytes of a file, all of them."""
+    with file.open("rb") as opened:
+        opened.seek(start)
+        data = opened.read(max(length, 0))
+    if len(data) != length:
+        raise ValueError("it is too short")
+    return data

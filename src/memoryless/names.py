@@ -11,6 +11,8 @@ from typing import TypeVar
 from memoryless.errors import ConfigError
 
 T = TypeVar("T")
+# An underscore between letters is no emphasis, and names full of them are easier to read as is.
+MARKDOWN = re.compile(r"[\\`|<>*\[\]&~$]|(?<!\w)_|_(?!\w)")
 
 
 def choose(kind: str, name: str, table: Mapping[str, T]) -> T:
@@ -51,6 +53,15 @@ def printable(text: str) -> str:
         else sign
         for sign in text
     )
+
+
+def markdown_text(text: str) -> str:
+    r"""Markdown sets the text in one line and in one cell, without markup, HTML or links.
+
+    >>> markdown_text("a|b_c <i> _d_")
+    'a\\|b_c \\<i\\> \\_d\\_'
+    """
+    return MARKDOWN.sub(r"\\\g<0>", printable(text))
 
 
 def as_flags(text: str) -> str:

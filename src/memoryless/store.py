@@ -1,4 +1,4 @@
-"""Files that are whole, checked, in their place, and written by one process at a time; no pickle.
+"""Files that are whole, checked and in their place; no pickle.
 
 A file's checksum is also over `bound`, a text that says where the file belongs: a file from another
 place fails as one with a flipped bit does. Only `read_tensors` needs torch.
@@ -12,7 +12,6 @@ import json
 import math
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,23 +25,16 @@ from safetensors.numpy import load, save
 
 from memoryless.errors import StoreError, WriteError
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
 if TYPE_CHECKING:
     from torch import Tensor
 
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again; finished states are kept"
-PERMISSIONS = "change its permissions or choose another `output`"
-FIXES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EFBIG, errno.EDQUOT), ROOM),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), PERMISSIONS),
-}
-# What file systems say of locks, or of syncing a folder, that they do not have.
-UNSUPPORTED = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+OUTPUT = "`output`"  # what an error tells people to choose another of, where nothing else is said
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+# What file systems say of syncing a folder where they cannot.
+UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 EXACT = 2**53  # up to here floats hold every whole number
 ANY = object()  # a shape for `check` that everything has
 
@@ -53,6 +45,7 @@ def write_tensors(
     facts: Mapping[str, Any] | None = None,
     *,
     bound: str = "",
+    place: str = OUTPUT,
 ) -> None:
     """Write tensors of torch or NumPy as one safetensors file, with `facts` as JSON in its header.
 
@@ -62,7 +55,7 @@ def write_tensors(
     text = json.dumps(facts or {}, allow_nan=False)
     # One entry: safetensors writes several in no certain order.
     header = {"facts": text, "sha256": _digest(arrays, text, bound)}
-    write_bytes(path, save(arrays, metadata={"memoryless": json.dumps(header)}))
+    write_bytes(path, save(arrays, metadata={"memoryless": json.dumps(header)}), place)
 
 
 def read_arrays(
@@ -120,10 +113,12 @@ def _without_nan(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def write_json(path: Path, content: Mapping[str, Any], *, bound: str = "") -> None:
+def write_json(
+    path: Path, content: Mapping[str, Any], *, bound: str = "", place: str = OUTPUT
+) -> None:
     """Write an object as JSON, with one more key `sha256` over all others and `bound`."""
     plain = json.loads(to_json(content))  # as it will be read: lists, and keys that are text
-    write_bytes(path, to_json(plain | {"sha256": _json_digest(plain, bound)}).encode())
+    write_bytes(path, to_json(plain | {"sha256": _json_digest(plain, bound)}).encode(), place)
 
 
 def read_json(path: Path, *, bound: str = "", fix: str = RESTORE) -> dict[str, Any]:
@@ -275,54 +270,54 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+def commit_folder(folder: Path, fill: Callable[[Path], None], place: str = OUTPUT) -> None:
     """Make `folder` appear with everything that `fill` writes, or not at all."""
     draft = folder.with_name(folder.name + ".draft")
     try:
         shutil.rmtree(draft, ignore_errors=True)
-        _make_folder(draft)
+        make_folder(draft)
         fill(draft)
         for path in [*draft.rglob("*"), draft]:
-            _sync(path)
+            sync(path)
         draft.rename(folder)
-        _sync(folder.parent)
+        sync(folder.parent)
     except OSError as error:
-        raise cannot_write(folder, error) from error
+        raise cannot_write(folder, error, place) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, place: str = OUTPUT) -> None:
     """Write a file whole or not at all, and wait until it is on the disk."""
     draft = path.with_name(path.name + ".draft")
     try:
-        _make_folder(path.parent)
+        make_folder(path.parent)
         with draft.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise cannot_write(path, error, place) from error
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
     """Make a folder and those above it that are missing; each is on the disk before the next."""
     if folder.is_dir():
         return
     try:
         folder.mkdir(exist_ok=True)
     except FileNotFoundError:
-        _make_folder(folder.parent)
+        make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
-    _sync(folder.parent)
+    sync(folder.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Wait until a file's content, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -334,64 +329,11 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def cannot_write(path: Path, error: OSError) -> WriteError:
-    """An error with the reason that the system gives, and the fix."""
-    fix = FIXES.get(error.errno or 0, "choose another `output`")
+def cannot_write(path: Path, error: OSError, place: str = OUTPUT) -> WriteError:
+    """An error with the reason that the system gives, and the fix; `place` is what to change."""
+    fix = f"choose another {place}"
+    if error.errno in FULL:
+        fix = ROOM
+    if error.errno in FORBIDDEN:
+        fix = f"change its permissions or {fix}"
     return WriteError(f"cannot write {path} ({error.strerror}): {fix}")
-
-
-_held: set[int] = set()  # descriptors of the locks of this process
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for this process alone; the lock ends with the process, however that ends."""
-    if fcntl is None:
-        raise WriteError(f"{folder} cannot be locked on this platform: use Linux, macOS or WSL")
-    descriptor = _open_lock(folder)
-    _held.add(descriptor)
-    try:
-        _lock(descriptor, folder)
-        yield
-    finally:
-        if descriptor in _held:  # not in a forked child, where the number may be another file's
-            _held.remove(descriptor)
-            os.close(descriptor)
-
-
-def _open_lock(folder: Path) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        _make_folder(folder)
-        return os.open(folder / ".lock", flags, 0o666)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-
-
-def _lock(descriptor: int, folder: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        told = os.read(descriptor, 200).decode(errors="replace").split()
-        holder = f" (pid {told[0]} on {told[1]})" if len(told) == 2 else ""
-        raise WriteError(
-            f"another process{holder} is writing in {folder}: wait for it, or choose another "
-            "`output`"
-        ) from error
-    except OSError as error:
-        raise WriteError(
-            f"{folder} cannot be locked ({error.strerror}): choose an `output` on a disk with locks"
-        ) from error
-    with suppress(OSError):  # it only tells others who holds the lock
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
-
-
-def _forget_locks() -> None:
-    """In a forked child: close the parent's locks, which would else outlive the parent."""
-    while _held:
-        os.close(_held.pop())
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_locks)

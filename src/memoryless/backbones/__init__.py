@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from onnx import ModelProto
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from memoryless.backbones.efficientnet import EfficientNetLite0
+from memoryless.backbones.export import module_graph
 from memoryless.backbones.resnet import ResNet18
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, cause
 from memoryless.names import choose, first_ten
+from memoryless.randomness import seeded
 from memoryless.settings import BackboneSettings
 
 __all__ = [
@@ -27,9 +30,11 @@ __all__ = [
     "PRETRAINED",
     "EfficientNetLite0",
     "ResNet18",
+    "backbone_graph",
     "build_backbone",
     "check_backbone",
     "feature_size",
+    "fixed_backbone",
     "load_weights",
     "packaged_weights",
 ]
@@ -84,6 +89,24 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
     return backbone
 
 
+def fixed_backbone(settings: BackboneSettings) -> nn.Module:
+    """The backbone that settings name, to be used as its weights are."""
+    name = settings.backbone
+    if name not in PRETRAINED and not settings.backbone_weights:
+        raise ConfigError(
+            f"backbone {name} brings no weights, and fixed features need some: choose "
+            f"`backbone={next(iter(PRETRAINED))}`, give `backbone_weights=FILE`, or train it with "
+            "`method=inFT_siw`"
+        )
+    with seeded(0):  # first weights are drawn before those of the file take their place
+        return build_backbone(settings, channels=3).eval()
+
+
+def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
+    """The graph of a fixed backbone, from images (n, 3, size, size) to features (n, d)."""
+    return module_graph(fixed_backbone(settings), size)
+
+
 def packaged_weights(name: str) -> Path:
     """The file that a package brings for this backbone, its bytes checked."""
     weights = PRETRAINED[name]
@@ -106,19 +129,15 @@ def _from_timm(name: str, channels: int) -> nn.Module:
         import timm
     except Exception as error:  # a torchvision that does not fit raises more than ImportError
         raise ConfigError(
-            f"backbone timm:{name} needs timm, which cannot be imported here ({_cause(error)}): "
+            f"backbone timm:{name} needs timm, which cannot be imported here ({cause(error)}): "
             "pip install timm, or choose " + ", ".join(BACKBONES)
         ) from error
     try:
         return timm.create_model(name, pretrained=False, in_chans=channels, num_classes=0)
     except Exception as error:
         raise ConfigError(
-            f"timm cannot build '{name}' ({_cause(error)}): check `backbone`"
+            f"timm cannot build '{name}' ({cause(error)}): check `backbone`"
         ) from error
-
-
-def _cause(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
 
 
 def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
@@ -131,7 +150,7 @@ def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
     except Exception as error:  # other people's modules can raise anything
         raise ConfigError(
             f"the backbone cannot take images of {image_size} pixels with {channels} channels "
-            f"({_cause(error)}): check `backbone` and `image_size`"
+            f"({cause(error)}): check `backbone` and `image_size`"
         ) from error
     if not isinstance(features, Tensor) or features.ndim != 2:
         raise ConfigError("a backbone must turn images (B, C, H, W) into features (B, d)")
@@ -174,7 +193,7 @@ def _read_weights(file: Path) -> dict[str, Tensor]:
             raise ConfigError(f"the weights file {file} is empty: fetch or save it again")
         weights = load_file(file) if file.suffix == ".safetensors" else _read_pth(file)
     except (SafetensorError, OSError) as error:
-        raise ConfigError(f"the weights {file} cannot be read: {_cause(error)}") from error
+        raise ConfigError(f"the weights {file} cannot be read: {cause(error)}") from error
     weights = weights.get("state_dict", weights) if isinstance(weights, dict) else weights
     if not isinstance(weights, dict) or not all(
         isinstance(k, str) and isinstance(v, Tensor) for k, v in weights.items()

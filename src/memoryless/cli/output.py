@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from rich.text import Text
 
 from memoryless.errors import ConfigError, WriteError
 from memoryless.lab.analysis.grid import Grid
-from memoryless.names import choose, printable
+from memoryless.names import choose, markdown_text, printable
 from memoryless.store import to_json
 
 TEX = str.maketrans({
@@ -29,8 +28,6 @@ TEX = str.maketrans({
     "*": "{*}",
     "[": "{[}",
 })  # fmt: skip
-# An underscore between letters is no emphasis, and names full of them are easier to read as is.
-MARKDOWN = re.compile(r"[\\`|<>*\[\]&~$]|(?<!\w)_|_(?!\w)")
 FORMULA = ("=", "+", "-", "@")
 
 
@@ -46,15 +43,6 @@ def latex_text(text: str) -> str:
     '50\\% of \\$x\\_1\\$\\textbackslash{}n'
     """
     return printable(text).translate(TEX)
-
-
-def markdown_text(text: str) -> str:
-    r"""Markdown sets the text in one line and in one cell, without markup, HTML or links.
-
-    >>> markdown_text("a|b_c <i> _d_")
-    'a\\|b_c \\<i\\> \\_d\\_'
-    """
-    return MARKDOWN.sub(r"\\\g<0>", printable(text))
 
 
 def csv_value(value: Any) -> Any:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
 from memoryless.errors import DataError
 from memoryless.names import first_ten
 from memoryless.randomness import numpy_generator
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Images(Protocol):
@@ -39,6 +41,8 @@ class ArrayImages:
         return len(self.pixels)
 
     def read(self, indices: np.ndarray) -> torch.Tensor:
+        import torch
+
         return self.pixels[torch.from_numpy(indices)]
 
     def stored_bytes(self, indices: np.ndarray) -> int:
@@ -215,6 +219,8 @@ def from_arrays(
 
 def as_images(images: np.ndarray | torch.Tensor | Images) -> Images:
     """Images that can be read by index: arrays are wrapped, others are given back."""
+    import torch
+
     if isinstance(images, np.ndarray):
         images = torch.from_numpy(np.ascontiguousarray(images))
     if isinstance(images, torch.Tensor):
@@ -230,6 +236,8 @@ def _labels(labels: np.ndarray | torch.Tensor) -> np.ndarray:
 
 
 def _pixels(images: np.ndarray | torch.Tensor, number: int) -> torch.Tensor:
+    import torch
+
     # torch cannot share arrays that are reversed, and warns of those that are read-only.
     array = images
     if not isinstance(images, torch.Tensor):

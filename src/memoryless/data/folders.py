@@ -11,7 +11,7 @@ from memoryless.data.listing import Entry, Listing
 from memoryless.errors import DataError
 from memoryless.names import first_ten
 
-IGNORED = {"thumbs.db", "desktop.ini"}
+IGNORED = {"thumbs.db", "desktop.ini", "__macosx"}
 
 
 def list_folder(root: Path) -> Listing:
@@ -121,4 +121,9 @@ class Walk:
 
 
 def _visible(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.name[0] != "." and p.name.lower() not in IGNORED)
+    return sorted(p for p in folder.iterdir() if not hidden(p.name))
+
+
+def hidden(name: str) -> bool:
+    """Whether a name is passed over: the system's own files, and those that begin with a dot."""
+    return name.startswith(".") or name.lower() in IGNORED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,7 +88,12 @@ def _in_range(entries: list[Entry], listing: Listing) -> list[Entry]:
 
 def read_text(file: Path) -> str:
     """The text of a file, or an error that names it."""
+    return as_text(str(file), file.read_bytes)
+
+
+def as_text(name: str, content: Callable[[], bytes]) -> str:
+    """What `content()` gives, as text, or an error that names the file."""
     try:
-        return file.read_text(encoding="utf-8-sig")
+        return content().decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise DataError(f"the file {file} cannot be read: {error}") from error
+        raise DataError(f"the file {name} cannot be read: {error}") from error

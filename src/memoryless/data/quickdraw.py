@@ -13,7 +13,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from memoryless.data.dataset import Dataset, from_arrays
 from memoryless.errors import DataError
@@ -22,8 +21,11 @@ CLASSES, DRAWINGS, TRAIN, SIDE = 100, 100, 80, 28
 BYTES = CLASSES * DRAWINGS * SIDE * SIDE // 2  # two pixels in a byte
 
 
-def load_quickdraw100(root: Path | None = None) -> Dataset:
-    """The embedded drawings are loaded, or others from the folder `root`."""
+def read_drawings(root: Path | None = None) -> tuple[tuple[str, ...], np.ndarray]:
+    """The names of the classes and their drawings, uint8 (CLASSES, DRAWINGS, SIDE, SIDE).
+
+    They are the embedded ones, or others from the folder `root`.
+    """
     folder = root or files("memoryless.data") / "embedded"
     try:
         names = (folder / "quickdraw100.json").read_text(encoding="utf-8")
@@ -40,12 +42,18 @@ def load_quickdraw100(root: Path | None = None) -> Dataset:
             f"{folder} does not hold quickdraw100 ({error}): leave out `root` for the embedded "
             "set, or build another with tools/build_quickdraw100.py"
         ) from error
+    return classes, pixels
+
+
+def load_quickdraw100(root: Path | None = None) -> Dataset:
+    """The drawings as a data set: the first of each class train, the others test."""
+    classes, pixels = read_drawings(root)
     labels = np.repeat(np.arange(CLASSES), DRAWINGS).reshape(CLASSES, DRAWINGS)
     train, test = np.s_[:, :TRAIN], np.s_[:, TRAIN:]
     return from_arrays(
-        torch.from_numpy(pixels[train].reshape(-1, SIDE, SIDE)),
+        pixels[train].reshape(-1, SIDE, SIDE),
         labels[train].ravel(),
-        torch.from_numpy(pixels[test].reshape(-1, SIDE, SIDE)),
+        pixels[test].reshape(-1, SIDE, SIDE),
         labels[test].ravel(),
         classes=classes,
         name="quickdraw100",

@@ -28,9 +28,10 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.learner import Learned, Learner, prepare
+from memoryless.locks import locked
 from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
 from memoryless.schedules import epochs_of
-from memoryless.store import commit_folder, locked, write_json
+from memoryless.store import commit_folder, write_json
 from memoryless.strategies import SMALL_SIDE, STRATEGIES, ModelSettings, Totals
 from memoryless.training import Checkpoint, Progress, advice
 

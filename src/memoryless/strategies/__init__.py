@@ -58,17 +58,24 @@ class ModelSettings(
         `side` is that of the images that the network sees. Settings that are resolved stay as they
         are.
         """
-        values, problems = conform(self)
-        for name, value in self._filled(values, side or SMALL_SIDE).items():
-            if values.get(name, "wrong") is None:
-                values[name] = value
-        sound = replace(self, **values)
-        problems = problems or sound.problems()
-        if problems:
+        sound = self.filled(side)
+        if problems := sound.problems():
             raise ConfigError("; ".join(problems))
         return sound
 
-    def _filled(self, given: dict[str, Any], side: int) -> dict[str, Any]:
+    def filled(self, side: int | None = None) -> Self:
+        """These settings in their types, with nothing left open; names are not looked up, which
+        would import torch.
+        """
+        values, problems = conform(self)
+        if problems:
+            raise ConfigError("; ".join(problems))
+        for name, value in self._values(values, side or SMALL_SIDE).items():
+            if values[name] is None:
+                values[name] = value
+        return replace(self, **values)
+
+    def _values(self, given: dict[str, Any], side: int) -> dict[str, Any]:
         """Values for what is open: the strategy's recipe, and what suits the images."""
         photos = side > SMALL_SIDE
         recipe = BASE_RECIPE.copy()

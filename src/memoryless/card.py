@@ -1,0 +1,89 @@
+"""The model card: README.md of a model's folder, written from the model's description alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memoryless.names import markdown_text
+
+HONEST = (
+    "Keeps no photo, thumbnail, file name or per-photo feature. Keeps averages; averages over few "
+    "photos can reveal whether a photo was used; smallest class: {smallest} photos. Not anonymous "
+    "unless you show it: `memoryless audit`."
+)
+USE = """```console
+$ memoryless predict MODEL photo.jpg
+$ memoryless learn MODEL more-photos/
+$ memoryless show MODEL
+```
+"""
+
+
+def card(about: Mapping[str, Any]) -> str:
+    """The card of a model, in Markdown."""
+    return "\n".join(
+        [
+            f"# A model of {_number(len(about['classes']), 'class', 'classes')}\n",
+            "It tells photos of the classes below apart. This page was written from `model.json` "
+            f"by memoryless {_text(about['memoryless'])}, and is written anew with every change.\n",
+            f"{honest(about)}\n",
+            f"MODEL is this folder:\n\n{USE}",
+            f"## How it works\n\n{_facts(about)}",
+            f"## States\n\n{_states(about)}",
+            f"## Classes\n\n{_classes(about)}",
+            f"## What is kept of past photos\n\n{_ledger(about)}",
+        ]
+    )
+
+
+def honest(about: Mapping[str, Any]) -> str:
+    """What is honest to say about privacy."""
+    unknown = None in about["counts"]
+    return HONEST.format(smallest="an unknown number of" if unknown else min(about["counts"]))
+
+
+def _facts(about: Mapping[str, Any]) -> str:
+    prepared, backbone = about["preparation"], about["backbone"]
+    size = f"{prepared['size']} pixels" if prepared else "no photos: it is given features"
+    rows = [["method", _text(about["method"])], ["sees", size]]
+    if backbone:
+        rows.append(["backbone", f"{_text(backbone['name'])}, SHA-256 {backbone['sha256']}"])
+    if about["confidence"]:
+        rows += [[key, f"{value:g}"] for key, value in about["confidence"].items()]
+    return _table(["", ""], rows)
+
+
+def _states(about: Mapping[str, Any]) -> str:
+    rows = []
+    for i, state in enumerate(about["states"]):
+        new = sum(of == i for of in about["class_state"])
+        rows.append([str(i), _known(state["date"]), str(new), _known(state["photos"])])
+    return _table(["state", "date", "new classes", "photos"], rows)
+
+
+def _classes(about: Mapping[str, Any]) -> str:
+    columns = zip(about["classes"], about["counts"], about["class_state"], strict=True)
+    rows = [[_text(name), _known(count), str(state)] for name, count, state in columns]
+    return _table(["class", "photos", "state"], rows)
+
+
+def _ledger(about: Mapping[str, Any]) -> str:
+    rows = [[_text(name), f"{size:,}"] for name, size in about["ledger"].items()]
+    return _table(["part", "bytes"], [*rows, ["all", f"{sum(about['ledger'].values()):,}"]])
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _known(value: Any) -> str:
+    return "unknown" if value is None else _text(str(value))
+
+
+def _number(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
+
+
+_text = markdown_text

@@ -1,0 +1,74 @@
+"""Locks: one process at a time writes in a folder."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from memoryless.errors import WriteError
+from memoryless.store import OUTPUT, cannot_write, make_folder
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_held: set[int] = set()  # descriptors of the locks of this process
+
+
+@contextmanager
+def locked(folder: Path, place: str = OUTPUT) -> Iterator[None]:
+    """Hold a folder for this process alone; the lock ends with the process, however that ends."""
+    if fcntl is None:
+        raise WriteError(f"{folder} cannot be locked on this platform: use Linux, macOS or WSL")
+    descriptor = _open_lock(folder, place)
+    _held.add(descriptor)
+    try:
+        _lock(descriptor, folder, place)
+        yield
+    finally:
+        if descriptor in _held:  # not in a forked child, where the number may be another file's
+            _held.remove(descriptor)
+            os.close(descriptor)
+
+
+def _open_lock(folder: Path, place: str) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        make_folder(folder)
+        return os.open(folder / ".lock", flags, 0o666)
+    except OSError as error:
+        raise cannot_write(folder, error, place) from error
+
+
+def _lock(descriptor: int, folder: Path, place: str) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        told = os.read(descriptor, 200).decode(errors="replace").split()
+        holder = f" (pid {told[0]} on {told[1]})" if len(told) == 2 else ""
+        raise WriteError(
+            f"another process{holder} is writing in {folder}: wait for it, or choose another "
+            f"{place}"
+        ) from error
+    except OSError as error:
+        raise WriteError(
+            f"{folder} cannot be locked ({error.strerror}): choose another {place}, on a disk with "
+            "locks"
+        ) from error
+    with suppress(OSError):  # it only tells others who holds the lock
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
+
+
+def _forget_locks() -> None:
+    """In a forked child: close the parent's locks, which would else outlive the parent."""
+    while _held:
+        os.close(_held.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)

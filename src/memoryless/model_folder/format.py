@@ -1,0 +1,169 @@
+"""What the description of a model, model.json, must hold; descriptions of older formats are read as
+ones of today's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memoryless.errors import StoreError
+from memoryless.settings import plain_values
+from memoryless.store import ANY, RESTORE, Within, check, parse_json, read_arrays, read_json
+from memoryless.strategies import ModelSettings, stored_problems
+
+FORMAT = 2
+SHA256 = re.compile(r"[0-9a-f]{64}")
+PARTS = ("record", "scorer", "network")
+"""Files of arrays; only trained features have a network."""
+ABOUT = {
+    "format": Within(int, 1),
+    "memoryless": str,
+    "date": (None, str),
+    "parent": (None, {"state": Within(int, 1), "sha256": str}),
+    "method": str,
+    "settings": {str: ANY},
+    "seed": int,
+    "classes": [str],
+    "counts": [(None, Within(int, 1))],
+    "class_state": [Within(int, 0)],
+    "states": [{"date": (None, str), "photos": (None, Within(int, 0))}],
+    "preparation": ANY,
+    "backbone": (None, {"name": str, "sha256": str}),
+    "scorer": {str: ANY},
+    "confidence": (None, {"temperature": float, "threshold": float}),
+    "ledger": {str: Within(int, 0)},
+    "files": {str: str},
+}
+CHANNELS = {"size": Within(int, 1), "mean": [float], "std": [float]}
+FIXED = CHANNELS | {"crop": Within(float, 0, 1)}
+TRAINED = CHANNELS | {"augment": [str]}
+ABOUT_1 = {
+    "format": Within(int, 1, 1),
+    "memoryless": str,
+    "method": str,
+    "settings": {str: ANY},
+    "seed": int,
+    "classes": [str],
+    "channels": Within(int, 1, 3),
+    "preparation": TRAINED,
+    "scorer": {str: ANY},
+    "files": dict.fromkeys(PARTS, str),
+}
+
+
+def check_about(about: Mapping[str, Any], number: int, where: Any) -> None:
+    """Raise an error that names the first leaf that is wrong in the description of a state."""
+    check(about, ABOUT, where)
+    shape: Any = TRAINED if "network" in about["files"] else FIXED if about["backbone"] else None
+    check({"preparation": about["preparation"]}, {"preparation": shape}, where)
+    for problem in _problems(about, number):
+        raise StoreError(f"{where}: {problem}: {RESTORE}")
+
+
+def described(file: Path, number: int) -> dict[str, Any]:
+    """What model.json says of a state, checked, in today's format."""
+    _check_version(parse_json(file), file)
+    about = read_json(file, bound=f"{number:04d}")
+    if about.get("format") == 1:
+        check(about, ABOUT_1, file)
+        about = upgraded(
+            about, read_arrays(file.with_name("record.safetensors"), bound="record")[0]
+        )
+    if isinstance(about.get("settings"), dict):  # those that came later stand at their defaults
+        about["settings"] = plain_values(ModelSettings()) | about["settings"]
+    check_about(about, number, file)
+    return about
+
+
+def _check_version(about: Mapping[str, Any], where: Any) -> None:
+    """Raise unless this version reads the format; a later one may have changed all other keys."""
+    written = about.get("format")
+    if isinstance(written, int) and written > FORMAT:
+        version = about.get("memoryless")
+        raise StoreError(
+            f"{where} was written by memoryless {version}, which this version cannot read: "
+            f"install memoryless {version} or newer"
+        )
+
+
+def upgraded(about: Mapping[str, Any], record: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """A description of format 1, as one of today's; nothing was written of dates and photos."""
+    class_state = record["class_state"].tolist() if "class_state" in record else []
+    return {
+        **{key: value for key, value in about.items() if key != "channels"},
+        "date": None,
+        "parent": None,
+        "counts": [None] * len(about["classes"]),
+        "class_state": class_state,
+        "states": [{"date": None, "photos": None} for _ in range(max(class_state, default=-1) + 1)],
+        "backbone": None,
+        "confidence": None,
+        "ledger": ledger(record),
+    }
+
+
+def ledger(record: Mapping[str, Any]) -> dict[str, int]:
+    """Bytes of each part of a record."""
+    return {name: part.nbytes for name, part in record.items()}
+
+
+def _problems(about: Mapping[str, Any], number: int) -> Iterator[str]:
+    """What is wrong with a description beyond its shape."""
+    yield from (f"settings: {p}" for p in stored_problems(ModelSettings, about["settings"]))
+    yield from _class_problems(about)
+    for key in ("backbone", "parent"):
+        if about[key] and not SHA256.fullmatch(about[key]["sha256"]):
+            yield f"{key}.sha256 is no SHA-256 checksum"
+    if about["parent"] and about["parent"]["state"] >= number:
+        yield f"parent.state must be below {number}"
+    if not {"record", "scorer"} <= set(about["files"]) <= set(PARTS):
+        yield f"files must be {', '.join(PARTS)}, the last only for trained features"
+    yield from _channel_problems(about["preparation"] or {"mean": [0.0], "std": [1.0]})
+    if about["confidence"] and about["confidence"]["temperature"] <= 0:
+        yield "confidence.temperature must be above 0"
+    for date in (about["date"], *(state["date"] for state in about["states"])):
+        if date is not None and not _is_date(date):
+            yield f"{date!r} is no date"
+
+
+def _channel_problems(preparation: Mapping[str, Any]) -> Iterator[str]:
+    channels = len(preparation["mean"])
+    if channels not in (1, 2, 3) or len(preparation["std"]) != channels:
+        yield "preparation.mean and preparation.std must have as many numbers as channels, 1 to 3"
+    if "crop" in preparation and (channels != 3 or preparation["crop"] == 0):
+        yield "preparation.mean must have three numbers, and preparation.crop be above 0"
+    if min(preparation["std"], default=1.0) <= 0:
+        yield "preparation.std must be above 0"
+
+
+def _class_problems(about: Mapping[str, Any]) -> Iterator[str]:
+    classes = about["classes"]
+    if len(set(classes)) < len(classes) or not all(classes) or not classes:
+        yield "classes must be named, each once"
+    for key in ("counts", "class_state"):
+        if len(about[key]) != len(classes):
+            yield f"{key} must have {len(classes)} entries, one a class"
+    if max(about["class_state"], default=0) >= len(about["states"]):
+        yield "class_state names a state that states does not have"
+
+
+def now() -> str:
+    """The time as it is written: UTC, whole seconds.
+
+    >>> _is_date(now()), _is_date("yesterday"), _is_date("2026-02-31T00:00:00Z")
+    (True, False, False)
+    """
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).strftime("%Y-%m-%dT%H:%M:%SZ") == text
+    except ValueError:
+        return False

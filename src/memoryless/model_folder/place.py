@@ -1,0 +1,209 @@
+"""A folder that is held for writing: states are saved and switched at once, or not at all."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from memoryless.card import card
+from memoryless.errors import MemorylessError, StoreError
+from memoryless.locks import locked
+from memoryless.model_folder.format import FORMAT, described, ledger, now
+from memoryless.model_folder.saved import (
+    NUMBER,
+    Saved,
+    digest_of,
+    graph_file,
+    has_lost_current,
+    inside,
+    kept_number,
+    load_state,
+    numbers,
+    read_graph,
+    read_state,
+    state_path,
+    state_problems,
+)
+from memoryless.names import first_ten
+from memoryless.store import commit_folder, sync, write_bytes, write_json, write_tensors
+
+PLACE = "MODEL"  # what an error tells people to choose another of
+LEFT = re.compile(rf"(CURRENT|README\.md|states/{NUMBER}|backbones/[0-9a-f]{{64}}\.onnx)\.draft")
+"""What an interrupted writer leaves; the next one removes it."""
+SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave them
+FIRST = {
+    ".lock",
+    "CURRENT.draft",
+    "states",
+    "backbones",
+}  # all there may be before the first switch
+
+
+@dataclass
+class Place:
+    """A folder that is held for writing, and the state that counts there, if there is one."""
+
+    folder: Path
+    before: Saved | None
+
+    def save(
+        self,
+        about: Mapping[str, Any],
+        tensors: Mapping[str, Mapping[str, Any]],
+        graph: bytes | None = None,
+        history: int = 5,
+    ) -> Saved:
+        """Write a state and make it the one that counts; keep `history` of those it comes from.
+
+        What is known here need not stand in `about`: format, version, date, parent, ledger and
+        digests.
+        """
+        number = max(numbers(self.folder), default=0) + 1
+        whole = self._completed(about, tensors["record"])
+        if whole["backbone"]:
+            _keep_graph(self.folder, whole["backbone"]["sha256"], graph)
+        path = state_path(self.folder, number)
+        commit_folder(path, lambda draft: _fill(draft, number, whole, tensors), PLACE)
+        self.before = read_state(self.folder, number)
+        _point_to(self.before)
+        with suppress(OSError, MemorylessError):  # the next writer tries again
+            _drop_old(self.folder, number, history)
+        return self.before
+
+    def _completed(self, about: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+        parent = self.before and {"state": self.before.number, "sha256": self.before.identity}
+        known = {"format": FORMAT, "memoryless": version("memoryless"), "date": now()}
+        known |= {"parent": parent, "ledger": ledger(record)}
+        return known | {key: value for key, value in about.items() if key not in known}
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Place]:
+    """Hold a folder, new or a model's, from before the learning until its state is saved."""
+    with _held(folder):
+        there = (folder / "CURRENT").exists() or has_lost_current(folder)
+        yield Place(folder, load_state(folder) if there else None)
+
+
+def save_state(
+    folder: Path,
+    about: Mapping[str, Any],
+    tensors: Mapping[str, Mapping[str, Any]],
+    before: Saved | None,
+    graph: bytes | None = None,
+    history: int = 5,
+) -> Saved:
+    """Write a state and make it the one that counts; `before` is the one that it follows.
+
+    In a folder without a model anything may be saved, elsewhere only what follows its state.
+    """
+    with writing(folder) as place:
+        if place.before and (before is None or place.before.identity != before.identity):
+            raise StoreError(
+                f"{folder} holds another model, or this one as changed since it was loaded: choose "
+                f"another {PLACE}, or load that one"
+            )
+        return place.save(about, tensors, graph, history)
+
+
+def switch(folder: Path, number: int) -> Saved:
+    """Make a kept state the one that counts; the others stay until the next is saved."""
+    kept_number(folder, number)
+    with _held(folder):
+        for problem in state_problems(folder, number):
+            raise StoreError(problem)
+        saved = read_state(folder, number)
+        _point_to(saved)
+        return saved
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold a folder that a model may be written in, and remove what an interrupted writer left."""
+    _check_place(folder)
+    with locked(folder, PLACE):
+        _sweep(folder)
+        yield
+
+
+def _check_place(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file: choose another {PLACE}")
+    names = {path.name for path in inside(folder)}
+    others = sorted(names - FIRST - SYSTEM)
+    if others and "CURRENT" not in names and not has_lost_current(folder):
+        raise StoreError(
+            f"{folder} holds other files ({first_ten(others)}): choose another {PLACE}, or empty it"
+        )
+
+
+def _sweep(folder: Path) -> None:
+    for place in (folder, folder / "states", folder / "backbones"):
+        for path in place.glob("*.draft"):
+            if LEFT.fullmatch(path.relative_to(folder).as_posix()):
+                with suppress(OSError):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _keep_graph(folder: Path, digest: str, graph: bytes | None) -> None:
+    if graph is None or graph_file(folder, digest).exists():
+        read_graph(folder, digest)
+    else:
+        write_bytes(graph_file(folder, digest), graph, PLACE)
+
+
+def _fill(draft: Path, number: int, about: dict[str, Any], tensors: Mapping[str, Any]) -> None:
+    digests = {}
+    for name, part in tensors.items():
+        path = draft / f"{name}.safetensors"
+        write_tensors(path, part, bound=name, place=PLACE)
+        digests[name] = digest_of(path)
+    file = draft / "model.json"
+    write_json(file, about | {"files": digests}, bound=f"{number:04d}", place=PLACE)
+    described(file, number)  # what could not be read is not to count
+
+
+def _point_to(saved: Saved) -> None:
+    """Make a state the one that counts."""
+    line = f"{saved.number:04d} {saved.identity}\n"
+    write_bytes(saved.folder / "CURRENT", line.encode(), PLACE)
+    with suppress(MemorylessError):  # the state counts already, and a card can be written again
+        write_bytes(saved.folder / "README.md", card(saved.about).encode(), PLACE)
+
+
+def _drop_old(folder: Path, number: int, history: int) -> None:
+    """Delete states that nothing leads back to any more, and backbones that no other names."""
+    keep = _line(folder, number)[: history + 1]
+    _discard([state_path(folder, n) for n in numbers(folder) if n not in keep])
+    named = [read_state(folder, n).about["backbone"] for n in keep]
+    digests = {backbone["sha256"] for backbone in named if backbone}
+    graphs = [path for path in inside(folder / "backbones") if path.suffix == ".onnx"]
+    _discard([path for path in graphs if path.stem not in digests])
+
+
+def _line(folder: Path, number: int) -> list[int]:
+    """The numbers of a state and of those that it comes from, newest first."""
+    line, there = [number], numbers(folder)
+    while True:
+        try:
+            parent = read_state(folder, line[-1]).about["parent"]
+        except StoreError:  # what a damaged state comes from is not known, so all may be it
+            return line + [other for other in reversed(there) if other < line[-1]]
+        if parent is None or parent["state"] not in there:
+            return line
+        line.append(parent["state"])
+
+
+def _discard(paths: Sequence[Path]) -> None:
+    """Delete what is not needed: first it loses its name, so that no half of it is ever seen."""
+    for path in paths:
+        path.rename(path.with_name(path.name + ".draft"))
+    for path in paths[:1]:
+        sync(path.parent)
+        _sweep(path.parents[1])

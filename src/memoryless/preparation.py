@@ -1,0 +1,22 @@
+"""How the pixels of a photo are prepared for a backbone, as plain numbers that a model keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PhotoPreparation:
+    """What happens to the pixels of a photo before the backbone sees them."""
+
+    size: int = 224
+    """Side of what the backbone sees."""
+    crop: float = 0.875
+    """Share of the resized square's side that is seen; the rest is cut off around it."""
+    mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # ImageNet's, on the scale 0..255
+    std: tuple[float, ...] = (58.395, 57.12, 57.375)
+
+    @property
+    def resized(self) -> int:
+        """Side of the square before its edges are cut off."""
+        return round(self.size / self.crop)
