@@ -9,9 +9,16 @@ import sys
 import numpy as np
 import torch
 
-from benchmarks import augmentation, compare, loop, scoring
+from benchmarks import augmentation, compare, features, loop, model, scoring
 
-BENCHMARKS = {"augmentation": augmentation, "loop": loop, "scoring": scoring, "compare": compare}
+BENCHMARKS = {
+    "augmentation": augmentation,
+    "features": features,
+    "model": model,
+    "loop": loop,
+    "scoring": scoring,
+    "compare": compare,
+}
 
 
 def processor() -> str:

@@ -390,3 +390,50 @@ def call(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str,
     code = main(arguments)
     out, err = capsys.readouterr()
     return code, out, err
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An ONNX file whose features are the mean colours of a grid of 4 x 4 cells."""
+    from onnx import TensorProto
+
+    from memoryless.graph import Nodes
+
+    nodes, size = Nodes(), 16
+    cells = nodes.add("AveragePool", "images", kernel_shape=[4, 4], strides=[4, 4])
+    nodes.add("Flatten", cells, name="out")
+    ends = {"images": (TensorProto.FLOAT, ["n", 3, size, size])}
+    model = nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", 48])})
+    file = tmp_path_factory.mktemp("backbone") / "tiny.onnx"
+    file.write_bytes(model.SerializeToString())
+    return file
+
+
+def tiny_settings(backbone: Path) -> dict[str, object]:
+    """Settings of a model over the tiny backbone."""
+    return {
+        "backbone": f"onnx:{backbone}",
+        "image_size": 16,
+        "crop": 1.0,
+        "mean": (0.0, 0.0, 0.0),
+        "std": (1.0, 1.0, 1.0),
+    }
+
+
+def tiny_flags(backbone: Path) -> list[str]:
+    """The same as flags."""
+    flags = f"--image-size 16 --crop 1 --mean 0 0 0 --std 1 1 1 --backbone onnx:{backbone}"
+    return flags.split()
+
+
+def make_colours(root: Path, *classes: str, number: int = 12, seed: int = 0) -> Path:
+    """Folders of small photos; a class is a grid of colours, drawn from its name, under noise."""
+    for name in classes:
+        colours = np.random.default_rng([*name.encode()]).integers(0, 256, (4, 4, 3))
+        rng = np.random.default_rng([seed, *name.encode()])
+        (root / name).mkdir(parents=True, exist_ok=True)
+        for i in range(number):
+            cells = np.clip(colours + rng.normal(0, 60, (4, 4, 3)), 0, 255)
+            pixels = np.kron(cells, np.ones((5, 5, 1))).astype(np.uint8)
+            Image.fromarray(pixels).save(root / name / f"{i}.png")
+    return root

@@ -100,6 +100,9 @@ CASES: dict[str, dict[str, Any]] = {
     "tied": {"strategy": "lwf_kd", "lr_later": 0.05, "statistics": "tied", "square_roots": True},
     "diagonal": {"strategy": "finetune", "statistics": "diagonal"},
     "low-rank": {"strategy": "finetune", "statistics": "low-rank:2"},
+    "fixed": {"strategy": "fixed", "augment": ("none",)},
+    "fixed+": {"strategy": "fixed", "augment": ("none",), "projection": 20, **RICH},
+    "fixed last": {"strategy": "fixed", "augment": ("none",), "statistics": "tied"},
 }
 
 

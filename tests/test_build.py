@@ -120,7 +120,9 @@ def test_the_shrinkage_that_is_right_most_often(times, best):
     assert asked == [(shrinkage, 5 + 5) for shrinkage in times]  # as many draws as images
 
 
-@pytest.mark.parametrize("view", [View(), View(3), View(0, True), View(3, True)])
+@pytest.mark.parametrize(
+    "view", [View(), View(3), View(0, True), View(3, True), View(3, unit=True)]
+)
 def test_heads_over_statistics_read_their_view_and_rows_do_not(view):
     random = torch.Generator().manual_seed(1)
     features, d = torch.rand(9, 8, generator=random), 8 - view.start

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memoryless
-from conftest import call
+from conftest import call, make_colours, tiny_flags
 from memoryless.calibration import CALIBRATIONS
 from memoryless.cli import app
 from memoryless.cli.output import FORMATS
@@ -107,7 +107,8 @@ BAD = {
     "list all": "unexpected 'all': settings are given as --name value; see --help",
     "demo --outptu x": "unknown option: --outptu. Did you mean --output?",
     "rnu": (
-        f'unknown command "rnu". Did you mean "run"? Available commands: {", ".join(commands())}.'
+        f'unknown command "rnu". Did you mean "run"? Available commands: '
+        f"{', '.join(commands()[:8])}, ..."
     ),
     "paper --preset quickdraw": (
         f"unknown preset 'quickdraw': choose from {', '.join(PRESETS)}; did you mean "
@@ -145,3 +146,43 @@ def test_python_dash_m():
 def test_help_does_not_wait_for_torch():
     code = "import sys, memoryless.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_commands_are_in_two_groups(capsys):
+    out = call("--help", capsys=capsys)[1]
+    assert (
+        out.index("With photos")
+        < out.index(" learn ")
+        < out.index("Laboratory")
+        < out.index(" run ")
+    )
+
+
+TORCHLESS = """
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "onnx"):
+            raise AssertionError(f"{name} is imported")
+
+sys.meta_path.insert(0, Refuse())
+from memoryless.cli import main
+for command in (
+    "show model", "check model", "predict model photos/cat/0.png",
+    "evaluate model photos --html p.html", "rename model cat lion", "undo model",
+    "undo model --list",
+):
+    assert main(command.split()) == 0, command
+"""
+
+
+def test_commands_that_only_read_or_undo_import_no_torch(
+    tmp_path, tiny_backbone, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("photos"), "cat", "dog")
+    assert call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)[0] == 0
+    command = [sys.executable, "-c", TORCHLESS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

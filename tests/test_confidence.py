@@ -1,74 +1,99 @@
-"""Temperature and threshold: found again where they are known."""
+"""Temperature and threshold: found again where they are known, and from sums in any split."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from memoryless.confidence import (
-    Confidence,
-    Judgement,
-    fit_confidence,
-    fit_temperature,
-    fit_threshold,
-    softmax,
-)
+from memoryless.confidence import MOST, Confidence, HeldOut, Judgement, judge, softmax
 
 
-def draw(n: int = 20_000, classes: int = 5, temperature: float = 3.0):
-    """Scores, and labels that follow their probabilities under a temperature."""
+def draw(n: int = 2000, classes: int = 5, temperature: float = 3.0):
+    """Scores, margins, and labels that follow their probabilities under a temperature."""
     generator = np.random.default_rng(0)
     scores = generator.normal(size=(n, classes)) * 4
     chances = softmax(scores / temperature).cumsum(1)
-    return scores, (generator.random((n, 1)) > chances).sum(1).clip(max=classes - 1)
+    labels = (generator.random((n, 1)) > chances).sum(1).clip(max=classes - 1)
+    return scores, generator.normal(10, 30, n), labels
 
 
 def test_the_temperature_that_labels_were_drawn_with_is_found():
-    assert fit_temperature(*draw()) == pytest.approx(3.0, rel=0.03)
+    assert HeldOut.of(*draw()).confidence.temperature == pytest.approx(3.0, rel=0.1)
 
 
-def test_the_temperature_is_the_likeliest_one():
-    scores, labels = draw(200)
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+def test_the_temperature_is_the_likeliest_one(scale):
+    scores, margin, labels = draw(400)
+    scores = scores * scale
 
     def loss(log: float) -> float:
-        return -log_softmax(scores / np.exp(log), axis=1)[np.arange(200), labels].mean()
+        return -log_softmax(scores / np.exp(log), axis=1)[np.arange(400), labels].mean()
 
-    best = minimize_scalar(loss, bounds=(-3, 5), method="bounded").x
-    assert np.log(fit_temperature(scores, labels)) == pytest.approx(best, abs=1e-3)
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_the_temperature_follows_the_scale_of_scores(scale):
-    scores, labels = draw(500)
-    assert fit_temperature(scores * scale, labels) == pytest.approx(
-        fit_temperature(scores, labels) * scale, rel=1e-3
-    )
-
-
-def test_scores_of_zero_and_photos_that_are_all_right_give_a_temperature():
-    assert fit_temperature(np.zeros((3, 2)), np.array([0, 1, 1])) > 0
-    assert fit_temperature(np.eye(3), np.arange(3)) > 0
+    best = minimize_scalar(loss, bounds=(-3, 7), method="bounded").x
+    found = HeldOut.of(scores, margin, labels).confidence.temperature
+    assert np.log(found) == pytest.approx(best, abs=0.05)
 
 
 def test_one_in_twenty_held_out_photos_is_below_the_threshold():
-    margins = np.arange(1000.0)
-    assert (margins >= fit_threshold(margins)).mean() == pytest.approx(0.95, abs=0.002)
+    scores, margin, labels = draw()
+    threshold = HeldOut.of(scores, margin, labels).confidence.threshold
+    assert (margin >= threshold).mean() == pytest.approx(0.95, abs=0.01)
 
 
-def test_without_a_photo_nothing_is_fitted():
-    nothing = np.zeros((0, 3))
-    assert fit_confidence(nothing, np.zeros(0), np.zeros(0, dtype=int)) is None
+@given(st.lists(st.integers(0, 300), max_size=5))
+def test_photos_count_the_same_in_any_split(cuts):
+    scores, margin, labels = draw(300)
+    parts = [
+        HeldOut.of(scores[part], margin[part], labels[part])
+        for part in np.split(np.arange(300), sorted(cuts))
+    ]
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = joined.join(part)
+    whole = HeldOut.of(scores, margin, labels)
+    assert joined.confidence.temperature == pytest.approx(whole.confidence.temperature)
+    assert joined.confidence.threshold == whole.confidence.threshold
+    assert HeldOut.restore(joined.arrays()).confidence == joined.confidence
 
 
-def test_the_threshold_is_of_the_best_score_above_the_floor():
-    scores = np.array([[1.0, 5.0], [7.0, 2.0]])
-    found = fit_confidence(scores, np.array([4.0, 4.0]), np.array([1, 0]))
-    assert found.threshold == pytest.approx(1 + 0.05 * 2)
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        (np.zeros((0, 3)), []),
+        (np.zeros((3, 1)), [0, 0, 0]),
+        (np.zeros((3, 2)), [0, 1, 1]),
+        (np.eye(3) * 100, [0, 1, 2]),
+        (np.eye(3) * -100, [0, 1, 2]),
+        (np.eye(3) * 1e9, [0, 1, 2]),
+    ],
+)
+def test_odd_scores_give_numbers_too(scores, labels):
+    margin, labels = np.zeros(len(scores)), np.array(labels, dtype=np.int64)
+    found = HeldOut.of(scores, margin, labels).confidence
+    assert found.temperature > 0
+    assert np.isfinite([found.temperature, found.threshold]).all()
+
+
+def test_without_photos_or_with_one_class_the_temperature_is_one():
+    assert HeldOut.of(np.zeros((0, 3)), np.zeros(0), np.zeros(0, int)).confidence == Confidence()
+    assert HeldOut.of(np.ones((4, 1)), np.zeros(4), np.zeros(4, int)).confidence.temperature == 1
+
+
+def test_of_many_photos_some_are_looked_at():
+    scores, margin, labels = draw(3 * MOST)
+    assert HeldOut.of(scores, margin, labels).count == MOST
 
 
 def test_known_is_a_margin_of_zero_or_more():
     judgement = Judgement(np.zeros((3, 1)), np.ones((3, 1)), np.array([-0.1, 0.0, 2.0]))
     assert judgement.known.tolist() == [False, True, True]
-    assert Confidence() == Confidence(1.0, 0.0)
+
+
+def test_a_judgement_by_hand():
+    found = judge(np.log([[1.0, 9.0]]), np.array([5.0]), Confidence(2.0, 4.0))
+    assert found.probabilities.round(6).tolist() == [[0.25, 0.75]]
+    assert found.margin.tolist() == [1.0]

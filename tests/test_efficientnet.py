@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import onnxruntime
 import pytest
 import torch
+from PIL import Image
 
 from memoryless.backbones import build_backbone, load_weights, packaged_weights
 from memoryless.backbones.efficientnet import EfficientNetLite0, SameConv
+from memoryless.extractor import Extractor
+from memoryless.graph import features_graph
+from memoryless.preparation import PhotoPreparation
 from memoryless.settings import BackboneSettings
 
 
@@ -85,6 +93,13 @@ def test_the_graph_gives_what_the_network_gives(network, size):
     assert expected.std() > 0.01
 
 
+def test_the_graph_has_the_bytes_that_kept_models_know_it_by(network):
+    """Models compare backbones by sha256: another digest would part old models from new ones."""
+    preparation = PhotoPreparation(mean=network.mean, std=network.std)
+    found = sha256(features_graph(network.graph(224), preparation)).hexdigest()
+    assert found == "b115f253c5eb28b353d5a4f9a4bdbccc001d0f09171d26529aa8d4840ce80c06"
+
+
 def test_grey_images_stand_in_all_three_channels(network):
     grey = torch.rand(1, 1, 32, 32)
     with torch.no_grad():
@@ -96,3 +111,34 @@ def test_another_file_of_weights_fits_too(tmp_path, weights):
     fresh = EfficientNetLite0()
     load_weights(fresh, tmp_path / "w.pth")
     assert torch.equal(fresh.state_dict()["_conv_head.weight"], weights["_conv_head.weight"])
+
+
+# Classes of ImageNet by their index. The photos are those that scikit-learn ships: a tower of the
+# Summer Palace in Beijing, and a dahlia, for which ImageNet has no class.
+BELL_COTE, MONASTERY, PALACE, DAISY = 442, 663, 698, 985
+
+
+def likely_classes(network, weights, preparation, name: str) -> list[int]:
+    """The three most likely classes of ImageNet, by the last layer that came with the weights."""
+    datasets = find_spec("sklearn.datasets")
+    assert datasets is not None and datasets.origin is not None
+    photo = np.asarray(Image.open(Path(datasets.origin).parent / "images" / name).convert("RGB"))
+    extractor = Extractor(features_graph(network.graph(224), preparation))
+    logits = weights["_fc.weight"].numpy() @ extractor.feature(photo) + weights["_fc.bias"].numpy()
+    return np.argsort(-logits)[:3].tolist()
+
+
+def test_real_photos_get_sensible_classes(network, weights):
+    preparation = PhotoPreparation(mean=network.mean, std=network.std)
+    tower = likely_classes(network, weights, preparation, "china.jpg")
+    assert tower == [PALACE, BELL_COTE, MONASTERY]
+    assert likely_classes(network, weights, preparation, "flower.jpg")[0] == DAISY
+
+
+def test_they_are_lost_where_pixels_are_not_normalised(network, weights):
+    """What the test above can tell; it cannot tell RGB from BGR."""
+    as_they_are = PhotoPreparation(mean=(0.0,) * 3, std=(1.0,) * 3)
+    assert likely_classes(network, weights, as_they_are, "china.jpg")[0] != PALACE
+    assert DAISY not in likely_classes(network, weights, as_they_are, "flower.jpg")
+    of_imagenet = PhotoPreparation()
+    assert likely_classes(network, weights, of_imagenet, "flower.jpg")[0] != DAISY

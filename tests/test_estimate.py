@@ -10,10 +10,19 @@ from torch import nn
 from conftest import make_toy
 from memoryless.backbones import ResNet18
 from memoryless.data import SOURCES, Dataset, Source
+from memoryless.data.augment import Preparation
 from memoryless.errors import ConfigError
 from memoryless.lab import estimate as module
-from memoryless.lab.estimate import OVERHEAD, Estimate, free_bytes, training_bytes
+from memoryless.lab.estimate import (
+    OVERHEAD,
+    Estimate,
+    features_bytes,
+    free_bytes,
+    training_bytes,
+)
 from memoryless.lab.experiment import Observer, run
+from memoryless.lab.stream import Stream
+from memoryless.learner import Learner
 
 
 def photos() -> Dataset:
@@ -58,6 +67,46 @@ def test_photos_are_estimated_before_they_are_trained(tiny, monkeypatch):
     assert 0 < estimate.seconds < 600
     run(config, photos(), observer=Listen())
     assert len(told) == 1  # nothing is left to do
+
+
+def test_features_are_estimated_by_what_is_held_at_once(tiny):
+    """Weights, a batch, thrice the widest layer, and the features of the most images."""
+    config = replace(tiny, strategy="fixed", states="2", batch_size=4).resolved(65)
+    layers = nn.Sequential(nn.Conv2d(1, 3, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    learner = Learner(config, 0, 1, Preparation(65, (0.5,), (0.5,)), layers)
+    pixels, most = 4 * 65**2, 8  # two of four classes with four images each
+    expected = 4 * (6 + pixels + 3 * 3 * pixels + most * 3)
+    assert features_bytes(learner, Stream(photos(), "2")) == expected
+
+
+def test_too_little_memory_for_features_is_said_too(tiny, monkeypatch):
+    monkeypatch.setattr(module, "free_bytes", lambda: 1000)
+    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: photos(), 65))
+    config = replace(tiny, data="toy", states="2", strategy="fixed")
+    with pytest.raises(ConfigError) as caught:
+        run(config)
+    assert str(caught.value).startswith(
+        "the features of a state and batches of 16 images of 65 pixels take about 0.0 GB, and 0.0 "
+    )
+    assert str(caught.value).endswith(
+        "GB are free: lower `batch_size`, or split the classes into more `states`"
+    )
+    assert not tiny.output.exists()
+
+
+def test_features_are_told_before_they_are_taken(tiny, monkeypatch):
+    """Time is by images seen once in training and once in the test of each state."""
+    told = []
+
+    class Listen(Observer):
+        def estimated(self, estimate: Estimate) -> None:
+            told.append(estimate)
+
+    monkeypatch.setattr(module, "images_per_second", lambda *given: 2.0)
+    config = replace(tiny, states="2", strategy="fixed", epochs=50)
+    run(config, photos(), observer=Listen())
+    (estimate,) = told
+    assert estimate.seconds == (8 + 4 + 8 + 8) / 2
 
 
 def test_too_little_memory_is_said_before_anything_is_written(tiny, monkeypatch):

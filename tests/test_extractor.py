@@ -122,6 +122,8 @@ def test_an_extractor_starts_no_thread_and_prints_nothing(tmp_path):
     command = [sys.executable, "-c", COUNT, str(tmp_path / "g.onnx")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("0\n", "")
+    options = extractor("Relu")._session.get_session_options()
+    assert options.intra_op_num_threads == options.inter_op_num_threads == 1
 
 
 def test_what_is_not_a_graph_is_refused_in_one_sentence():
@@ -162,9 +164,19 @@ def test_there_is_a_core():
 
 
 def test_who_stops_asking_ends_the_work():
-    begun, before = [], threading.active_count()
-    results = ahead(lambda i: begun.append(i) or time.sleep(0.001), range(1_000_000), threads=2)
+    """What has begun is waited for, what has not never begins."""
+    begun, gate, before = [], threading.Event(), threading.active_count()
+
+    def work(i: int) -> None:
+        begun.append(i)
+        if i:
+            gate.wait(10)
+
+    results = ahead(work, range(1_000_000), threads=2)
     next(results)
+    timer = threading.Timer(0.5, gate.set)
+    timer.start()
     results.close()
-    assert len(begun) <= 2 * AHEAD + 3
+    timer.join()
+    assert len(begun) <= 3
     assert threading.active_count() == before

@@ -48,9 +48,27 @@ def test_a_resnet_with_weights_becomes_a_graph(resnet):
     assert expected.std() > 0.1
 
 
+class FakeTimm:
+    """Stands in for timm, which needs a torchvision that fits torch."""
+
+    @staticmethod
+    def create_model(name, pretrained, in_chans, num_classes):
+        return nn.Sequential(nn.Conv2d(in_chans, 5, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+def test_a_model_of_timm_with_weights_becomes_a_graph(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", FakeTimm)
+    file = tmp_path / "w.safetensors"
+    save_file(FakeTimm.create_model("tiny", False, 3, 0).state_dict(), file)
+    settings = ModelSettings(backbone="timm:tiny", backbone_weights=file, image_size=16)
+    graph, preparation = features_graph_of(settings)
+    on_device = TorchExtractor(fixed_backbone(settings), preparation, "cpu")
+    assert np.abs(Extractor(graph).feature(photo()) - on_device.feature(photo())).max() < 1e-4
+
+
 def test_what_is_not_said_is_as_the_backbone_was_trained():
     assert preparation_for(ModelSettings(backbone="efficientnet-lite0")) == PhotoPreparation(
-        224, 0.875, EfficientNetLite0.mean, EfficientNetLite0.std
+        224, 0.875, (127.0,) * 3, (128.0,) * 3
     )
     assert preparation_for(ModelSettings(backbone="onnx:x")) == PhotoPreparation()
 
@@ -83,6 +101,11 @@ def test_a_backbone_without_weights_is_refused(name):
     )
 
 
+def test_an_unknown_backbone_is_not_said_to_lack_weights():
+    with pytest.raises(ConfigError, match=r"; did you mean 'efficientnet-lite0'\?$"):
+        features_graph_of(ModelSettings(backbone="efficientnet_lite0"))
+
+
 def test_making_a_backbone_draws_no_random_number_of_the_callers(resnet):
     torch.manual_seed(3)
     before = torch.get_rng_state()
@@ -106,7 +129,7 @@ def test_onnxruntime_is_used_unless_a_device_is_named(resnet):
     settings, graph, preparation = resnet
     for device in ("auto", "cpu"):
         chosen = replace(settings, device=device)
-        assert isinstance(open_extractor(graph, chosen, preparation), Extractor)
+        assert type(open_extractor(graph, chosen, preparation)) is Extractor
 
 
 @pytest.fixture
@@ -123,6 +146,17 @@ def test_a_named_device_runs_torch(resnet, a_device):
     found = open_extractor(graph, replace(settings, device=a_device), preparation)
     assert isinstance(found, TorchExtractor)
     assert found.feature(photo()) == pytest.approx(Extractor(graph).feature(photo()), abs=1e-3)
+
+
+def test_what_a_device_cannot_run_is_one_sentence(resnet):
+    _, _, preparation = resnet
+    broken = TorchExtractor(nn.Linear(5, 5), preparation, "cpu")
+    with pytest.raises(ConfigError) as caught:
+        broken.feature(photo())
+    assert str(caught.value) == (
+        "the backbone cannot run on cpu (mat1 and mat2 shapes cannot be multiplied (144x48 and "
+        "5x5)): leave out `device`"
+    )
 
 
 def test_other_weights_than_those_of_the_graph_are_refused(resnet, a_device, tmp_path):

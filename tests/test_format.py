@@ -1,0 +1,134 @@
+"""What the description of a model must hold: every leaf is checked, newer formats are refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from folders import GRAPHS, save_toy
+from memoryless.errors import StoreError
+from memoryless.model_folder import ABOUT, load_state
+from memoryless.store import write_json
+
+ODD = [None, -1, 0.5, 10**30, "x", [], {}, [1], [[]], True, float(10**30)]
+# What each key may hold, of these.
+SOUND = {
+    "memoryless": ["x"],
+    "method": ["x"],
+    "seed": [-1],
+    "date": [None],
+    "parent": [None],
+    "confidence": [None],
+    "scorer": [{}],
+    "settings": [{}],
+    "ledger": [{}],
+}
+
+
+def spoil(folder: Path, change: dict[str, Any]) -> None:
+    """Change what model.json says, with every checksum made right again."""
+    file = folder / "states" / "0001" / "model.json"
+    about = json.loads(file.read_text()) | change
+    del about["sha256"]
+    write_json(file, about, bound="0001")
+    (folder / "CURRENT").write_text(f"0001 {hashlib.sha256(file.read_bytes()).hexdigest()}\n")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    save_toy(tmp_path, graph=GRAPHS[0])
+    return tmp_path
+
+
+def error(folder: Path) -> str:
+    with pytest.raises(StoreError) as caught:
+        load_state(folder)
+    file = folder / "states" / "0001" / "model.json"
+    assert str(caught.value).startswith(f"{file}: ")
+    return str(caught.value).removeprefix(f"{file}: ").removesuffix(": restore it from a copy")
+
+
+@pytest.mark.parametrize("key", ABOUT)
+def test_every_key_is_checked(folder, key):
+    for value in ODD:
+        if repr(value) not in map(repr, SOUND.get(key, [])):
+            spoil(folder, {key: value})
+            with pytest.raises(StoreError, match=f"{key}|cannot read|channels|preparation"):
+                load_state(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"classes": ["a", "a", "b", "c"]}, "classes must be named, each once"),
+        ({"classes": ["a", "", "b", "c"]}, "classes must be named, each once"),
+        ({"counts": [20] * 3}, "counts must have 4 entries, one a class"),
+        ({"counts": [20, 20, 20, 0]}, "counts[3] is 0, not null or a whole number from 1"),
+        ({"class_state": [0, 0, 1, 2]}, "class_state names a state that states does not have"),
+        ({"parent": {"state": 1, "sha256": "0" * 64}}, "parent.state must be below 1"),
+        (
+            {"confidence": {"temperature": 0, "threshold": 1}},
+            "confidence.temperature must be above 0",
+        ),
+        ({"date": "16 November"}, "'16 November' is no date"),
+        ({"preparation": None}, "preparation is null, not an object"),
+        ({"more": 1}, "it has 'more', which does not belong there"),
+        ({"settings": {"width": "x"}}, "settings: width must be a whole number, not 'x'"),
+        ({"settings": {"speed": 1}}, "settings: 'speed' is no setting"),
+    ],
+)
+def test_what_is_wrong_is_said(folder, change, problem):
+    about = load_state(folder).about
+    if "settings" in change:
+        change = {"settings": about["settings"] | change["settings"]}
+    spoil(folder, change)
+    assert error(folder) == problem
+
+
+PHOTOS = {"size": 224, "crop": 0.875, "mean": [127.0] * 3, "std": [128.0] * 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"size": 0}, "preparation.size is 0, not a whole number from 1"),
+        ({"crop": 1.5}, "preparation.crop is 1.5, not a number from 0 to 1"),
+        ({"crop": 0}, "preparation.mean must have three numbers, and preparation.crop be above 0"),
+        ({"std": [1.0, 1.0, 0.0]}, "preparation.std must be above 0"),
+        (
+            {"std": [1.0]},
+            "preparation.mean and preparation.std must have as many numbers as channels, 1 to 3",
+        ),
+        (
+            {"mean": [1.0], "std": [1.0]},
+            "preparation.mean must have three numbers, and preparation.crop be above 0",
+        ),
+        ({"augment": []}, "preparation has 'augment', which does not belong there"),
+    ],
+)
+def test_the_preparation_of_photos_is_checked(folder, change, problem):
+    spoil(folder, {"preparation": PHOTOS | change})
+    assert error(folder) == problem
+
+
+def test_settings_that_came_later_stand_at_their_defaults(folder):
+    settings = load_state(folder).about["settings"]
+    spoil(folder, {"settings": {key: settings[key] for key in settings if key != "width"}})
+    assert load_state(folder).about["settings"] == settings
+
+
+def test_a_newer_format_is_refused_with_the_version_to_install(folder):
+    """Whatever else it holds."""
+    file = folder / "states" / "0001" / "model.json"
+    spoil(folder, {"format": 3, "memoryless": "9.1", "new": [], "classes": {}})
+    for action in (load_state, save_toy):
+        with pytest.raises(StoreError) as caught:
+            action(folder)
+        assert str(caught.value) == (
+            f"{file} was written by memoryless 9.1, which this version cannot read: install "
+            "memoryless 9.1 or newer"
+        )

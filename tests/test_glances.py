@@ -253,6 +253,14 @@ def test_groups_reach_from_one_to_the_next():
     assert near_identical(np.array(apart, dtype=np.uint64)).tolist() == [0, 0, 1, 0]
 
 
+def test_bits_that_differ_may_stand_anywhere():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        places = rng.choice(64, FARTHEST, replace=False).astype(np.uint64)
+        other = np.bitwise_or.reduce(np.uint64(1) << places)
+        assert near_identical(np.array([0, other], dtype=np.uint64)).tolist() == [0, 0]
+
+
 def test_a_hundred_thousand_photos():
     rng = np.random.default_rng(0)
     hashes = rng.integers(0, 2**64, 100_000, dtype=np.uint64)

@@ -88,8 +88,12 @@ def test_equal_graphs_have_equal_bytes():
 def test_what_exporters_note_is_left_out_and_what_the_model_says_of_itself_stays():
     backbone = mean_of_pixels(8)
     helper.set_model_props(backbone, {"license": "MIT"})
+    opsets, body = [helper.make_opsetid("", OPSET)], [helper.make_node("Relu", ["x"], ["y"])]
+    backbone.functions.append(helper.make_function("own", "F", ["x"], ["y"], body, opsets))
+    backbone.opset_import.append(helper.make_opsetid("own", 1))
     plain = features_graph(backbone, PhotoPreparation(8))
-    for part in (backbone.graph, *backbone.graph.node, *backbone.graph.output):
+    (function,) = backbone.functions
+    for part in (backbone.graph, *backbone.graph.node, *backbone.graph.output, *function.node):
         part.metadata_props.add(key="trace", value="/home/someone/train.py")
         part.doc_string = "/home/someone/train.py"
     assert features_graph(backbone, PhotoPreparation(8)) == plain
@@ -116,9 +120,28 @@ def test_a_foreign_backbone_is_read(size, tmp_path):
 
 @pytest.mark.parametrize("opset", [9, 11, 17, OPSET, OPSET + 1, OPSET + 3])
 def test_older_and_newer_versions_of_onnx_are_joined(opset, tmp_path):
+    photo = np.random.default_rng(0).integers(0, 256, (30, 20, 3), dtype=np.uint8)
+    found = []
+    for version in (OPSET, opset):
+        model = every_pixel(8)
+        model.opset_import[0].version = version
+        model = read_backbone(saved(model, tmp_path))
+        found.append(Extractor(features_graph(model, PhotoPreparation(8))).feature(photo))
+    assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("opset", [11, OPSET])
+def test_the_long_name_of_onnx_is_the_same(opset, tmp_path):
     model = mean_of_pixels(8)
-    model.opset_import[0].version = opset
+    model.opset_import[0].domain, model.opset_import[0].version = "ai.onnx", opset
+    model.graph.node[0].domain = "ai.onnx"
     assert plain_feature(read_backbone(saved(model, tmp_path))) == [50.0] * 3
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_some_write_a_number_for_any_number(number, tmp_path):
+    model = with_ends({"images": (FLOAT, [number, 3, 8, 8])}, {"out": (FLOAT, [number, 3])})
+    assert len(read_backbone(saved(model, tmp_path)).graph.node) == 3
 
 
 def test_weights_among_the_inputs_are_not_taken_for_images(tmp_path):

@@ -18,7 +18,7 @@ from memoryless.heads.classes import lda, mahalanobis, ncm, rda, ridge, ridge_ro
 from memoryless.heads.classes import on_sphere as scaled
 from memoryless.heads.fitted import gaussian_replay
 from memoryless.scorers import Linear, Quadratic
-from memoryless.statistics import Statistics
+from memoryless.statistics import Settled, Statistics
 
 
 def test_ncm_ranks_by_cosine(statistics):
@@ -38,6 +38,23 @@ def test_lda_is_scikit_learns(data):
     expected = theirs.decision_function(new.numpy())
     differences = mine - mine[:, :1], expected - expected[:, :1]
     np.testing.assert_allclose(*differences, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("head", [lda, rda])
+def test_settled_statistics_are_read_as_they_are(head, data):
+    """Short means count as such: what scores best at a mean of half the length is that class."""
+    features, labels = data
+    features = torch.where(labels[:, None] == 1, features / 2, features)
+    statistics = gather(features, labels, "full")
+    settled = Settled(**statistics.tensors())
+    scores = head(settled, 0.1)(statistics.mean)
+    torch.testing.assert_close(scores.argmax(1), torch.arange(3))
+    twice = head(settled, 0.1)(2 * statistics.mean)
+    assert not torch.allclose(scores, twice)  # lengths are read
+    on_the_sphere = head(statistics, 0.1)
+    torch.testing.assert_close(
+        on_the_sphere(2 * features), on_the_sphere(features), rtol=1e-4, atol=1e-3
+    )
 
 
 def test_ridge_is_scikit_learns(data):

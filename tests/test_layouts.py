@@ -92,9 +92,11 @@ def test_a_class_may_be_called_train():
     assert place.notes == []
 
 
-def test_test_without_train_is_not_learned():
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("beside", [[], ["val/cat/1.jpg"]])
+def test_test_without_train_is_not_learned(beside, wrapped):
     with pytest.raises(DataError) as caught:
-        layout(holding("test/cat/1.jpg", "val/cat/1.jpg"))
+        layout(holding("test/cat/1.jpg", *beside), wrapped=wrapped)
     assert str(caught.value) == (
         "place has test/ but not train/: name the folder of classes itself, such as place/test"
     )

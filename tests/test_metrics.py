@@ -10,6 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import roc_auc_score
 
 from memoryless import metrics
 
@@ -94,3 +96,32 @@ def test_chance_level_of_100_classes(states, expected):
 
 def test_chance_level_clips_k():
     assert metrics.chance_level([2, 2], k=5, include_first=True) == 100
+
+
+def test_calibration_error_by_hand():
+    """Bins of a fifth: 0.55 and 0.6 share one, half of them right; 0.9 is right."""
+    probabilities = np.array([[0.55, 0.45], [0.6, 0.4], [0.1, 0.9]])
+    found = metrics.calibration_error(probabilities, np.array([0, 1, 1]), bins=5)
+    assert found == pytest.approx(100 * (abs(0.55 + 0.6 - 1) + abs(0.9 - 1)) / 3)
+
+
+def test_calibration_error_of_one_who_is_always_right():
+    assert metrics.calibration_error(np.eye(3), np.arange(3)) == 0
+    assert metrics.calibration_error(np.eye(3), np.array([1, 2, 0])) == 100
+
+
+def test_calibration_error_agrees_with_scikit_learn():
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1, 500)
+    right = rng.random(500) < sure**2
+    found = metrics.calibration_error(np.stack([sure, 1 - sure], 1), (~right).astype(int), bins=10)
+    share, mean = calibration_curve(right, sure, n_bins=10)
+    number = np.histogram(sure, np.linspace(0, 1, 11))[0]
+    assert found == pytest.approx(100 * (np.abs(share - mean) * number[number > 0]).sum() / 500)
+
+
+def test_auroc_agrees_with_scikit_learn_ties_included():
+    rng = np.random.default_rng(0)
+    inside, outside = rng.integers(2, 8, 60), rng.integers(0, 6, 40)
+    expected = roc_auc_score([1] * 60 + [0] * 40, np.concatenate([inside, outside]))
+    assert metrics.auroc(inside, outside) == pytest.approx(100 * expected)

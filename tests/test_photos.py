@@ -254,6 +254,18 @@ def test_a_list_that_names_no_photo(name, text, said, tmp_path):
     )
 
 
+def test_a_list_that_names_a_link_out_of_its_folder(tmp_path):
+    root = named(tmp_path / "photos", "cat")
+    Image.new("L", (3, 3)).save(tmp_path / "private.png")
+    (root / "link.png").symlink_to(tmp_path / "private.png")
+    (root / "a.txt").write_text("0.png cat\nlink.png cat\n../private.png cat\n.. cat\n")
+    assert find_photos(root / "a.txt").skipped == {
+        f"{root}/a.txt line 3": "its path ../private.png leads out of the folder",
+        f"{root}/link.png": "a link out of the folder",
+        f"{root}/..": "a link out of the folder",
+    }
+
+
 @given(text=st.lists(hostile_text, max_size=4).map("\n".join), table=st.booleans())
 def test_any_text_in_a_list_or_table(text, table, tmp_path_factory):
     """Whatever it says, photos are found under sound names or one error of ours is raised."""

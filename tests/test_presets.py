@@ -14,7 +14,7 @@ from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 
 
 @pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.parametrize("strategy", [*PAPER_STRATEGIES, "lwf_kd", "frozen"])
+@pytest.mark.parametrize("strategy", [*PAPER_STRATEGIES, "lwf_kd", "frozen", "fixed"])
 def test_every_preset_makes_a_config(name, strategy, tmp_path):
     preset = PRESETS[name]
     config = preset.config(strategy, preset.states[0], 7, tmp_path, {"order": "seed:3"})
@@ -51,6 +51,16 @@ def test_settings_as_published():
         if preset.published:
             facts = published()["datasets"][preset.published]
             assert (preset.train_images, preset.test_images) == (facts["train"], facts["test"])
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if not PRESETS[name].published])
+def test_the_control_has_the_shape_of_what_is_trained(name):
+    trained, control = (
+        PRESETS[name].config(strategy, 10, 0, Path("x"), {}) for strategy in ("frozen", "fixed")
+    )
+    for shape in ("backbone", "width", "image_size", "statistics", "projection"):
+        assert getattr(trained, shape) == getattr(control, shape)
+    assert control.backbone_weights is None
 
 
 @pytest.mark.parametrize(

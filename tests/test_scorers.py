@@ -114,6 +114,7 @@ def test_views():
     assert View(2).rows(features).tolist() == [[1.0, 2.0]]
     assert View().rows(features) is features
     torch.testing.assert_close(View(2, True)(features), torch.tensor([[0.6**0.5, -(0.8**0.5)]]))
+    torch.testing.assert_close(View(2, unit=True)(features), torch.tensor([[0.6, -0.8]]))
 
 
 def test_zero_features_stay_zero():
@@ -141,6 +142,19 @@ def test_viewed_reads_its_view():
     assert Viewed(over, 1, False)(features).tolist() == [[0.36, -0.48]]
     np.testing.assert_allclose(Viewed(over, 1, True)(features), [[0.6**0.5, -(0.8**0.5)]])
     np.testing.assert_allclose(Viewed(over, 0, False)(features), [[5.0, 0.36]])
+    np.testing.assert_allclose(Viewed(over, 1, False, unit=True)(features), [[0.6, -0.8]])
+
+
+@pytest.mark.parametrize(("kind", "reads"), [("quadratic", True), ("viewed", False)])
+def test_scorers_of_earlier_versions_are_what_they_were(kind, reads):
+    facts, arrays = describe(make(kind))
+    del facts["unit"]
+    assert restore(facts, arrays).unit == reads
+
+
+def test_distances_of_features_as_they_are():
+    scorer = Quadratic(np.array([[3.0, 0.0]]), np.eye(2)[None], unit=False)
+    assert scorer(np.array([[3.0, 2.0]])).tolist() == [[-4.0]]
 
 
 @pytest.mark.parametrize(
@@ -157,3 +171,5 @@ def test_viewed_reads_its_view():
 def test_the_view_that_settings_ask_for(settings, view):
     plain = {"statistics": "none", "projection": 0, "level": "last", "square_roots": False}
     assert View.of(plain | settings, 16) == view
+    kept = view != View() or settings.get("statistics")
+    assert View.of(plain | settings, 16, unit=True).unit == bool(kept and not view.square_roots)

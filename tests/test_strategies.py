@@ -117,6 +117,7 @@ def test_later_states_are_as_long_and_as_patient_as_the_first():
         ("memoryless", False, {"joint", "replay"}),
         ("one_state", True, {"joint"}),
         ("backbone_stays", True, {"frozen", "fixed"}),
+        ("backbone_learns", False, {"fixed"}),
         ("unit_features", True, {"lucir"}),
         ("last_relu", False, {"lucir"}),
     ],

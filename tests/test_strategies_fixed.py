@@ -1,24 +1,250 @@
-"""Fixed: the backbone never learns."""
+"""Fixed: the backbone never learns, and sees each image of a state once."""
 
 from __future__ import annotations
 
-import torch
+from dataclasses import replace
 
-from conftest import make_learner, make_toy
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from torch import nn
+
+from conftest import (
+    STREAM,
+    Interrupt,
+    assert_same_run,
+    make_learner,
+    make_toy,
+    toy_learner,
+)
+from memoryless.backbones import ResNet18
+from memoryless.build import EndOfState, build_scorers
+from memoryless.errors import ConfigError
+from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
+from memoryless.lab.experiment import run
+from memoryless.lab.runs import RunFolder
+from memoryless.lab.states import last_state
 from memoryless.lab.stream import Stream
+from memoryless.methods import grid_of, parse_method
+from memoryless.scorers import View, square_roots, unit
+from memoryless.store import read_tensors
+from memoryless.training import Checkpoint
+
+
+class Counting(nn.Module):
+    """Counts the images that it has turned into features."""
+
+    def __init__(self, features: int = 5):
+        super().__init__()
+        self.linear, self.seen = nn.Linear(64, features), 0
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.seen += len(images)
+        return self.linear(images.flatten(1)).relu()
+
+
+def fixed_learner(config: Config, backbone: nn.Module | None = None, **settings):
+    config = replace(config, strategy="fixed", **settings)
+    return make_learner(config, STREAM[0].train, backbone=backbone)
 
 
 def test_the_backbone_stays_bit_for_bit(tiny):
-    stream = Stream(make_toy(), "3")
-    config = Config(strategy="fixed", backbone="resnet18_3x3", width=2, epochs=2, batch_size=16)
-    learner = make_learner(config, stream[0].train)
+    learner = toy_learner(tiny, strategy="fixed")
     weights = {k: v.clone() for k, v in learner.network.backbone.named_parameters()}
-    learner.learn(stream[0].train, 2)
-    learner.learn(stream[1].train, 2)
-    now = dict(learner.network.backbone.named_parameters())
-    assert all(torch.equal(weights[name], now[name]) for name in weights)
+    learner.learn(STREAM[0].train, 2)
+    norms = {k: v.clone() for k, v in learner.network.backbone.named_buffers()}
+    learner.learn(STREAM[1].train, 2)
+    now = learner.network.backbone.state_dict()
+    assert all(torch.equal(part, now[name]) for name, part in (weights | norms).items())
 
 
 def test_by_default_it_is_the_backbone_with_weights():
     assert Config(strategy="fixed").resolved().backbone == "efficientnet-lite0"
+
+
+@pytest.mark.parametrize("epochs", [1, 7])
+def test_each_image_is_seen_once_however_many_epochs(tiny, epochs):
+    learner = fixed_learner(tiny, Counting(), epochs=epochs, statistics="tied", held_out=0.25)
+    backbone = learner.network.backbone
+    for state in STREAM[:2]:
+        backbone.seen = 0
+        learned = learner.learn(state.train, 2)
+        assert backbone.seen == len(state.train)
+        assert len(learned.history.loss) == epochs
+
+
+def test_the_layer_learns_from_the_features(tiny):
+    learner = fixed_learner(tiny, Counting(32), epochs=30, lr=0.1)
+    learned = learner.learn(STREAM[0].train, 2)
+    assert learned.history.loss[-1] < 0.5 * learned.history.loss[0]
+    scores = learner.features(STREAM[0].train) @ learner.layer[0].T + learner.layer[1]
+    assert (scores.argmax(1).numpy() == STREAM[0].train.labels).mean() > 0.9
+
+
+def test_a_checkpoint_holds_the_layer_alone(tiny, tmp_path):
+    learner, file = fixed_learner(tiny), tmp_path / "checkpoint.safetensors"
+    learner.learn(STREAM[0].train, 2, Checkpoint(file))
+    names = {name for name in read_tensors(file)[0] if name.startswith("network.")}
+    assert names == {"network.layer.weight", "network.layer.bias"}
+
+
+def test_an_untrained_backbone_gets_its_batch_statistics_from_state_0(tiny):
+    """Of equal batches: the mean over them is the mean over all images."""
+    learner = toy_learner(tiny, strategy="fixed", batch_size=6)
+    images, backbone = STREAM[0].train, learner.network.backbone
+    assert isinstance(backbone, ResNet18)
+    learner.learn(images, 2)
+    with torch.no_grad():
+        prepared = learner.preparation.test(images.read(np.arange(len(images))))
+        expected = backbone.conv1(prepared).mean((0, 2, 3))
+    torch.testing.assert_close(backbone.bn1.running_mean, expected, rtol=1e-4, atol=1e-5)
+    assert backbone.bn1.momentum == 0.1
+    assert not backbone.training
+
+
+def test_batch_statistics_that_came_with_weights_stay(tiny):
+    backbone = ResNet18(channels=1, width=2, small_images=True)
+    for norm in backbone.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            norm.running_mean += 0.25
+    before = {k: v.clone() for k, v in backbone.state_dict().items()}
+    learner = fixed_learner(tiny, backbone)
+    learner.learn(STREAM[0].train, 2)
+    after = learner.network.backbone.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize("level", ["last", "middle"])
+def test_resumed_to_the_bit_with_statistics(gathering, toy, level):
+    config = replace(gathering, strategy="fixed", level=level, square_roots=True, projection=20)
+    whole = run(replace(config, output=gathering.output / "whole"), toy)[0]
+    for stop in (Interrupt(0, 1), Interrupt(1, 0), Interrupt(2, 1)):
+        with pytest.raises(KeyboardInterrupt):
+            run(config, toy, observer=stop)
+    assert_same_run(run(config, toy)[0], whole)
+
+
+def test_every_method_is_scored_again_from_the_folder(gathering, toy):
+    config = replace(gathering, strategy="fixed", square_roots=True, projection=20)
+    folder = RunFolder(run(config, toy)[0])
+    stored = folder.results()
+    names = [name for name in grid_of("fixed") if name in stored[-1]["methods"]]
+    again = results_with(folder, names)
+    for state, scored in zip(stored, again, strict=True):
+        if state["state"] < 2:  # only the last state's folder keeps a projection
+            names = [name for name in names if "projection" not in name]
+        assert {n: scored["methods"][n]["top1"] for n in names} == {
+            n: state["methods"][n]["top1"] for n in names
+        }
+    assert {"fixed+lda", "fixed+rda", "fixed+ncm", "fixed+gaussian_replay"} <= set(names)
+
+
+def end_of(learner) -> EndOfState:
+    return EndOfState(learner.record, learner.layer, view=learner.view)
+
+
+@pytest.mark.parametrize("form", ["tied", "full"])
+@pytest.mark.parametrize("roots", [False, True])
+def test_lda_is_that_of_all_images_at_once(tiny, form, roots):
+    """Deep SLDA: scikit-learn's on features at length one, or their roots, of all states."""
+    learner = fixed_learner(tiny, Counting(), statistics=form, square_roots=roots)
+    for state in STREAM[:3]:
+        learner.learn(state.train, 2)
+    g = 0.3
+    scorer = build_scorers({"lda": parse_method(f"fixed+lda:{g}")}, end_of(learner))["lda"]
+    read = square_roots if roots else unit
+    X, y = (
+        torch.cat([learner.features(s.train) for s in STREAM]),
+        np.concatenate([s.train.labels for s in STREAM]),
+    )
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=g / (1 + g))
+    theirs.fit(read(X).double().numpy(), y)
+    new = learner.features(STREAM[2].test)
+    expected = theirs.decision_function(read(new).double().numpy()) / (1 + g)
+    mine = scorer(new).numpy()
+    np.testing.assert_allclose(
+        mine - mine[:, :1], expected - expected[:, :1], rtol=1e-3, atol=1e-3 * np.abs(mine).max()
+    )
+
+
+@pytest.mark.parametrize("roots", [False, True])
+def test_rda_reads_means_and_covariances_as_they_are(tiny, roots):
+    learner = fixed_learner(tiny, Counting(), statistics="full", square_roots=roots)
+    for state in STREAM[:2]:
+        learner.learn(state.train, 2)
+    scorer = build_scorers({"rda": parse_method("fixed+rda:0.2")}, end_of(learner))["rda"]
+    new, read = learner.features(STREAM[1].test), square_roots if roots else unit
+    x, y = np.concatenate([s.train.labels for s in STREAM[:2]]), read(new).double().numpy()
+    X = torch.cat([read(learner.features(s.train)) for s in STREAM[:2]]).double().numpy()
+    own = np.stack([np.cov(X[x == c].T, bias=True) for c in range(4)])
+    shared = own.mean(0)  # as many images of each class
+    wide = 0.2 * np.trace(shared) / len(shared) * np.eye(len(shared))
+    for c in range(4):
+        away = y - X[x == c].mean(0)
+        inverse = np.linalg.inv((own[c] + shared) / 2 + wide)
+        expected = -np.einsum("ni,ij,nj->n", away, inverse, away)
+        np.testing.assert_allclose(scorer(new)[:, c].numpy(), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_heads_over_statistics_read_features_at_length_one(tiny):
+    learner = fixed_learner(tiny, Counting(), statistics="full", projection=20)
+    learned = learner.learn(STREAM[0].train, 2)
+    assert learner.view == View(unit=True)
+    end = replace(end_of(learner), fitted=learned.fitted)
+    features = learner.features(STREAM[0].test)
+    heads = ("ncm", "lda", "mahalanobis", "rda", "ridge", "projection")
+    made = build_scorers({head: parse_method(f"fixed+{head}") for head in heads}, end)
+    for scorer in made.values():
+        torch.testing.assert_close(scorer(7 * features), scorer(features), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        learner.record.statistics["none"].mean[0],
+        F.normalize(learner.features(STREAM[0].train))[STREAM[0].train.labels == 0].mean(0),
+    )
+
+
+def test_nothing_is_kept_twice_and_no_drift_is_measured(gathering, toy):
+    folder = RunFolder(run(replace(gathering, strategy="fixed"), toy)[0])
+    assert set(last_state(folder).record.statistics) == {"none"}
+    assert last_state(folder).record.rows == {}
+    assert not [name for name in folder.tensors(2, "birth") if name.startswith("drift.")]
+
+
+def test_random_changes_are_neither_made_nor_accepted(tiny):
+    learner = fixed_learner(tiny)
+    assert learner.preparation.augment == ()
+    assert fixed_learner(tiny, augment=("none",)).preparation.augment == ("none",)
+    with pytest.raises(ConfigError) as caught:
+        Config(strategy="fixed", augment=("pad_crop", "flip")).resolved()
+    assert str(caught.value) == (
+        "augment pad_crop flip has no meaning for fixed, which takes the features of each image "
+        "once: leave out `augment`"
+    )
+
+
+def test_nothing_moves(tiny):
+    with pytest.raises(ConfigError) as caught:
+        parse_method("fixed+lda+linear")
+    assert str(caught.value) == (
+        "transport linear moves what was kept when the backbone learns, and with fixed it never "
+        "does: leave it out"
+    )
+    with pytest.raises(ConfigError) as caught:
+        Config(strategy="fixed", transports=("linear",)).resolved()
+    assert str(caught.value) == "with fixed nothing that was kept moves: leave out `transports`"
+
+
+def test_a_stream_learned_in_another_order_gives_the_same_scores(tiny):
+    """Since nothing moves, statistics are sums."""
+    scores = []
+    for states in ("2", "6"):
+        stream = Stream(make_toy(), states)
+        learner = fixed_learner(tiny, nn.Flatten(), statistics="tied", square_roots=True)
+        for state in stream:
+            learner.learn(state.train, stream.sizes[state.index])
+        scorer = build_scorers({"lda": parse_method("fixed+lda")}, end_of(learner))["lda"]
+        scores.append(scorer(learner.features(stream[-1].test)))
+    spread = scores[0].max() - scores[0].min()
+    assert (scores[0] - scores[1]).abs().max() < 1e-4 * spread

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 
 import torch
@@ -18,7 +18,7 @@ from memoryless.network import Layer
 from memoryless.randomness import torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Linear, Scorer, View, Viewed
-from memoryless.statistics import Statistics
+from memoryless.statistics import Settled, Statistics
 from memoryless.strategies import STRATEGIES
 
 
@@ -63,11 +63,13 @@ def _head_scorer(method: Method, end: EndOfState) -> Scorer:
     source = end.record.source(head.reads, method.transport)
     if head.reads == "rows":
         return Linear(*head.make(*source))
+    if head.reads_statistics and not STRATEGIES[method.strategy].backbone_learns:
+        source = Settled(**source.tensors())
     if head.fitted:
         scorer = end.fitted[fitted_name(head.name, method.transport)]
     else:
         scorer = head.make(source, *_shrinkage(method, head, source, end))
-    return scorer if end.view == View() else Viewed(scorer, end.view.start, end.view.square_roots)
+    return scorer if end.view == View() else Viewed(scorer, **asdict(end.view))
 
 
 def _shrinkage(method: Method, head: Head, statistics: Statistics, end: EndOfState) -> list[float]:

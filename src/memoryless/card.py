@@ -79,7 +79,7 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _known(value: Any) -> str:
-    return "unknown" if value is None else _text(str(value))
+    return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else _text(value)
 
 
 def _number(number: int, one: str, more: str) -> str:

@@ -1,18 +1,21 @@
 """How sure a model is: scores as probabilities, and whether any class fits at all.
 
-Both numbers are fitted on held-out photos when a state ends.
+Both are fitted on held-out photos. What is kept of these are sums again, so that the photos of all
+states count, however few a state brings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 ACCEPTED = 0.95  # the share of held-out photos of known classes that the threshold lets pass
-STEPS = 60  # of the search: each narrows it to 0.62, so 60 find a temperature to all its digits
+TEMPERATURES = 2.0 ** (np.arange(-8, 23) / 2)  # 1/16 to 2,048; the best one lies between two
+MARGINS = np.sign(np.arange(-48, 49)) * (2.0 ** (np.abs(np.arange(-48, 49)) / 4) - 1)
+MOST = 2000  # held-out photos of a state that are looked at: more would not make it surer
 
 
 @dataclass(frozen=True)
@@ -23,15 +26,76 @@ class Confidence:
     threshold: float = 0.0
     """The least margin of a photo that is of a known class."""
 
-    def blend(self, other: Self | None, mine: float, theirs: float) -> Self:
-        """Both, weighted by the photos that they are of."""
-        if other is None or not mine:
-            return other or self
-        share = theirs / (mine + theirs)
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Sums over held-out photos, from which both numbers follow."""
+
+    losses: np.ndarray  # (temperatures,) of -log of the true class's probability
+    below: np.ndarray  # (margins,) how many photos have a smaller margin
+    count: np.ndarray  # () how many photos there are
+
+    @classmethod
+    def of(cls, scores: np.ndarray, margin: np.ndarray, labels: np.ndarray) -> Self:
+        """The sums over photos with these scores (n, N), margins (n,) and classes (n,)."""
+        some = slice(None, None, -(-len(labels) // MOST) or 1)
+        scores, margin, labels = scores[some], margin[some], labels[some]
+        losses = [_loss(scores / temperature, labels) for temperature in TEMPERATURES]
+        below = np.searchsorted(np.sort(margin), MARGINS)
+        return cls(np.array(losses), below.astype(np.float64), np.array(float(len(labels))))
+
+    def join(self, other: Self) -> Self:
+        """The sums over both."""
         return type(self)(
-            self.temperature ** (1 - share) * other.temperature**share,
-            self.threshold * (1 - share) + other.threshold * share,
+            self.losses + other.losses, self.below + other.below, self.count + other.count
         )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The sums as they are stored."""
+        return {f"held_out.{name}": array for name, array in vars(self).items()}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """The sums that `arrays` gave."""
+        names = ("losses", "below", "count")
+        return cls(**{name: arrays[f"held_out.{name}"] for name in names})
+
+    @property
+    def confidence(self) -> Confidence:
+        """The temperature under which the classes of held-out photos are likeliest (Guo et al.
+        2017), and the margin that all but a twentieth of them reach.
+        """
+        if not self.count:
+            return Confidence()
+        wanted = (1 - ACCEPTED) * self.count
+        return Confidence(_temperature(self.losses), float(np.interp(wanted, self.below, MARGINS)))
+
+
+def _loss(scores: np.ndarray, labels: np.ndarray) -> float:
+    top = scores.max(1, initial=-np.inf)
+    own = scores[np.arange(len(labels)), labels]
+    return float((top + np.log(np.exp(scores - top[:, None]).sum(1)) - own).sum())
+
+
+def _temperature(losses: np.ndarray) -> float:
+    """Where a parabola through the smallest loss and its neighbours is smallest."""
+    if np.ptp(losses) == 0:  # of one class nothing can be learned
+        return 1.0
+    best = int(np.clip(losses.argmin(), 1, len(losses) - 2))
+    left, middle, right = losses[best - 1 : best + 2]
+    bend = left - 2 * middle + right
+    shift = np.clip((left - right) / (2 * bend), -1, 1) if bend > 0 else 0.0
+    return float(np.exp(np.interp(best + shift, range(len(losses)), np.log(TEMPERATURES))))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What held-out photos of a state, and its classes, say of the model after it."""
+
+    scores: np.ndarray  # (h, N) of held-out photos
+    labels: np.ndarray  # (h,)
+    alike: Sequence[tuple[int, int, float]] = ()
+    """Pairs of classes most alike, with the share of photos that they may lose to each other."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +112,10 @@ class Judgement:
         return self.margin >= 0
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What held-out photos of a state, and its classes, say of the model after it."""
-
-    scores: np.ndarray  # (h, N) of held-out photos
-    labels: np.ndarray  # (h,)
-    alike: Sequence[tuple[int, int, float]] = ()
-    """Pairs of classes most alike, with the share of photos that they may lose to each other."""
+def judge(scores: np.ndarray, margin: np.ndarray, confidence: Confidence) -> Judgement:
+    """Scores (n, N) and margins (n,) with what a temperature and a threshold make of them."""
+    probabilities = softmax(scores / confidence.temperature)
+    return Judgement(scores, probabilities, margin - confidence.threshold)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -66,35 +126,3 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     """
     shifted = np.exp(scores - scores.max(1, keepdims=True))
     return shifted / shifted.sum(1, keepdims=True)
-
-
-def fit_temperature(scores: np.ndarray, labels: np.ndarray) -> float:
-    """The temperature under which the labels are likeliest (Guo et al. 2017)."""
-    own = scores[np.arange(len(labels)), labels]
-    low, high = (np.log(x * max(np.abs(scores).max(), 1e-6)) for x in (1e-4, 1e2))
-    golden = (5**0.5 - 1) / 2
-    for _ in range(STEPS):
-        inner = high - golden * (high - low), low + golden * (high - low)
-        losses = [_loss(scores, own, np.exp(x)) for x in inner]
-        low, high = (low, inner[1]) if losses[0] <= losses[1] else (inner[0], high)
-    return float(np.exp((low + high) / 2))
-
-
-def _loss(scores: np.ndarray, own: np.ndarray, temperature: float) -> float:
-    scaled = scores / temperature
-    top = scaled.max(1)
-    return float((top + np.log(np.exp(scaled - top[:, None]).sum(1)) - own / temperature).mean())
-
-
-def fit_threshold(margins: np.ndarray) -> float:
-    """The margin that all but a twentieth of held-out photos of known classes reach."""
-    return float(np.quantile(margins, 1 - ACCEPTED))
-
-
-def fit_confidence(scores: np.ndarray, floor: np.ndarray, labels: np.ndarray) -> Confidence | None:
-    """Both numbers from the scores (n, N) of held-out photos, and from what no class would score
-    (n,); nothing without a photo.
-    """
-    if not len(labels):
-        return None
-    return Confidence(fit_temperature(scores, labels), fit_threshold(scores.max(1) - floor))

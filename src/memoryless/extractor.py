@@ -18,6 +18,7 @@ import numpy as np
 from memoryless.errors import ConfigError, cause
 
 if TYPE_CHECKING:
+    import onnxruntime
     from torch import nn
 
     from memoryless.preparation import PhotoPreparation
@@ -33,20 +34,7 @@ class Extractor:
     """Runs a features graph on photos with onnxruntime; any number of threads may share one."""
 
     def __init__(self, graph: bytes):
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = FATAL
-        try:
-            self._session = onnxruntime.InferenceSession(
-                graph, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # onnxruntime's errors share no class but this
-            raise ConfigError(
-                f"onnxruntime {onnxruntime.__version__} cannot run the backbone ({cause(error)}): "
-                "export it with operators of a released ONNX opset, or choose another `backbone`"
-            ) from error
+        self._session = open_session(graph)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo, uint8 (H, W, 3)."""
@@ -72,28 +60,26 @@ class Extractor:
         return len(self.feature(trial_photo()))
 
 
-class TorchExtractor:
+class TorchExtractor(Extractor):
     """Prepares photos with onnxruntime, and runs a backbone of torch on a device."""
 
     def __init__(self, backbone: nn.Module, preparation: PhotoPreparation, device: str):
         from memoryless.graph import preparation_graph
 
-        graph = preparation_graph(preparation).SerializeToString(deterministic=True)
-        self._prepare, self._device = Extractor(graph), device
-        self._backbone = backbone.eval().to(device)
+        super().__init__(preparation_graph(preparation).SerializeToString(deterministic=True))
+        self._backbone, self._device = backbone.eval().to(device), device
 
-    def feature(self, photo: np.ndarray) -> np.ndarray:
-        """The feature (d,) of a photo, uint8 (H, W, 3)."""
+    def run(self, photo: np.ndarray) -> np.ndarray:
         import torch
 
-        with torch.inference_mode():
-            pixels = torch.from_numpy(self._prepare.run(photo)).to(self._device)
-            return sound_feature(self._backbone(pixels).float().cpu().numpy())
-
-    @cached_property
-    def d(self) -> int:
-        """How many numbers a feature has, by a trial."""
-        return len(self.feature(trial_photo()))
+        pixels = torch.from_numpy(super().run(photo))
+        try:
+            with torch.inference_mode():
+                return self._backbone(pixels.to(self._device)).float().cpu().numpy()
+        except Exception as error:  # devices run out of memory, and lack operators
+            raise ConfigError(
+                f"the backbone cannot run on {self._device} ({cause(error)}): leave out `device`"
+            ) from error
 
 
 def trial_photo() -> np.ndarray:
@@ -116,6 +102,22 @@ def sound_feature(features: np.ndarray) -> np.ndarray:
             "`mean` and `std`"
         )
     return features[0]
+
+
+def open_session(graph: bytes) -> onnxruntime.InferenceSession:
+    """A session that runs a graph in the thread that calls it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = FATAL
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no class but this
+        raise ConfigError(
+            f"onnxruntime {onnxruntime.__version__} cannot run the backbone ({cause(error)}): "
+            "export it with operators of a released ONNX opset, or choose another `backbone`"
+        ) from error
 
 
 def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:

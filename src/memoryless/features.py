@@ -1,9 +1,13 @@
-"""Features of many images, in batches."""
+"""Features of many images, in batches, and in the place of images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from memoryless.data import Split
 from memoryless.data.augment import Preparation
@@ -27,13 +31,68 @@ def extract_features(
     backbone.eval()
     extract = backbone.with_middle if middle else backbone
     assert callable(extract)
-    device = next(backbone.parameters()).device
+    device = _device(backbone)
     return torch.cat(
         [
             extract(preparation.test(images.to(device))).float().cpu()
             for images, _ in batches(split, batch_size)
         ]
     )
+
+
+def _device(backbone: nn.Module) -> torch.device:
+    """Where a backbone's parameters are; one without parameters is on the CPU."""
+    return next((p.device for p in backbone.parameters()), torch.device("cpu"))
+
+
+class FeatureImages:
+    """Features (n, d) stand in the place of images, so that the one training loop reads them."""
+
+    def __init__(self, features: Tensor):
+        self.features = features
+        self.shape = (features.shape[1], 1, 1)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def read(self, indices: np.ndarray) -> Tensor:
+        return self.features[torch.from_numpy(indices)]
+
+    def stored_bytes(self, indices: np.ndarray) -> int:
+        return len(indices) * self.features[:1].nbytes
+
+
+@torch.no_grad()
+def set_batch_norms(
+    backbone: nn.Module,
+    split: Split,
+    prepare: Callable[[Tensor], Tensor],
+    batch_size: int,
+    generator: torch.Generator,
+) -> None:
+    """Set batch normalisations that have seen no image to the mean over batches of these images.
+
+    Those that came with weights stay as they are.
+    """
+    norms = [m for m in backbone.modules() if isinstance(m, _BatchNorm) and _unset(m)]
+    if not norms:
+        return
+    momenta = [norm.momentum for norm in norms]
+    backbone.eval()
+    for norm in norms:
+        norm.train()
+        norm.momentum = None  # torch then takes the mean over all batches
+    order = torch.randperm(len(split), generator=generator).numpy()  # mixes the classes
+    for images, _ in batches(split, batch_size, order):
+        backbone(prepare(images.to(_device(backbone))))
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+    backbone.eval()
+
+
+def _unset(norm: _BatchNorm) -> bool:
+    mean, var = norm.running_mean, norm.running_var
+    return mean is not None and var is not None and not mean.any() and bool((var == 1).all())
 
 
 def compact(features: Tensor) -> Tensor:

@@ -5,14 +5,15 @@ It needs torch only to make the graph of a backbone that is a torch module, once
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.confidence import Confidence, Judgement, Measured, fit_confidence, softmax
+from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, judge
 from memoryless.errors import DataError
 from memoryless.preparation import PhotoPreparation
 from memoryless.randomness import numpy_generator
@@ -48,7 +49,7 @@ class FixedFeatures:
         from memoryless.fixed_backbone import features_graph_of
 
         graph, preparation = features_graph_of(settings)
-        made = cls(settings, preparation)
+        made = cls(replace(settings, backbone=without_folder(settings.backbone)), preparation)
         made.graph = graph
         return made
 
@@ -66,6 +67,10 @@ class FixedFeatures:
     @cached_property
     def sums(self) -> Sums | None:
         return Sums.restore(self.saved.arrays("record")) if self.saved else None
+
+    @cached_property
+    def held_out(self) -> HeldOut | None:
+        return HeldOut.restore(self.saved.arrays("record")) if self.saved else None
 
     @cached_property
     def scorer(self) -> Viewed:
@@ -120,41 +125,34 @@ class FixedFeatures:
         past = self.sums.classes if self.sums is not None else 0
         roots, own = square_roots(features.astype(np.float64)), labels - past
         held = hold_out_groups(own, groups, HELD_OUT, past)
-        measured = self._joined(roots[~held], own[~held], new).discriminant()
-        scores = measured(roots[held])
+        without = self._joined(roots[~held], own[~held], new).discriminant()
+        scores, margin = scored(without, roots[held])
         sums = self._joined(roots, own, new)
         layer = sums.discriminant()
-        photos = 0.0 if self.sums is None else self.sums.count.sum()
-        sure = fit_confidence(scores[:, :-1], scores[:, -1], labels[held])
-        sure = self.confidence.blend(sure, photos, len(labels))
+        held_out = HeldOut.of(scores, margin, labels[held])
+        held_out = self.held_out.join(held_out) if self.held_out else held_out
+        sure = held_out.confidence
         after = FixedFeatures(self.settings, self.preparation, confidence=sure)
-        after.graph, after.sums = self.graph, sums
+        after.graph, after.sums, after.held_out = self.graph, sums, held_out
         after.scorer = Viewed(
             Linear(layer.W.astype(np.float32), layer.b.astype(np.float32)), 0, True
         )
         if "extractor" in vars(self):
             after.extractor = self.extractor
-        return after, Measured(
-            scores[:, :-1], labels[held], closest(sums, layer, new, sure.temperature)
-        )
+        return after, Measured(scores, labels[held], closest(sums, layer, new, sure.temperature))
 
     def _joined(self, roots: np.ndarray, labels: np.ndarray, new: int) -> Sums:
         sums = Sums.of(roots, labels, new)
         return sums if self.sums is None else self.sums.join(sums)
 
     def judge(self, features: np.ndarray) -> Judgement:
-        scores = self.scorer(features)
-        best = scores[:, :-1].max(1)
-        return Judgement(
-            scores[:, :-1],
-            softmax(scores[:, :-1] / self.confidence.temperature),
-            best - scores[:, -1] - self.confidence.threshold,
-        )
+        return judge(*scored(self.scorer, features), self.confidence)
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
         """What stands in model.json, the arrays of each file, and the graph."""
-        assert self.sums is not None
+        assert self.sums is not None and self.held_out is not None
         facts, arrays = describe(self.scorer)
+        record = self.sums.arrays() | self.held_out.arrays()
         digest = self.graph and sha256(self.graph).hexdigest()
         about = {
             "preparation": self.preparation and asdict(self.preparation),
@@ -162,7 +160,23 @@ class FixedFeatures:
             "scorer": facts,
             "confidence": asdict(self.confidence),
         }
-        return about, {"record": self.sums.arrays(), "scorer": arrays}, self.graph
+        return about, {"record": record, "scorer": arrays}, self.graph
+
+
+def without_folder(backbone: str) -> str:
+    """The name of a backbone; of a file without its folder, which may name a person.
+
+    >>> without_folder("onnx:/home/ada/net.onnx"), without_folder("efficientnet-lite0")
+    ('onnx:net.onnx', 'efficientnet-lite0')
+    """
+    kind, colon, file = backbone.partition(":")
+    return f"onnx:{Path(file).name}" if kind == "onnx" and colon else backbone
+
+
+def scored(scorer: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (n, N) of classes, and the margin (n,) of the best over the mean of all photos."""
+    scores = scorer(features)
+    return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
 
 
 def as_photo(image: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from memoryless.errors import ConfigError
 from memoryless.extractor import Extractor, TorchExtractor, trial_photo
-from memoryless.preparation import PhotoPreparation
+from memoryless.preparation import PhotoPreparation, own_pixels
 
 if TYPE_CHECKING:
     from memoryless.strategies import ModelSettings
@@ -44,7 +44,7 @@ def preparation_for(settings: ModelSettings) -> PhotoPreparation:
     """What a backbone needs to be done to photos: as settings say, else as it was trained."""
     size = settings.image_size or PHOTO_SIDE
     if settings.mean is None or settings.std is None:
-        return PhotoPreparation(size, settings.crop, *_pixels(settings.backbone))
+        return PhotoPreparation(size, settings.crop, *(own_pixels(settings.backbone) or ()))
     for name, values in (("mean", settings.mean), ("std", settings.std)):
         if len(values) != 3:
             raise ConfigError(f"`{name}` has {len(values)} numbers: give three, for R, G and B")
@@ -52,20 +52,9 @@ def preparation_for(settings: ModelSettings) -> PhotoPreparation:
     return PhotoPreparation(size, settings.crop, mean, std)
 
 
-def _pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and deviation of the pixels that a backbone was trained on; ImageNet's if none is
-    known.
-    """
-    if backbone == "efficientnet-lite0":
-        from memoryless.backbones import EfficientNetLite0
-
-        return EfficientNetLite0.mean, EfficientNetLite0.std
-    return PhotoPreparation.mean, PhotoPreparation.std
-
-
 def open_extractor(
     graph: bytes, settings: ModelSettings, preparation: PhotoPreparation
-) -> Extractor | TorchExtractor:
+) -> Extractor:
     """What computes the features of a graph: onnxruntime, or torch on a device that is named."""
     extractor = Extractor(graph)
     if settings.device in ("auto", "cpu"):

@@ -8,6 +8,7 @@ the making of graphs needs this module; running one needs onnxruntime alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -102,14 +103,14 @@ def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
 
 def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> bytes:
     """The graph of preparation and backbone, as one file without external data."""
-    _check_size(_images(backbone), preparation.size)
+    _check_size(images_input(backbone), preparation.size)
     prepare = preparation_graph(preparation)
     backbone = _of_one_version(backbone, prepare)
     try:
         joined = compose.merge_models(
             compose.add_prefix(prepare, "prepare/", rename_inputs=False),
             compose.add_prefix(backbone, "backbone/"),
-            io_map=[("prepare/pixels", "backbone/" + _images(backbone).name)],
+            io_map=[("prepare/pixels", "backbone/" + images_input(backbone).name)],
             producer_name="memoryless",
             producer_version="",
         )
@@ -158,7 +159,7 @@ def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx
 
 def _forget_origins(model: onnx.ModelProto) -> None:
     """Delete notes of exporters within the graph: traces with paths of whoever exported it."""
-    for message in _messages(model.graph):
+    for message in chain(*map(_messages, (model.graph, *model.functions))):
         for note in {"doc_string", "metadata_props"} & set(message.DESCRIPTOR.fields_by_name):
             message.ClearField(note)
 
@@ -187,6 +188,9 @@ def read_backbone(file: Path) -> onnx.ModelProto:
         model = onnx.ModelProto()
     if not model.graph.node:
         raise ConfigError(f"{file} is not an ONNX file of a network: check `backbone`")
+    for message in _messages(model):
+        if getattr(message, "domain", "") == "ai.onnx":  # the long name of the same operators
+            message.domain = ""
     _check_ends(file, model)
     _inline(file, model)
     return model
@@ -202,7 +206,7 @@ def _check_ends(file: Path, model: onnx.ModelProto) -> None:
     images = _only(file, "input", _inputs(model), "images")
     features = _only(file, "output", list(model.graph.output), "features")
     shape, rows = _shape(images), _shape(features)
-    if len(shape) != 4 or shape[1] not in (3, *(side for side in shape if isinstance(side, str))):
+    if len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
         raise ConfigError(
             f"{file} takes images of shape {_shown(shape)}, and a backbone takes "
             "(n, 3, height, width): export it so"
@@ -243,16 +247,15 @@ def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [one for one in model.graph.input if one.name not in constants]
 
 
-def _images(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
+def images_input(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
     (images,) = _inputs(backbone)
     return images
 
 
 def _shape(value: onnx.ValueInfoProto) -> list[int | str]:
+    """The sides of a shape; what is free has a name, and some write 0 or -1."""
     sides = value.type.tensor_type.shape.dim
-    return [
-        side.dim_value if side.HasField("dim_value") else side.dim_param or "?" for side in sides
-    ]
+    return [side.dim_value if side.dim_value > 0 else side.dim_param or "?" for side in sides]
 
 
 def _shown(shape: list[int | str]) -> str:

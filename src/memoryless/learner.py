@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from memoryless.backbones import NO_STAGES, ResNet18, build_backbone, feature_size
+from memoryless.backbones import (
+    NO_STAGES,
+    EfficientNetLite0,
+    OnnxBackbone,
+    ResNet18,
+    build_backbone,
+    feature_size,
+    own_normalisation,
+)
 from memoryless.data import Images, Split, hold_out
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError
-from memoryless.features import compact, extract_features
+from memoryless.features import FeatureImages, compact, extract_features
 from memoryless.heads import HEADS, ProjectionSums
 from memoryless.network import Layer, Network, pick_device
 from memoryless.randomness import derive, seeded, torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Scorer, View
-from memoryless.settings import TrainingSettings, plain_values
+from memoryless.settings import plain_values
 from memoryless.statistics import Moments, Statistics
 from memoryless.strategies import STRATEGIES, Arrival, ModelSettings, Totals
 from memoryless.training import LOWER_RATE, Checkpoint, History, Report, StateTraining, part
@@ -69,11 +78,16 @@ class Learner:
         self.network = network.to(pick_device(settings.device))
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.record = Record.empty(features)
+        self._graph: OnnxBackbone | None = None
 
     @property
     def view(self) -> View:
         """Which features class statistics are computed from."""
-        return View.of(plain_values(self.settings), self.record.W.shape[1])
+        return view_of(plain_values(self.settings), self.record.W.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
 
     @property
     def layer(self) -> Layer:
@@ -94,23 +108,24 @@ class Learner:
         strategy.past = self.record.classes
         held_out = self._held_out(images, state)
         train = images.take(~held_out)
-        old = self.all_features(train) if strategy.past and self._gathers else None
+        moves = strategy.past and self._gathers and strategy.backbone_learns
+        old = self.all_features(train) if moves else None
         generator = torch_generator(self.seed, state, "layer")
-        strategy.begin_state(Arrival(self.network, train, new_classes, self.features, generator))
-        training = StateTraining(
-            self.network,
-            strategy,
-            self.preparation,
-            self.settings,
-            self.seed,
-            state,
-            checkpoint,
-            report,
+        strategy.begin_state(
+            Arrival(
+                self.network, train, new_classes, self.features, generator, self.preparation.test
+            )
         )
-        watched = images.take(held_out) if held_out.any() else None
-        history = training.run(strategy.training_images(train), watched)
+        once = None if strategy.backbone_learns else self.all_features(images)
+        network, preparation, seen = self._trained_on(images, once)
+        training = StateTraining(
+            network, strategy, preparation, self.settings, self.seed, state, checkpoint, report
+        )
+        watched = seen.take(held_out) if held_out.any() else None
+        history = training.run(strategy.training_images(seen.take(~held_out)), watched)
         strategy.end_state(self.network, train, self.features)
-        features, labels = self.all_features(images), torch.from_numpy(images.labels)
+        features = self.all_features(images) if once is None else once
+        labels = torch.from_numpy(images.labels)
         mu = self._mu(self.view.rows(features), labels, strategy.past + new_classes)
         if not math.isfinite(mu):  # the last step can spoil weights after a sound loss
             raise TrainingError(f"the model of state {state} gives {mu}, no scores: {LOWER_RATE}")
@@ -120,6 +135,17 @@ class Learner:
         if not held_out.any():
             return learned
         return replace(learned, held_out=(compact(features[apart]), labels[apart]))
+
+    def _trained_on(
+        self, images: Split, features: Tensor | None
+    ) -> tuple[Network, Preparation | None, Split]:
+        """What the loop trains, how it prepares images, and the images; or the layer alone, and
+        features in their place.
+        """
+        if features is None:
+            return self.network, self.preparation, images
+        rows = FeatureImages(self.view.rows(features))
+        return Network(nn.Identity(), self.network.layer), None, Split.whole(rows, images.labels)
 
     def _held_out(self, images: Split, state: int) -> np.ndarray:
         """Mask of the images that take no part in training or statistics."""
@@ -133,6 +159,11 @@ class Learner:
     def _gathers(self) -> bool:
         return self.settings.statistics != "none"
 
+    @property
+    def _transports(self) -> tuple[str, ...]:
+        """Under which transports the record holds statistics: one where nothing ever moves."""
+        return self.settings.transports if self.strategy.backbone_learns else ("none",)
+
     def _gather(
         self, features: Tensor, labels: Tensor, old: Tensor | None, history: History
     ) -> Learned:
@@ -143,6 +174,8 @@ class Learner:
         if old is not None:
             passage = Passage(old, features, self.view)
             drift = measure_drift(passage, record.held, settings.transports)
+        elif past and not self.strategy.backbone_learns:
+            drift = {}
         features = self.view(features)
         if settings.projection:
             so_far = record.projection or ProjectionSums.empty(settings.projection)
@@ -152,7 +185,7 @@ class Learner:
             for f, y in zip(features.split(CHUNK), labels.split(CHUNK), strict=True):
                 moments.add(f, y - past)
             birth = moments.statistics()
-            record = record.carry(birth, drift, settings.transports)
+            record = record.carry(birth, drift, self._transports)
         self.record = record
         return Learned(history, birth, drift, self._fit(features, labels))
 
@@ -181,7 +214,7 @@ class Learner:
         """Put everything back as it was at the end of a state; only replay needs `images`."""
         self.network.load_state_dict(part(tensors, "network."))
         self.strategy.restore(part(tensors, "strategy."), images)
-        self.record = record
+        self.record, self._graph = record, None
 
     def features(self, images: Split) -> Tensor:
         """Features that rows read."""
@@ -191,18 +224,31 @@ class Learner:
         """Features that rows read, and those that statistics read beside them."""
         middle = self.view.start > 0
         return extract_features(
-            self.network.backbone, images, self.preparation, self.settings.batch_size, middle
+            self._extracting(), images, self.preparation, self.settings.batch_size, middle
         )
+
+    def _extracting(self) -> nn.Module:
+        """The backbone, as a graph where it never learns and runs on a CPU: five times as fast."""
+        backbone = self.network.backbone
+        apart = self.strategy.backbone_learns or self.device.type != "cpu"
+        if apart or not isinstance(backbone, EfficientNetLite0):
+            return backbone
+        self._graph = self._graph or OnnxBackbone(backbone.graph(self.preparation.size))
+        return self._graph
 
     @torch.no_grad()
     def _mu(self, features: Tensor, labels: Tensor, seen: int) -> float:
         """mu(M_t): the mean largest (or true-class) logit over the state's training images."""
         layer = self.network.layer
-        device = next(layer.parameters()).device
-        logits = layer(features.to(device))[:, :seen].cpu()
+        logits = layer(features.to(self.device))[:, :seen].cpu()
         if self.settings.mu == "largest":
             return logits.amax(1).mean().item()
         return logits.gather(1, labels[:, None]).mean().item()
+
+
+def view_of(settings: Mapping[str, Any], row: int) -> View:
+    """The view that settings ask for; where nothing ever moves, it is of features at length one."""
+    return View.of(settings, row, unit=not STRATEGIES[settings["strategy"]].backbone_learns)
 
 
 def fitted_name(head: str, transport: str) -> str:
@@ -211,14 +257,25 @@ def fitted_name(head: str, transport: str) -> str:
 
 
 def prepare(
-    settings: TrainingSettings, first_images: Split, size: int, augment: Sequence[str]
+    settings: ModelSettings,
+    first_images: Split,
+    size: int,
+    augment: Sequence[str],
+    backbone: nn.Module | None = None,
 ) -> Preparation:
-    """The preparation of a model's images; what is not given is measured on state 0's images."""
+    """The preparation of a model's images. Mean and deviation that are not given are those that
+    the settings' backbone was trained with, or, without such or for another `backbone`, measured
+    on state 0's images.
+    """
+    channels = first_images.images.shape[0]
     if settings.mean and settings.std:
         mean, std = settings.mean, settings.std
+    elif backbone is None and (own := own_normalisation(settings.backbone)):
+        mean, std = (values[:channels] for values in own)
     else:
         mean, std = channel_statistics(first_images)
-    channels = first_images.images.shape[0]
     if not len(mean) == len(std) == channels:
         raise ConfigError(f"mean and std need {channels} values each, one a channel")
+    if not STRATEGIES[settings.strategy].backbone_learns:
+        augment = ()  # each image is seen once
     return Preparation(size, mean, std, augment if settings.augment is None else settings.augment)

@@ -148,11 +148,18 @@ def _nonsense(method: Method) -> str | None:
             f"{', '.join(allowed)}"
         )
     if head.reads == "projection" and not strategy.backbone_stays:
-        return f"head {head.name} needs a backbone that stays as it is: the strategy frozen"
+        return (
+            f"head {head.name} needs a backbone that stays as it is: the strategy frozen or fixed"
+        )
     if calibration.logits_only and not head.gives_logits:
         return (
             f"calibration {calibration.name} compares logits, and head {head.name} has none: "
             "choose another"
+        )
+    if transport.name != "none" and not strategy.backbone_learns:
+        return (
+            f"transport {transport.name} moves what was kept when the backbone learns, and with "
+            f"{method.strategy} it never does: leave it out"
         )
     if head.reads not in transport.moves:
         able = [t.name for t in TRANSPORTS.values() if head.reads in t.moves]

@@ -80,6 +80,7 @@ class Model:
         if self._knows is None and self.fixed:
             self.settings = replace(self.settings, strategy="fixed").filled()
             self._knows = FixedFeatures.first(self.settings)
+            self.settings = self._knows.settings
         elif self._knows is None:
             self._knows = TrainedFeatures(self.method, self.settings, self.seed)
         self._knows.open()

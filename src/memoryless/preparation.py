@@ -20,3 +20,15 @@ class PhotoPreparation:
     def resized(self) -> int:
         """Side of the square before its edges are cut off."""
         return round(self.size / self.crop)
+
+
+OWN_PIXELS = {"efficientnet-lite0": ((127.0,) * 3, (128.0,) * 3)}
+
+
+def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Mean and deviation of the pixels that a backbone of this name was trained on, on the scale
+    0..255; of a file that is said nowhere, and most have ImageNet's.
+    """
+    if backbone.startswith("onnx:"):
+        return PhotoPreparation.mean, PhotoPreparation.std
+    return OWN_PIXELS.get(backbone)

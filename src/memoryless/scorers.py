@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from types import ModuleType
 from typing import Any, ClassVar, Protocol
 
@@ -78,14 +78,16 @@ class Linear:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """-|(f - m) R|^2 of features at length one, with a mean and a root for each class."""
+    """-|(f - m) R|^2 with a mean and a root for each class, of features at length one if `unit`."""
 
     kind: ClassVar[str] = "quadratic"
     mean: Array  # (N, d)
     root: Array  # (N, d, d) upper triangular, root root' is the inverse of a covariance
+    unit: bool = True
 
     def __call__(self, features: Array) -> Array:
-        whole, rows = unit(features), max(1, MOST_VALUES // (len(self.mean) * COLUMNS))
+        whole = unit(features) if self.unit else features
+        rows = max(1, MOST_VALUES // (len(self.mean) * COLUMNS))
         parts = [self._score(whole[i : i + rows]) for i in range(0, len(whole), rows)]
         return library(features).concatenate(parts)
 
@@ -130,23 +132,27 @@ class Projected:
 @dataclass(frozen=True)
 class View:
     """Which features class statistics are computed from: those that rows read, or the ones after
-    them, and as they are or their square roots.
+    them, and as they are, at length one, or the square roots of those at length one.
     """
 
     start: int = 0
     """The first column read; 0 for all, which rows read too."""
     square_roots: bool = False
+    unit: bool = False
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], row: int) -> View:
+    def of(cls, settings: Mapping[str, Any], row: int, unit: bool = False) -> View:
         """The view that settings ask for, where rows have this length."""
         if settings["statistics"] == "none" and not settings["projection"]:
             return cls()
-        return cls(row if settings["level"] == "middle" else 0, settings["square_roots"])
+        start, roots = row if settings["level"] == "middle" else 0, settings["square_roots"]
+        return cls(start, roots, unit and not roots)
 
     def __call__(self, features: Array) -> Array:
         read = features[:, self.start :]
-        return square_roots(read) if self.square_roots else read
+        if self.square_roots:
+            return square_roots(read)
+        return unit(read) if self.unit else read
 
     def rows(self, features: Array) -> Array:
         """The features that rows read."""
@@ -161,9 +167,10 @@ class Viewed:
     over: Scorer
     start: int
     square_roots: bool
+    unit: bool = False
 
     def __call__(self, features: Array) -> Array:
-        return self.over(View(self.start, self.square_roots)(features))
+        return self.over(View(self.start, self.square_roots, self.unit)(features))
 
     @property
     def cost(self) -> int:
@@ -281,6 +288,6 @@ def restore(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
             values[field.name] = inner
         elif field.name in arrays:
             values[field.name] = arrays[field.name]
-        else:
+        elif field.default is MISSING:  # others are newer than the files of earlier versions
             raise StoreError(f"a scorer of the kind {made.kind} lacks its {field.name}")
     return made(**values)

@@ -120,7 +120,8 @@ class TrainingSettings:
     """Random changes to training images: resized_crop, pad_crop, affine, flip, none; by default
     what suits the data set."""
     mean: tuple[float, ...] | None = None
-    """Mean of each channel on the scale 0..1; by default measured on state 0's training images."""
+    """Mean of each channel on the scale 0..1; by default that of the backbone's weights, or
+    measured on state 0's training images."""
     std: tuple[Annotated[float, POSITIVE], ...] | None = None
     """Standard deviation of each channel, likewise."""
     held_out: Annotated[float, SHARE] = 0.0
@@ -156,7 +157,8 @@ class RecordSettings:
     projection: Annotated[
         int, Bounds(lambda x: 0 <= x <= 20_000, "must be from 0 to 20,000")
     ] = 0  # fmt: skip
-    """frozen: how many random features the record sums up for the head projection; 0 for none."""
+    """frozen, fixed: how many random features the record sums up for the head projection; 0 for
+    none."""
 
 
 def conform(settings: Any) -> tuple[dict[str, Any], list[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 import torch.nn.functional as F
@@ -36,6 +36,9 @@ def check_form(form: str) -> str:
 @dataclass(frozen=True)
 class Statistics:
     """Statistics of N classes; covariances are of the population (divided by the count)."""
+
+    settled: ClassVar[bool] = False
+    """Whether features of every class are still what they were, so that lengths of means count."""
 
     count: Tensor  # (N,)
     mean: Tensor  # (N, d)
@@ -118,6 +121,12 @@ class Statistics:
             mine, theirs = self.count.sum(), other.count.sum()
             joined["tied"] = (self.tied * mine + other.tied * theirs) / (mine + theirs)
         return type(self)(**joined)
+
+
+class Settled(Statistics):
+    """Statistics of features under a backbone that never learns."""
+
+    settled = True
 
 
 class Moments:

@@ -136,6 +136,12 @@ def read_bytes(path: Path, *, fix: str = RESTORE) -> bytes:
         return path.read_bytes()
 
 
+def file_size(path: Path, *, fix: str = RESTORE) -> int:
+    """The bytes of a file."""
+    with _reading(path, fix):
+        return path.stat().st_size
+
+
 def parse_json(path: Path, *, fix: str = RESTORE) -> dict[str, Any]:
     """The object in a JSON file, its checksum not looked at."""
     with _reading(path, fix):

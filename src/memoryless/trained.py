@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.confidence import (
-    Confidence,
-    Judgement,
-    Measured,
-    fit_temperature,
-    fit_threshold,
-    softmax,
-)
+from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, judge
 from memoryless.errors import ConfigError, DataError
 from memoryless.scorers import Scorer, describe, restore
 from memoryless.strategies import STRATEGIES
@@ -122,8 +115,6 @@ class TrainedFeatures:
         report: Any,
     ) -> tuple[TrainedFeatures, Measured]:
         """What is known after a state; labels of its `new` classes follow those of the past."""
-        import torch
-
         from memoryless.build import EndOfState, build_scorers
         from memoryless.data import Split
         from memoryless.methods import parse_method
@@ -137,14 +128,13 @@ class TrainedFeatures:
         scorer = build_scorers({self.method: parse_method(self.method)}, end)[self.method]
         after = TrainedFeatures(self.method, learner.settings, self.seed)
         after.learner, after.scorer = learner, in_numpy(scorer)
-        features, own = learned.held_out or (torch.zeros(0), torch.zeros(0, dtype=torch.int64))
-        scores = after.scorer(features.float().numpy()) if len(own) else np.zeros((0, 1))
-        after.confidence = self.confidence
-        if len(own):
-            temperature = fit_temperature(scores, own.numpy())
-            sure = softmax(scores / temperature).max(1)
-            after.confidence = Confidence(temperature, fit_threshold(sure))
-        return after, Measured(scores, own.numpy())
+        if learned.held_out is None:
+            after.confidence = self.confidence
+            return after, Measured(np.zeros((0, learner.record.classes)), np.zeros(0, np.int64))
+        scores = after.scorer(learned.held_out[0].float().numpy())
+        own = learned.held_out[1].numpy()
+        after.confidence = HeldOut.of(scores, lead(scores), own).confidence
+        return after, Measured(scores, own)
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.learner import Learner, prepare
@@ -169,8 +159,7 @@ class TrainedFeatures:
         assert self.learner is not None
         split = Split.whole(images, np.zeros(len(images), dtype=np.int64))
         scores = self.scorer(self.learner.all_features(split).numpy())
-        probabilities = softmax(scores / self.confidence.temperature)
-        return Judgement(scores, probabilities, probabilities.max(1) - self.confidence.threshold)
+        return judge(scores, lead(scores), self.confidence)
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
         """What stands in model.json, the arrays of each file, and no graph."""
@@ -188,6 +177,18 @@ class TrainedFeatures:
             "scorer": arrays,
         }
         return about, parts, None
+
+
+def lead(scores: np.ndarray) -> np.ndarray:
+    """By how much the best class of each image leads the second best, (n,); 0 for one class.
+
+    >>> lead(np.array([[3.0, 1.0, 7.0]])).tolist()
+    [4.0]
+    """
+    if scores.shape[1] < 2:
+        return np.zeros(len(scores))
+    two = np.partition(scores, -2, axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0]
 
 
 def in_numpy(scorer: Scorer) -> Any:

@@ -101,7 +101,8 @@ class StateTraining:
 
     network: Network
     strategy: Strategy
-    preparation: Preparation
+    preparation: Preparation | None
+    """None where the loop trains on features, which need none."""
     config: TrainingSettings
     seed: int
     state: int
@@ -157,7 +158,7 @@ class StateTraining:
         return loss
 
     def _step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
-        prepared = self.preparation.train(images.to(self.device), generator)
+        prepared = self._prepare(images, generator)
         with autocast(self.config, self.device):
             loss = self.strategy.loss(self.model, prepared, labels.to(self.device))
         self.optimiser.zero_grad()
@@ -165,13 +166,22 @@ class StateTraining:
         self.optimiser.step()
         return loss.detach()
 
+    def _prepare(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        images = images.to(self.device)
+        if self.preparation is None:
+            return images
+        return (
+            self.preparation.train(images, generator)
+            if generator
+            else self.preparation.test(images)
+        )
+
     def _evaluate(self, split: Split) -> float:
         self.model.eval()
         total = 0.0
         with torch.no_grad(), autocast(self.config, self.device):
             for images, labels in batches(split, self.config.batch_size):
-                prepared = self.preparation.test(images.to(self.device))
-                loss = self.strategy.loss(self.model, prepared, labels.to(self.device))
+                loss = self.strategy.loss(self.model, self._prepare(images), labels.to(self.device))
                 total += loss.item() * len(labels)
         return total / len(split)
 

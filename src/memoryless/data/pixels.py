@@ -55,9 +55,9 @@ def open_image(content: bytes, exif: bool = True) -> Image.Image:
     try:
         image = Image.open(io.BytesIO(content))
     except UnidentifiedImageError:
-        know_formats()  # another thread may have loaded some meanwhile, unseen by this one
         if content[4:8] == b"ftyp" and content[8:12] in HEIC:
             _learn_heic()
+        # Formats that another thread loaded meanwhile are only seen by a second try.
         image = Image.open(io.BytesIO(content))
     if image.format == "EPS":
         raise OSError("EPS, which is a program that Pillow would have run: convert it to PNG")

@@ -1,7 +1,9 @@
 """Heads that read class statistics: nearest mean, shared and own covariances, ridge regression.
 
 "On the sphere" means that features are brought to length one and statistics with them: a mean
-becomes its direction, and a covariance is divided by the squared length of its mean.
+becomes its direction, and a covariance is divided by the squared length of its mean. Where means
+were moved, or belong to a backbone that has changed since, their lengths say little. Where the
+backbone never learns (`Settled` statistics), `lda` and `rda` read everything as it is.
 """
 
 from __future__ import annotations
@@ -23,10 +25,13 @@ def ncm(statistics: Statistics) -> Linear:
 
 
 def lda(statistics: Statistics, shrinkage: float = 0.1) -> Linear:
-    """m L f' - m L m' / 2 on the sphere, L the inverse of the shared covariance (Deep SLDA)."""
-    m, pooled = on_sphere(statistics)
+    """m L f' - m L m' / 2 on the sphere, L the inverse of the shared covariance (Deep SLDA).
+
+    Of settled statistics it is Deep SLDA itself.
+    """
+    m, pooled, _ = _comparable(statistics)
     W = ridge_rows(pooled, m, shrinkage)
-    return Linear(W, -(W * m).sum(1) / 2, unit=True)
+    return Linear(W, -(W * m).sum(1) / 2, unit=not statistics.settled)
 
 
 def mahalanobis(statistics: Statistics, shrinkage: float = 3.0) -> Quadratic:
@@ -46,16 +51,16 @@ def rda(statistics: Statistics, shrinkage: float = 0.1) -> Quadratic:
     Regularised discriminant analysis (Friedman 1989) without its determinants, which say how widely
     a class was moved rather than how likely it is.
     """
-    m, pooled = on_sphere(statistics)
-    own = statistics.covariances / _lengths(statistics).square()[:, None, None]
-    return _distances(m, (own + shrunk(pooled, 2 * shrinkage)) / 2)
+    m, pooled, length = _comparable(statistics)
+    own = statistics.covariances / length.square()[:, None, None]
+    return _distances(m, (own + shrunk(pooled, 2 * shrinkage)) / 2, not statistics.settled)
 
 
-def _distances(mean: Tensor, covariances: Tensor) -> Quadratic:
+def _distances(mean: Tensor, covariances: Tensor, unit: bool = True) -> Quadratic:
     lower = root(covariances)
     identity = torch.eye(lower.shape[-1]).expand_as(lower)
     inverse = torch.linalg.solve_triangular(lower, identity, upper=False).mT
-    return Quadratic(mean, inverse)
+    return Quadratic(mean, inverse, unit)
 
 
 def ridge(statistics: Statistics, shrinkage: float = 0.01) -> Linear:
@@ -72,6 +77,13 @@ def ridge_rows(gram: Tensor, sums: Tensor, shrinkage: float) -> Tensor:
     """Rows (N, d) of the ridge regression with this Gram matrix and these sums of each class."""
     lower = root(shrunk(gram.double(), shrinkage))
     return torch.cholesky_solve(sums.T.double(), lower).T.float()
+
+
+def _comparable(statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:
+    """Means and the shared covariance, and what each class was divided by to compare them."""
+    if statistics.settled:
+        return statistics.mean, statistics.pooled, torch.ones(len(statistics.mean))
+    return *on_sphere(statistics), _lengths(statistics)
 
 
 def on_sphere(statistics: Statistics) -> tuple[Tensor, Tensor]:

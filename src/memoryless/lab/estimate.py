@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import time
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from memoryless.backbones import OnnxBackbone
 from memoryless.data import Dataset
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
@@ -24,6 +26,7 @@ from memoryless.training import LESS
 TRIAL_BATCHES = 4
 # What backward passes hold beside the outputs of layers: measured 1.1 to 1.9 for ResNets.
 OVERHEAD = 1.5
+HELD_AT_ONCE = 3  # outputs of layers in a pass without gradients: in, out, and a shortcut
 
 
 @dataclass(frozen=True)
@@ -39,18 +42,37 @@ def training_bytes(backbone: nn.Module, shape: tuple[int, int, int], batch_size:
 
     Parameters count four times: themselves, gradient, momentum, and the copy of a state before.
     """
-    shadow, outputs = copy.deepcopy(backbone).to("meta"), 0
+    outputs = sum(_outputs(backbone, shape, batch_size))
+    parameters = sum(p.numel() for p in backbone.parameters())
+    return round(4 * (OVERHEAD * outputs + 4 * parameters))
+
+
+def _outputs(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) -> list[int]:
+    """How many values each layer puts out."""
+    shadow, sizes = copy.deepcopy(backbone).to("meta"), []
 
     def count(module: nn.Module, given: Any, output: Any) -> None:
-        nonlocal outputs
-        outputs += output.numel() if isinstance(output, torch.Tensor) else 0
+        sizes.append(output.numel() if isinstance(output, torch.Tensor) else 0)
 
     for module in shadow.modules():
         if not list(module.children()):
             module.register_forward_hook(count)
     shadow(torch.empty(batch_size, *shape, device="meta"))
-    parameters = sum(p.numel() for p in backbone.parameters())
-    return round(4 * (OVERHEAD * outputs + 4 * parameters))
+    return sizes
+
+
+def features_bytes(learner: Learner, stream: Stream) -> int:
+    """Memory that a state takes whose features are taken once: the backbone, a batch on its way
+    through it, and the features of the most images that a state trains on or is tested on.
+    """
+    backbone, side = learner.network.backbone, learner.preparation.size
+    shape, batch_size = (len(learner.preparation.mean), side, side), learner.settings.batch_size
+    images = batch_size * math.prod(shape)
+    if not isinstance(backbone, OnnxBackbone):  # onnxruntime holds little for one image
+        images += HELD_AT_ONCE * max(_outputs(backbone, shape, batch_size))
+    weights = sum(p.numel() for p in backbone.parameters())
+    most = max(len(split) for state in stream for split in (state.train, state.test))
+    return 4 * (weights + images + most * learner.record.W.shape[1])
 
 
 def free_bytes() -> int | None:
@@ -65,11 +87,21 @@ def free_bytes() -> int | None:
 
 
 def estimate(config: Config, dataset: Dataset, stream: Stream, images: int) -> Estimate:
-    """What training on so many images takes, or an error if the machine has not the memory."""
+    """What this many passes of an image take, or an error if the machine has not the memory."""
     learner = _trial_learner(config, dataset, stream)
     side, backbone = dataset.image_size, learner.network.backbone
-    needed = training_bytes(backbone, (dataset.channels, side, side), config.batch_size)
-    free = free_bytes() if next(backbone.parameters()).device.type == "cpu" else None
+    learns = learner.strategy.backbone_learns
+    if learns:
+        needed = training_bytes(backbone, (dataset.channels, side, side), config.batch_size)
+    else:
+        needed = features_bytes(learner, stream)
+    free = free_bytes() if learner.device.type == "cpu" else None
+    if free is not None and needed > free and not learns:
+        raise ConfigError(
+            f"the features of a state and batches of {config.batch_size} images of {side} pixels "
+            f"take about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free: lower "
+            "`batch_size`, or split the classes into more `states`"
+        )
     if free is not None and needed > free:
         raise ConfigError(
             f"batches of {config.batch_size} images of {side} pixels take about "

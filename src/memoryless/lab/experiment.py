@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from memoryless.backbones import named_backbone
 from memoryless.build import EndOfState
 from memoryless.data import Dataset, load
 from memoryless.data.augment import Preparation
@@ -68,7 +69,7 @@ def run(
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
     stream = Stream.from_config(dataset, config)
-    preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment)
+    preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment, backbone)
     facts = _facts(config, stream, preparation, backbone)
 
     def opened(seed: int) -> RunFolder:
@@ -79,7 +80,7 @@ def run(
 
     folders = [opened(seed) for seed in config.seeds]
     totals = Totals(len(dataset.classes), len(dataset.train))
-    left = sum(sum(_work(config, stream)[folder.finished :]) for folder in folders)
+    left = sum(sum(_passes(config, stream)[folder.finished :]) for folder in folders)
     if left and dataset.image_size > SMALL_SIDE and backbone is None:
         observer.estimated(estimate(config, dataset, stream, left))
     for seed in config.seeds:
@@ -110,13 +111,20 @@ def _facts(
         "test_images": np.bincount(dataset.test.labels).tolist(),
         "preparation": asdict(preparation),
         "memoryless": STRATEGIES[config.strategy].memoryless,
-        "backbone_class": type(backbone).__qualname__ if backbone else config.backbone,
+        "backbone_class": type(backbone).__qualname__ if backbone else named_backbone(config),
     }
 
 
 def _work(settings: ModelSettings, stream: Stream) -> list[int]:
     """Images to train on in each state, all epochs."""
     return [epochs_of(settings, state.index) * len(state.train) for state in stream]
+
+
+def _passes(settings: ModelSettings, stream: Stream) -> list[int]:
+    """How often an image goes through the backbone in each state: in training, or only once."""
+    if STRATEGIES[settings.strategy].backbone_learns:
+        return _work(settings, stream)
+    return [len(state.train) + len(state.test) for state in stream]
 
 
 def _leave_as_it_is(folder: RunFolder, work: list[int], observer: Observer) -> None:

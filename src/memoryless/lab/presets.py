@@ -102,12 +102,14 @@ _AS_PUBLISHED = {
     "batch_size": 128,
     "augment": ("resized_crop", "flip"),
 }
+_SEEN_ONCE = {"augment": ("none",)}  # images of a backbone that never learns
 # LUCIR's own settings for ImageNet (CVPR 2019); LwF's are iCaRL's for all sets.
 _LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
     "finetune": _LARGE,
     "joint": _LARGE,
     "replay": _LARGE,
     "independent": {**_LARGE, "epochs_later": 120, "patience_later": 10},
+    "fixed": _SEEN_ONCE,
     "lwf": {"outputs": "all"},
     "lucir": {
         "epochs": 90,
@@ -119,6 +121,9 @@ _LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
 
 _GATHER = {"statistics": "full"}  # what heads beyond the paper read
 _FROZEN = _GATHER | {"projection": 1000}  # 8 to 16 for each of the backbone's; 4 MB of sums
+
+# The control: what a network of the same shape reaches that never learned.
+_UNTRAINED = _FROZEN | {"backbone": "resnet18_3x3"}
 
 
 def _large(published: str, train: int, test: int) -> Preset:
@@ -140,6 +145,7 @@ PRESETS: dict[str, Preset] = {
             "joint": _SMALL,
             "replay": _SMALL,
             "independent": {**_SMALL, "epochs_later": 300, "patience_later": 60},
+            "fixed": _SEEN_ONCE,
             "lwf": {"outputs": "all"},
         },
         train_images=50_000,
@@ -161,6 +167,7 @@ PRESETS: dict[str, Preset] = {
         strategies={
             "finetune": _GATHER,
             "frozen": _FROZEN,
+            "fixed": _UNTRAINED,
             "lwf_kd": _GATHER,
             "lwf": {"outputs": "all"},
         },
@@ -173,6 +180,7 @@ PRESETS: dict[str, Preset] = {
         strategies={
             "finetune": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_GATHER},
             "frozen": {"epochs": 30, "epochs_later": 10, "lr": 0.2, **_FROZEN},
+            "fixed": _UNTRAINED,
             "lwf_kd": {"batch_size": 32, "augment": ("affine",), **_GATHER},
             "lwf": {"epochs": 24, "epochs_later": 16, "outputs": "all"},
             "lucir": {"epochs": 24, "epochs_later": 16},

@@ -24,11 +24,12 @@ from torch import Tensor
 
 from memoryless.build import EndOfState
 from memoryless.lab.runs import RunFolder
-from memoryless.learner import Learned, Learner
+from memoryless.learner import Learned, Learner, view_of
 from memoryless.record import Record
-from memoryless.scorers import Scorer, View, describe, restore
+from memoryless.scorers import Scorer, describe, restore
 from memoryless.statistics import Statistics
 from memoryless.store import write_tensors
+from memoryless.strategies import STRATEGIES
 from memoryless.training import part
 from memoryless.transports import TRANSPORTS
 
@@ -80,6 +81,8 @@ def read_rows(run: RunFolder, t: int) -> Record:
 
 def composable(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The transports that births and drifts can give, whatever the record held."""
+    if not STRATEGIES[config["strategy"]].backbone_learns:
+        return ("none",)
     return tuple(n for n, t in TRANSPORTS.items() if not t.follows or n in config["transports"])
 
 
@@ -108,7 +111,7 @@ def last_state(run: RunFolder) -> EndOfState:
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
     layer = run.tensors(t, "layer")
-    view = View.of(run.about["config"], record.W.shape[1])
+    view = view_of(run.about["config"], record.W.shape[1])
     return EndOfState(record, (layer["W"], layer["b"]), _fitted(run, t), _held_out(run, t), view)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from memoryless.card import card
@@ -12,15 +12,18 @@ from memoryless.errors import StoreError
 from memoryless.model_folder.format import PARTS
 from memoryless.model_folder.place import LEFT, SYSTEM
 from memoryless.model_folder.saved import (
-    digest_of,
+    NUMBER,
+    Saved,
+    kept_states,
     load_state,
-    numbers,
+    part_problems,
     read_graph,
-    read_state,
-    state_path,
-    state_problems,
 )
 from memoryless.store import RESTORE, read_bytes
+
+GRAPH = r"backbones/([0-9a-f]{64})\.onnx"
+STATE = rf"states/{NUMBER}/(model\.json|({'|'.join(PARTS)})\.safetensors)"
+OURS = re.compile(rf"CURRENT|README\.md|\.lock|{GRAPH}|{STATE}")
 
 
 def check_folder(folder: Path) -> list[str]:
@@ -28,26 +31,26 @@ def check_folder(folder: Path) -> list[str]:
 
     A sentence that begins with "note: " tells of nothing that harms the model.
     """
-    found = []
+    found: list[str] = []
+    states = kept_states(folder, found.append)
+    for saved in states:
+        problems = [*part_problems(saved), *_parent_problems(saved, states)]
+        found += problems if saved.path.exists() else []  # a writer may just have removed it
     try:
-        load_state(folder)
+        notes = list(_card_notes(load_state(folder)))
     except StoreError as error:
-        found.append(str(error))
-    for number in numbers(folder):
-        problems = [*state_problems(folder, number), *_parent_problems(folder, number)]
-        if state_path(folder, number).exists():  # else a writer has just removed it
-            found += [p for p in problems if not any(told.startswith(p) for told in found)]
-    graphs = [problem for problem in _graph_problems(folder) if problem not in found]
-    return [*found, *graphs, *_strangers(folder), *_card_notes(folder)]
+        notes = [] if any(str(error).startswith(told) for told in found) else [str(error)]
+    found += [*_graph_problems(folder), *_strangers(folder, states), *notes]
+    return list(dict.fromkeys(found))  # a backbone is of several states
 
 
-def _parent_problems(folder: Path, number: int) -> Iterator[str]:
+def _parent_problems(saved: Saved, states: Sequence[Saved]) -> Iterator[str]:
     """Whether the state that this one follows, if it is kept, is the one that it followed."""
-    with suppress(StoreError):
-        parent = read_state(folder, number).about["parent"]
-        file = parent and state_path(folder, parent["state"]) / "model.json"
-        if file and file.exists() and digest_of(file) != parent["sha256"]:
-            yield f"the file {file} is not the one that state {number} follows: {RESTORE}"
+    parent = saved.about["parent"]
+    for other in states:
+        if parent and other.number == parent["state"] and other.identity != parent["sha256"]:
+            file = other.path / "model.json"
+            yield f"the file {file} is not the one that state {saved.number} follows: {RESTORE}"
 
 
 def _graph_problems(folder: Path) -> Iterator[str]:
@@ -59,33 +62,33 @@ def _graph_problems(folder: Path) -> Iterator[str]:
                 yield str(error)
 
 
-def _strangers(folder: Path) -> Iterator[str]:
+def _strangers(folder: Path, states: Sequence[Saved]) -> Iterator[str]:
     """Files that are no part of the model."""
-    named = {"CURRENT", "README.md", ".lock", *_named_in_states(folder)}
-    for path in sorted(folder.rglob("*")):
+    surplus = {
+        saved.path / f"{part}.safetensors"
+        for saved in states
+        for part in PARTS
+        if part not in saved.about["files"]
+    }
+    for path in _files(folder):
         name = path.relative_to(folder).as_posix()
-        if name in named or path.name in SYSTEM or (path.is_dir() and not path.is_symlink()):
-            continue
         if LEFT.match(name):
             yield f"note: {path} was left by an interrupted command: the next one removes it"
-        elif not re.fullmatch(r"backbones/[0-9a-f]{64}\.onnx", name):
+        elif path in surplus or not (OURS.fullmatch(name) or path.name in SYSTEM):
             yield f"the file {path} is no part of the model: move it elsewhere"
 
 
-def _named_in_states(folder: Path) -> Iterator[str]:
-    for number in numbers(folder):
-        parts: Sequence[str] = PARTS
-        with suppress(StoreError):
-            parts = list(read_state(folder, number).about["files"])
-        for name in ("model.json", *(f"{part}.safetensors" for part in parts)):
-            yield f"states/{number:04d}/{name}"
+def _files(folder: Path) -> Iterator[Path]:
+    """What is in a folder at any depth and no folder; links are not followed."""
+    for place, folders, files in os.walk(folder):  # passes over what a writer has just removed
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        yield from (Path(place) / name for name in sorted([*links, *files]))
 
 
-def _card_notes(folder: Path) -> Iterator[str]:
-    file = folder / "README.md"
-    with suppress(StoreError):
-        if not file.exists() or read_bytes(file) != card(load_state(folder).about).encode():
-            yield (
-                f"note: {file} is not as this version would write it: the next command that "
-                "changes the model writes it anew"
-            )
+def _card_notes(saved: Saved) -> Iterator[str]:
+    file = saved.folder / "README.md"
+    if not file.is_file() or read_bytes(file) != card(saved.about).encode():
+        yield (
+            f"note: {file} is not as this version would write it: the next command that changes "
+            "the model writes it anew"
+        )

@@ -14,7 +14,7 @@ import numpy as np
 
 from memoryless.errors import StoreError
 from memoryless.settings import plain_values
-from memoryless.store import ANY, RESTORE, Within, check, parse_json, read_arrays, read_json
+from memoryless.store import ANY, RESTORE, Within, check, read_arrays, read_json
 from memoryless.strategies import ModelSettings, stored_problems
 
 FORMAT = 2
@@ -68,8 +68,8 @@ def check_about(about: Mapping[str, Any], number: int, where: Any) -> None:
 
 def described(file: Path, number: int) -> dict[str, Any]:
     """What model.json says of a state, checked, in today's format."""
-    _check_version(parse_json(file), file)
     about = read_json(file, bound=f"{number:04d}")
+    _check_version(about, file)
     if about.get("format") == 1:
         check(about, ABOUT_1, file)
         about = upgraded(
@@ -82,7 +82,7 @@ def described(file: Path, number: int) -> dict[str, Any]:
 
 
 def _check_version(about: Mapping[str, Any], where: Any) -> None:
-    """Raise unless this version reads the format; a later one may have changed all other keys."""
+    """Raise unless this version reads the format; of a later one only the seal is as today."""
     written = about.get("format")
     if isinstance(written, int) and written > FORMAT:
         version = about.get("memoryless")
@@ -111,6 +111,27 @@ def upgraded(about: Mapping[str, Any], record: Mapping[str, np.ndarray]) -> dict
 def ledger(record: Mapping[str, Any]) -> dict[str, int]:
     """Bytes of each part of a record."""
     return {name: part.nbytes for name, part in record.items()}
+
+
+def array_problems(
+    about: Mapping[str, Any], part: str, arrays: Mapping[str, np.ndarray]
+) -> Iterator[str]:
+    """What is wrong with the arrays of a part."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            yield f"{name} is not all numbers"
+    if part == "record" and "network" not in about["files"]:
+        yield from _sum_problems(len(about["classes"]), arrays)
+
+
+def _sum_problems(classes: int, sums: Mapping[str, np.ndarray]) -> Iterator[str]:
+    """What is wrong with sums over photos, the record of fixed features."""
+    mean = sums.get("mean", np.zeros(0))
+    d = mean.shape[-1]
+    shapes = {"count": (classes,), "mean": (classes, d), "scatter": (d * (d + 1) // 2,)}
+    for name, shape in shapes.items():
+        if name not in sums or sums[name].shape != shape or sums[name].dtype != np.float64:
+            yield f"{name} is not of the shape {shape} in float64"
 
 
 def _problems(about: Mapping[str, Any], number: int) -> Iterator[str]:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from memoryless.errors import ConfigError, StoreError
-from memoryless.model_folder.format import described
-from memoryless.store import RESTORE, read_arrays, read_bytes
+from memoryless.model_folder.format import array_problems, described
+from memoryless.store import RESTORE, file_size, read_arrays, read_bytes
 
 NUMBER = r"(\d{4}|[1-9]\d{4,8})"
 
@@ -29,16 +29,13 @@ class Saved:
     identity: str
     """The digest of model.json, which holds those of the other files."""
     about: dict[str, Any]
+    size: int
+    """Bytes of this state's files; a backbone is shared and not among them."""
     _read: dict[str, dict[str, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def path(self) -> Path:
         return state_path(self.folder, self.number)
-
-    @property
-    def size(self) -> int:
-        """Bytes of this state's files; a backbone is shared and not among them."""
-        return sum(path.stat().st_size for path in self.path.iterdir())
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """The arrays of a part, every byte checked."""
@@ -141,11 +138,14 @@ def has_lost_current(folder: Path) -> bool:
 
 def read_state(folder: Path, number: int, identity: str | None = None) -> Saved:
     """A state; its description has the digest `identity`, if that is given."""
-    file = state_path(folder, number) / "model.json"
+    file, current = state_path(folder, number) / "model.json", folder / "CURRENT"
+    if identity is not None and not file.parent.exists():
+        raise StoreError(f"the file {current} names state {number}, which is missing: {RESTORE}")
     about, found = described(file, number), digest_of(file)
     if identity not in (None, found):
-        raise StoreError(f"the file {file} is not the one that CURRENT names: {RESTORE}")
-    return Saved(folder, number, found, about)
+        raise StoreError(f"the file {current} is damaged, or {file} (they differ): {RESTORE}")
+    files = [file, *(file.with_name(f"{name}.safetensors") for name in about["files"])]
+    return Saved(folder, number, found, about, sum(map(file_size, files)))
 
 
 def _with_parts(saved: Saved, parts: Sequence[str]) -> Saved:
@@ -160,10 +160,9 @@ def read_part(saved: Saved, name: str) -> dict[str, np.ndarray]:
     path = saved.path / f"{name}.safetensors"
     arrays, _ = read_arrays(path, bound=name)
     if digest_of(path) != saved.about["files"][name]:
-        raise StoreError(f"the file {path} is from another model: {RESTORE}")
-    for key, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise StoreError(f"the file {path} is damaged ({key} is not all numbers): {RESTORE}")
+        raise StoreError(f"the file {path} is from another state or model: {RESTORE}")
+    for problem in array_problems(saved.about, name, arrays):
+        raise StoreError(f"the file {path} is damaged ({problem}): {RESTORE}")
     return arrays
 
 
@@ -185,18 +184,23 @@ def digest_of(path: Path) -> str:
 
 
 def state_problems(folder: Path, number: int) -> Iterator[str]:
-    """What is damaged of a state and of the backbone that it names."""
+    """What is damaged of a state."""
     try:
         saved = read_state(folder, number)
     except StoreError as error:
         yield str(error)
-        return
+    else:
+        yield from part_problems(saved)
+
+
+def part_problems(saved: Saved) -> Iterator[str]:
+    """What is damaged of a state's arrays and of the backbone that it names."""
     for name in (*saved.about["files"], "backbone"):
         try:
             if name != "backbone":
                 read_part(saved, name)
             elif saved.about["backbone"]:
-                read_graph(folder, saved.about["backbone"]["sha256"])
+                read_graph(saved.folder, saved.about["backbone"]["sha256"])
         except StoreError as error:
             yield str(error)
 

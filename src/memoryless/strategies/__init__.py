@@ -122,9 +122,23 @@ class ModelSettings(
         strategy = STRATEGIES.get(self.strategy, Strategy)
         if self.projection and not strategy.backbone_stays:
             found.append(
-                "projection needs a backbone that stays as it is: choose `strategy=frozen`"
+                "projection needs a backbone that stays as it is: choose `strategy=frozen` or fixed"
             )
-        return found
+        return [*found, *self._fixed_problems(strategy)]
+
+    def _fixed_problems(self, strategy: type[Strategy]) -> Iterator[str]:
+        """What does not go with a backbone that learns, or with one that does not."""
+        if strategy.backbone_learns:
+            if (self.backbone or "").startswith("onnx:"):
+                yield f"backbone {self.backbone} cannot be trained: choose `strategy=fixed`"
+            return
+        if changes := [name for name in self.augment or () if name != "none"]:
+            yield (
+                f"augment {' '.join(changes)} has no meaning for {self.strategy}, which takes the "
+                "features of each image once: leave out `augment`"
+            )
+        if "none" not in self.transports:
+            yield f"with {self.strategy} nothing that was kept moves: leave out `transports`"
 
 
 def stored_problems(kind: type[ModelSettings], values: Mapping[str, Any]) -> Iterator[str]:

@@ -53,6 +53,8 @@ class Arrival:
     extract: Extract
     """Features of images under the network."""
     generator: torch.Generator
+    prepare: Callable[[Tensor], Tensor] | None = None
+    """Images as the network sees them, without augmentation."""
 
 
 class Strategy:
@@ -66,6 +68,9 @@ class Strategy:
     """Whether it takes all classes at once."""
     backbone_stays = False
     """Whether the backbone is the same from state 0 on, so that sums over its features add up."""
+    backbone_learns = True
+    """Whether the backbone is trained. If not, features are taken once for each state, the layer is
+    trained on them, and nothing that was kept ever moves."""
     unit_features = False
     """Whether its layer reads features at length one."""
     last_relu = True

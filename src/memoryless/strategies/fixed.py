@@ -1,13 +1,10 @@
-"""The backbone never learns: it came with weights, or stays as it was drawn."""
+"""The backbone never learns: it came with weights, or stays as it was drawn (the control)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from memoryless.strategies.base import Arrival, Strategy
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 class Fixed(Strategy):
@@ -15,10 +12,17 @@ class Fixed(Strategy):
 
     recipe: ClassVar[dict[str, Any]] = {"backbone": "efficientnet-lite0"}
     backbone_stays = True
+    backbone_learns = False
 
     def begin_state(self, arrival: Arrival) -> None:
-        arrival.network.backbone.requires_grad_(False)
-        super().begin_state(arrival)
+        if not self.past and arrival.prepare:
+            from memoryless.features import set_batch_norms
 
-    def train_mode(self, network: nn.Module) -> None:
-        network.eval()
+            set_batch_norms(
+                arrival.network.backbone,
+                arrival.images,
+                arrival.prepare,
+                self.settings.batch_size,
+                arrival.generator,
+            )
+        super().begin_state(arrival)

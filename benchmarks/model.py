@@ -1,0 +1,127 @@
+"""A model that people keep: what learning, growing, showing and predicting take.
+
+Photos are JPEGs of 640 x 427 pixels, made from the two that scikit-learn ships by cutting and
+mirroring.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from benchmarks.features import photo_files
+from benchmarks.timing import side_by_side
+from memoryless.data.photos import find_photos, load
+from memoryless.extractor import Extractor, ahead
+from memoryless.model import Model
+from memoryless.model_folder import load_state
+from memoryless.photos.learning import carry_out
+from memoryless.photos.place import teaching
+from memoryless.photos.plan import make_plan
+
+CLASSES, EACH, ROUNDS = 40, 30, 10
+MANY, D = 1000, 1280
+
+
+def make_photos(root: Path) -> Path:
+    """Folders of photos that all differ: parts of two photos, some of them mirrored."""
+    rng = np.random.default_rng(0)
+    whole = [Image.open(io.BytesIO(content)).convert("RGB") for content in photo_files()[:2]]
+    for c in range(CLASSES):
+        (root / f"class {c:02d}").mkdir(parents=True)
+        for i in range(EACH):
+            image = whole[(c + i) % 2]
+            left, top = rng.integers(0, 100, 2)
+            part = image.crop((left, top, left + 540, top + 320)).resize((640, 427))
+            part = ImageOps.mirror(part) if rng.random() < 0.5 else part
+            part.save(root / f"class {c:02d}" / f"{i}.jpg", quality=90)
+    return root
+
+
+def learn(folder: Path, photos: Path) -> None:
+    """What `memoryless learn` does with a model that is there: plan, features, sums, saving."""
+    with teaching(folder, {}) as (place, model):
+        carry_out(make_plan(model, [photos]), place)
+
+
+def decode_and_run(photos: Path, graph: bytes, least: int) -> None:
+    extractor = Extractor(graph)
+    list(ahead(lambda photo: extractor.feature(load(photo, least)), find_photos(photos).photos))
+
+
+def growing(folder: Path) -> float:
+    """Median seconds to add five classes to a thousand, features already there, saved and all."""
+    rng = np.random.default_rng(0)
+    taken = []
+    for i in range(ROUNDS):
+        new = rng.random((5 * EACH, D), dtype=np.float32)
+        model = Model.load(folder)
+        names = [f"new {i} {c}" for c in range(5) for _ in range(EACH)]
+        began = time.perf_counter()
+        model.learn(new, names)
+        model.save(folder)
+        taken.append(time.perf_counter() - began)
+    return float(np.median(taken))
+
+
+def thousand(folder: Path) -> Path:
+    """A model of a thousand classes over features of the usual length."""
+    rng = np.random.default_rng(1)
+    model = Model(backbone="none")
+    for start in range(0, MANY, 250):
+        X = rng.random((250 * 5, D), dtype=np.float32)
+        model.learn(X, [f"class {start + i}" for i in range(250) for _ in range(5)])
+    model.save(folder)
+    return folder
+
+
+def command(*arguments: str) -> float:
+    """Median seconds of a command from a cold start."""
+    line = [sys.executable, "-m", "memoryless", *arguments]
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        subprocess.run(line, check=True, capture_output=True)
+        taken.append(time.perf_counter() - began)
+    return float(np.median(taken))
+
+
+def measure() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        photos = make_photos(root / "photos")
+        first = time.perf_counter()
+        learn(root / "model", photos)
+        first = time.perf_counter() - first
+        saved = load_state(root / "model")
+        graph, model = saved.graph(), Model.load(root / "model")
+        seconds = side_by_side(
+            {
+                "learn": lambda: learn(Path(tempfile.mkdtemp(dir=root)) / "model", photos),
+                "decode and run": lambda: decode_and_run(photos, graph, model.least),
+            },
+            rounds=ROUNDS,
+        )
+        number = len(find_photos(photos).photos)
+        one = next(photos.rglob("*.jpg"))
+        many = thousand(root / "many")
+        predicting = command("predict", str(root / "model"), str(photos))
+        return {
+            "photos": number,
+            "first learn s": round(first, 2),
+            "learn s": round(seconds["learn"], 2),
+            "learn / (decode and run)": round(seconds["learn"] / seconds["decode and run"], 3),
+            "five classes added to 1,000 s": round(growing(many), 2),
+            "show s": round(command("show", str(root / "model")), 2),
+            "show 1,000 classes s": round(command("show", str(many)), 2),
+            "predict one s": round(command("predict", str(root / "model"), str(one)), 2),
+            "decode and run / predict all": round(seconds["decode and run"] / predicting, 3),
+        }

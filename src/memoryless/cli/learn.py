@@ -1,0 +1,188 @@
+"""memoryless learn: classes from folders of photos into a model."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoryless.photos.learning import Taught
+    from memoryless.photos.plan import Plan
+
+
+def learn(
+    model: Path,
+    /,
+    *photos: Path,
+    dry_run: bool = False,
+    few: bool = False,
+    train: bool = False,
+    method: str | None = None,
+    backbone: str | None = None,
+    image_size: int | None = None,
+    crop: float | None = None,
+    mean: tuple[float, ...] | None = None,
+    std: tuple[float, ...] | None = None,
+    backbone_weights: Path | None = None,
+    epochs: int | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    history: int = 5,
+) -> int:
+    """Learn new classes from photos; MODEL is made, or gets one more state.
+
+    First a plan is told. Photos are looked at once and none is kept: what stays is averages. Broken
+    photos are left out and listed, and the exit code is then 1.
+
+    Parameters
+    ----------
+    model
+        Folder of the model.
+    photos
+        Folders with a folder of photos for each class, a metadata.csv with the columns file_name
+        and label, list files with lines "path label", or zips of these.
+    dry_run
+        Tell the plan and stop.
+    few
+        Learn fewer than 5 photos of a class or 20 in all, although these can be traced back.
+    train
+        Train the backbone too, for pictures that are far from photographs; this takes long.
+    method
+        Method of a new model; fixed+lda by default, lwf_kd+rda+widened with --train.
+    backbone
+        Network of a new model: efficientnet-lite0, onnx:FILE, timm:NAME, or resnet18 with --train.
+    image_size
+        Side in pixels of what the network of a new model sees; 224 by default.
+    crop
+        Share of a photo's central square that the network sees, 0.875 by default.
+    mean
+        Mean of each channel on the scale 0..1, for onnx:FILE.
+    std
+        Standard deviation of each channel, likewise.
+    backbone_weights
+        File with weights of the network, .safetensors or .pth.
+    epochs
+        Epochs of each state with --train.
+    seed
+        Seed of everything that is drawn.
+    device
+        auto, cpu, cuda, cuda:N or mps.
+    history
+        How many earlier states stay in the folder for memoryless undo.
+    """
+    from memoryless.cli.bar import Bar
+    from memoryless.errors import ConfigError
+    from memoryless.photos.learning import carry_out
+    from memoryless.photos.place import teaching
+    from memoryless.photos.plan import make_plan
+
+    settings = {
+        "method": method, "backbone": backbone, "image_size": image_size, "crop": crop,
+        "mean": mean, "std": std, "backbone_weights": backbone_weights, "epochs": epochs,
+        "seed": seed, "device": device,
+    }  # fmt: skip
+    if history < 0:
+        raise ConfigError(f"`history={history}` is no number of states: choose 0 or more")
+    given = {name: value for name, value in settings.items() if value is not None}
+    with teaching(model, given, train) as (place, taught):
+        with Bar("looking at photos") as bar:
+            plan = make_plan(taught, photos, few, bar)
+        _tell_plan(plan, model)
+        if dry_run:
+            return 1 if plan.broken else 0
+        with Bar("learning photos", len(plan.photos)) as bar:
+            done = carry_out(plan, place, history, bar, bar.training)
+    _tell_result(plan, done, model, photos)
+    return 1 if done.broken else 0
+
+
+def _tell_plan(plan: Plan, folder: Path) -> None:
+    from memoryless.cli.wording import reasons, size, tell, tell_each
+    from memoryless.data.dataset import counted
+
+    model = plan.model
+    knows = counted(len(model.classes), "class", "classes")
+    tell("model", f"{folder} knows {knows}" if model.classes else f"{folder} will be made")
+    for place, layout in plan.layouts.items():
+        tell("reads", f"{place}: {layout}")
+    counts = plan.counts
+    listed = ", ".join(f"{name} {number}" for name, number in counts.items())
+    classes = counted(len(counts), "new class", "new classes")
+    tell("learns", f"{len(plan.photos):,} photos of {classes}: {listed}")
+    if plan.skipped:
+        tell("skips", reasons(plan.skipped))
+    if plan.broken:
+        tell("broken", reasons(plan.broken))
+    tell_each("note", plan.notes)
+    if plan.near:
+        tell("repeats", f"{plan.near:,} photos are nearly the same as another; such are held out "
+             "together")  # fmt: skip
+    tell("method", _method(model))
+    tell("time", _time(plan))
+    if plan.bytes is not None:
+        tell("keeps", f"{size(plan.bytes)} in all, of photos that take {size(plan.size)}")
+    tell_each("warning", plan.warnings)
+
+
+def _method(model: Any) -> str:
+    sees = f"at {model.settings.image_size or 224} pixels"
+    if model.fixed:
+        return f"{model.method} over {model.settings.backbone} {sees}, which is never trained"
+    return f"{model.method}; {model.settings.backbone or 'resnet18'} {sees} is trained"
+
+
+def _time(plan: Plan) -> str:
+    from memoryless.cli.wording import duration
+
+    if plan.seconds is None:
+        return "minutes to hours: what is left is shown once training has begun"
+    return f"about {duration(plan.seconds)} ({plan.rate:.0f} photos a second)"
+
+
+def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...]) -> None:
+    from memoryless.card import honest
+    from memoryless.cli.output import say
+    from memoryless.cli.wording import reasons, size, tell, tell_each
+    from memoryless.data.dataset import counted
+
+    lesson, about, name = done.lesson, done.saved.about, shlex.quote(str(folder))
+    say("")
+    classes = counted(len(plan.counts), "class", "classes")
+    tell("learned", f"{classes}: {folder} knows {len(about['classes']):,} now")
+    if done.broken:
+        tell("broken", f"left out {reasons(done.broken)}")
+    tell("held out", _held_out(lesson, len(about["classes"])))
+    alike = [f"{a} and {b} ({share:.0%})" for a, b, share in lesson.alike]
+    if alike:
+        tell("alike", f"classes that are taken for each other most: {', '.join(alike)}")
+    ledger = ", ".join(f"{part} {size(number)}" for part, number in about["ledger"].items())
+    tell("kept", f"{size(sum(about['ledger'].values()))} ({ledger}), and no photo")
+    warned = [f"{warning} by memoryless undo {name}" for warning in done.warnings]
+    tell_each("warning", warned)
+    say("")
+    say(honest(about))
+    say("")
+    tell("next", _next(name, places))
+
+
+def _held_out(lesson: Any, classes: int) -> str:
+    if not lesson.held_out:
+        return "none: there are too few photos to measure how good it is"
+    share = 100 * lesson.right / lesson.held_out
+    worst = sorted(
+        ((right / n, name, right, n) for name, (right, n) in lesson.right_by_class.items() if n)
+    )[:3]
+    told = ", ".join(f"{name} {right} of {n}" for part, name, right, n in worst if part < 1)
+    return (
+        f"{share:.1f} % right: {lesson.right:,} of {lesson.held_out:,} photos of the new classes, "
+        f"among all {classes:,} classes" + (f"; worst: {told}" if told else "")
+    )
+
+
+def _next(name: str, places: tuple[Path, ...]) -> str:
+    """The command to type next: where there are test photos, how good the model is on them."""
+    for place in places:
+        if (place / "test").is_dir():
+            return f"memoryless evaluate {name} {shlex.quote(str(place / 'test'))}"
+    return f"memoryless predict {name} PHOTO"

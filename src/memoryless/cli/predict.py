@@ -1,0 +1,111 @@
+"""memoryless predict: the classes of photos."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from memoryless.lab.analysis.grid import Grid
+    from memoryless.photos.prediction import Answer
+
+
+def predict(
+    model: Path,
+    /,
+    *paths: Annotated[str, Parameter(allow_leading_hyphen=True)],  # for - itself
+    top: int = 3,
+    json: bool = False,
+    csv: bool = False,
+) -> int:
+    """Say which class photos are of, or that none fits.
+
+    A file that cannot be read is reported, the others are answered, and the exit code is 1.
+
+    Parameters
+    ----------
+    model
+        Folder of the model.
+    paths
+        Photos, folders or zips of photos, patterns such as "*.jpg", or - for one path a line on
+        standard input.
+    top
+        How many classes to name, the likeliest first.
+    json
+        Print a list with file, known, and top: label and score.
+    csv
+        Print a table for spreadsheets.
+    """
+    from memoryless.cli.bar import Bar
+    from memoryless.cli.output import to_csv
+    from memoryless.errors import ConfigError
+    from memoryless.model import Model
+    from memoryless.names import printable
+    from memoryless.photos.prediction import answers, check_top, find_all
+    from memoryless.store import to_json
+
+    if json and csv:
+        raise ConfigError("choose `json=True` or `csv=True`, not both")
+    loaded = Model.load(model)
+    top = check_top(top, len(loaded.classes))
+    things, notes = find_all(_lines(paths))
+    for note in notes:
+        print(printable(note), file=sys.stderr)
+    with Bar("looking at photos", len(things)) as bar:
+        found = list(answers(loaded, things, top, bar))
+    if json:
+        print(to_json([answer.as_json() for answer in found]), end="")
+    elif csv:
+        print(to_csv(answer.as_row(top) for answer in found), end="")
+    else:
+        _show(found)
+    return _report(found)
+
+
+def _lines(paths: tuple[str, ...]) -> list[str]:
+    """The paths, with those of standard input in the place of -."""
+    from memoryless.errors import ConfigError
+
+    if not paths:
+        raise ConfigError("name at least one photo or folder, or - for one path a line")
+    for path in paths:
+        if path.startswith("--"):
+            raise ConfigError(f"unknown option: {path}: there are --top, --json and --csv")
+    typed = [line.rstrip("\r\n") for line in sys.stdin] if "-" in paths else []
+    return [p for path in paths for p in (filter(None, typed) if path == "-" else [path])]
+
+
+def _show(found: list[Answer]) -> None:
+    from memoryless.cli.output import show
+
+    sound = [answer for answer in found if not answer.error]
+    if sound:
+        show(_table(sound))
+
+
+def _table(found: list[Answer]) -> Grid:
+    from memoryless.data.dataset import counted
+    from memoryless.lab.analysis.grid import Grid
+
+    rows = []
+    for answer in found:
+        (first, score), *others = answer.top
+        then = ", ".join(f"{label} {part:.0%}" for label, part in others)
+        shown = first if answer.known else f"none of these (nearest: {first})"
+        rows.append([answer.file, shown, f"{score:.0%}", then])
+    caption = "scores are probabilities, if it is one of the classes that the model knows"
+    columns = ["file", "answer", "score", "then"]
+    return Grid(counted(len(rows), "answer", "answers"), caption, columns, rows, [])
+
+
+def _report(found: list[Answer]) -> int:
+    """Tell on standard error what could not be answered; gives the exit code."""
+    from memoryless.names import printable
+
+    failed = [answer.error for answer in found if answer.error]
+    for error in failed:
+        print("memoryless:", printable(error), file=sys.stderr)
+    return 1 if failed else 0

@@ -1,0 +1,87 @@
+"""memoryless show: what a model knows and keeps."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoryless.lab.analysis.grid import Grid
+
+
+def show(model: Path, /, *, json: bool = False) -> None:
+    """Show the states of a model: when they were learned, classes, photos, and bytes kept.
+
+    Parameters
+    ----------
+    model
+        Folder of the model.
+    json
+        Print the same, with every class, as JSON.
+    """
+    from memoryless.cli import output
+    from memoryless.names import printable
+    from memoryless.photos.overview import overview
+    from memoryless.store import to_json
+
+    found = overview(model, lambda problem: print(printable(problem), file=sys.stderr))
+    if json:
+        print(to_json(found), end="")
+        return
+    _tell(found)
+    _tell_states(found["states"])
+    output.show(kept_table(found["kept"]))
+
+
+def _tell(found: dict[str, Any]) -> None:
+    from memoryless.cli.wording import size, tell
+    from memoryless.data.dataset import counted
+
+    photos = [c["photos"] for c in found["classes"]]
+    known = "an unknown number of" if None in photos else f"{sum(photos):,}"
+    tell("model", f"{found['folder']}: {len(photos):,} classes, from {known} photos")
+    backbone = found["backbone"]
+    over = f" over {backbone['name']}" if backbone else ""
+    seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
+    tell("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
+    parts = ", ".join(f"{part} {size(number)}" for part, number in found["ledger"].items())
+    tell("keeps", f"{size(sum(found['ledger'].values()))} of past photos ({parts})")
+    sizes, states = found["bytes"], counted(len(found["kept"]), "state", "states")
+    disk = f"{size(sizes['states'])} in {states}, backbone {size(sizes['backbones'])}"
+    tell("on disk", disk)
+    tell("written", f"{found['date'] or 'unknown'} by memoryless {found['memoryless']}")
+
+
+def _tell_states(states: list[dict[str, Any]]) -> None:
+    from memoryless.cli.wording import tell
+    from memoryless.data.dataset import counted
+
+    for state in states:
+        names = ", ".join(f"{c['class']} {_known(c['photos'])}" for c in state["classes"])
+        classes = counted(len(state["classes"]), "class", "classes")
+        tell(f"state {state['state']}", f"{_known(state['date'])}, {classes} with their photos: "
+             f"{names}")  # fmt: skip
+
+
+def kept_table(kept: list[dict[str, Any]]) -> Grid:
+    """The states of a folder that can be gone to."""
+    from memoryless.cli.wording import size
+    from memoryless.lab.analysis.grid import Grid
+
+    rows = [
+        [
+            str(state["number"]),
+            _known(state["date"]),
+            str(state["classes"]),
+            size(state["bytes"]),
+            "current" if state["current"] else "",
+        ]
+        for state in kept
+    ]
+    columns = ["number", "written", "classes", "size", ""]
+    return Grid("kept", "go to one by memoryless undo MODEL --to NUMBER", columns, rows, [])
+
+
+def _known(value: Any) -> str:
+    return "unknown" if value is None else str(value)

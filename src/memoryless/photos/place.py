@@ -1,0 +1,95 @@
+"""The folder of a model while it is taught: held from before photos are looked at until the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from memoryless.errors import ConfigError
+from memoryless.model import Model
+from memoryless.model_folder import Place, Saved, writing
+from memoryless.names import first_ten
+
+# The best of the laboratory for trained features, by its results on drawings (docs/results.md).
+TRAINED = "lwf_kd+rda+widened"
+TRAINED_SETTINGS = {"level": "middle", "square_roots": True}
+
+
+@contextmanager
+def teaching(
+    folder: Path, given: Mapping[str, Any], train: bool = False
+) -> Iterator[tuple[Place, Model]]:
+    """Hold the folder of a model, and give the model in it, or a new one of these settings.
+
+    Where nothing is saved in the end, nothing is left of a new folder.
+    """
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    place = None
+    try:
+        with writing(folder) as place:
+            yield place, _known(place.before, given, train) if place.before else _new(given, train)
+    finally:
+        if missing and (place is None or place.before is None):
+            _remove(folder, missing)
+
+
+def save(place: Place, model: Model, history: int = 5) -> Saved:
+    """Save a model in the folder that is held; of the states before, `history` are kept."""
+    return place.save(*model._stored(), history)
+
+
+def _remove(folder: Path, made: list[Path]) -> None:
+    """Delete folders that were made for nothing; one that holds something stays."""
+    with suppress(OSError):
+        (folder / ".lock").unlink(missing_ok=True)
+        for place in made:
+            place.rmdir()
+
+
+def _new(given: Mapping[str, Any], train: bool) -> Model:
+    if not train:
+        return Model(**given)
+    if str(given.get("method")).partition("+")[0] == "fixed":
+        raise ConfigError(
+            f"`train=True` trains the backbone, which {given['method']} never does: leave one out"
+        )
+    if "method" in given:
+        return Model(**given)
+    of_resnet = str(given.get("backbone", "resnet")).startswith("resnet")
+    return Model(TRAINED, **(TRAINED_SETTINGS if of_resnet else {"square_roots": True}), **given)
+
+
+def _known(saved: Saved, given: Mapping[str, Any], train: bool) -> Model:
+    """A model that is there; what it was made with cannot be changed, but for the device."""
+    about = saved.about
+    made = {**about["settings"], "method": about["method"], "seed": about["seed"]}
+    if about["preparation"]:  # says what settings that were left open became
+        made |= {"image_size": about["preparation"]["size"]}
+    other = [name for name, value in given.items() if not _same(name, value, made, saved)]
+    if train and made["strategy"] == "fixed" and "method" not in other:
+        other.append("method")
+    if other:
+        was = first_ten(f"`{name}={made[name]}`" for name in other)
+        raise ConfigError(
+            f"{saved.folder} was made with {was}, and what it keeps fits nothing else: leave that "
+            "setting out, or choose another MODEL"
+        )
+    settings = about["settings"] | {k: given[k] for k in ("device",) if k in given}
+    return Model.of(replace(saved, about=about | {"settings": settings}))
+
+
+def _same(name: str, value: Any, made: Mapping[str, Any], saved: Saved) -> bool:
+    if name == "backbone" and str(value).startswith("onnx:") and saved.about["backbone"]:
+        from memoryless.fixed_backbone import features_graph_of
+
+        settings = replace(Model.of(saved).settings, backbone=value)
+        return (
+            sha256(features_graph_of(settings)[0]).hexdigest() == saved.about["backbone"]["sha256"]
+        )
+    value = str(value) if isinstance(value, Path) else value
+    value = list(value) if isinstance(value, tuple) else value
+    return name == "device" or bool(made[name] == value)

@@ -1,0 +1,193 @@
+"""memoryless learn: the plan, the result, and every refusal."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import call, make_colours, tiny_flags
+from memoryless.card import HONEST
+from memoryless.model_folder import load_state
+
+
+@pytest.fixture
+def flags(tmp_path, tiny_backbone, monkeypatch) -> list[str]:
+    """Flags of a model over the tiny backbone; the working folder holds some photos."""
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("photos"), "cat", "dog")
+    return tiny_flags(tiny_backbone)
+
+
+def test_a_model_is_made_and_grows(flags, capsys):
+    code, out, _ = call("learn", "model", "photos", *flags, capsys=capsys)
+    assert code == 0
+    plan, result = out.split("\n\n", 1)
+    told = dict(line.split(maxsplit=1) for line in plan.splitlines())
+    assert told["model"] == "model will be made"
+    assert told["reads"] == "photos: folders of classes"
+    assert told["learns"] == "24 photos of 2 new classes: cat 12, dog 12"
+    assert told["method"].startswith("fixed+lda over onnx:")
+    assert re.fullmatch(r"about \d+ s \(\d+ photos a second\)", told["time"])
+    assert told["keeps"].startswith("10.2 kB in all, of photos that take ")
+    assert result.startswith("learned   2 classes: model knows 2 now\nheld out  ")
+    assert HONEST.format(smallest=12) in result
+    assert result.endswith("next      memoryless predict model PHOTO\n")
+    shutil.rmtree("photos")
+    make_colours(Path("more"), "elk", "owl")
+    code, out, _ = call("learn", "model", "more", capsys=capsys)
+    assert code == 0
+    assert "model     model knows 2 classes\n" in out
+    assert "learned   2 classes: model knows 4 now\n" in out
+    assert load_state(Path("model")).about["classes"] == ["cat", "dog", "elk", "owl"]
+
+
+def test_the_accuracy_is_of_held_out_photos_of_new_classes(flags, capsys):
+    out = call("learn", "model", "photos", *flags, capsys=capsys)[1]
+    found = re.search(
+        r"held out  ([\d.]+) % right: (\d+) of (\d+) photos of the new classes, among all 2 ", out
+    )
+    assert found
+    share, right, number = map(float, found.groups())
+    assert share == pytest.approx(100 * right / number, abs=0.05)
+    assert number < 24
+
+
+def test_a_dry_run_leaves_nothing(flags, capsys):
+    code, out, _ = call("learn", "a/model", "photos", "--dry-run", *flags, capsys=capsys)
+    assert code == 0
+    assert "learns    24 photos" in out and "learned" not in out
+    assert not Path("a").exists()
+    call("learn", "model", "photos", *flags, capsys=capsys)
+    before = load_state(Path("model"))
+    make_colours(Path("more"), "elk", "owl")
+    assert call("learn", "model", "more", "--dry-run", capsys=capsys)[0] == 0
+    assert load_state(Path("model")) == before
+
+
+def test_broken_photos_are_listed_and_the_exit_code_is_1(flags, capsys):
+    Path("photos/cat/3.png").write_text("text")
+    code, out, err = call("learn", "model", "photos", *flags, capsys=capsys)
+    assert (code, err) == (1, "")
+    assert "broken    1: photos/cat/3.png (not an image)\n" in out
+    assert "broken    left out 1: photos/cat/3.png (not an image)\n" in out
+    assert load_state(Path("model")).about["counts"] == [11, 12]
+
+
+def test_what_is_not_read_is_told(flags, capsys):
+    Path("photos/readme.txt").touch()
+    out = call("learn", "model", "photos", "--dry-run", *flags, capsys=capsys)[1]
+    assert "skips     1: photos/readme.txt (not an image by its name)\n" in out
+
+
+def test_a_test_folder_is_left_alone_and_named_as_the_next_step(flags, capsys):
+    make_colours(Path("all/train"), "cat", "dog")
+    make_colours(Path("all/test"), "cat", "dog", number=2)
+    code, out, _ = call("learn", "my model", "all", *flags, capsys=capsys)
+    assert code == 0
+    assert "note      all/train is read; what stands beside it is left alone: test/\n" in out
+    assert out.endswith("next      memoryless evaluate 'my model' all/test\n")
+
+
+def test_a_class_that_looks_like_a_known_one_can_be_taken_back(flags, capsys):
+    call("learn", "model", "photos", *flags, capsys=capsys)
+    make_colours(Path("more"), "cat", "owl", seed=1)
+    Path("more/cat").rename("more/kitten")
+    code, out, _ = call("learn", "model", "more", capsys=capsys)
+    assert code == 0
+    assert re.search(
+        r"warning   kitten may be cat under another name: .* by memoryless undo model\n", out
+    )
+
+
+def test_names_are_shown_and_not_obeyed(flags, capsys):
+    make_colours(Path("odd"), "[red]", "-x", "=1+1")
+    out = call("learn", "model", "odd", *flags, capsys=capsys)[1]
+    assert "36 photos of 3 new classes: -x 12, =1+1 12, [red] 12\n" in out
+
+
+def test_few_says_what_that_means(flags, capsys):
+    make_colours(Path("few"), "cat", "dog", number=4)
+    code, out, _ = call("learn", "model", "few", "--few", *flags, capsys=capsys)
+    assert code == 0
+    assert (
+        "warning   a class needs at least 5 different photos, and cat has 4, dog has 4; averages "
+        "over so few can be traced back: whoever gets the model may find out which photos were "
+        "used, or even what they show\n"
+    ) in out
+
+
+BAD = {
+    "model nowhere": (
+        "there is no folder or file nowhere (No such file or directory): check its name"
+    ),
+    "model": "name a folder of photos, with a folder for each class",
+    "model loose": (
+        "loose holds photos but no class folders: put the photos of each class into a folder of "
+        "its own, such as loose/cat/1.jpg and loose/dog/1.jpg"
+    ),
+    "model few": (
+        "a class needs at least 5 different photos, and cat has 4, dog has 4: add photos, or add "
+        "--few if whoever gets the model may find out which photos were used"
+    ),
+    "model photos --history -1": "--history -1 is no number of states: choose 0 or more",
+    "model photos --image-size 1.5": "--image-size must be a whole number, not 1.5",
+    "model photos --backbone onnx:none.onnx": "there is no file none.onnx: check --backbone",
+    "model photos --train --method fixed+lda": (
+        "--train trains the backbone, which fixed+lda never does: leave one out"
+    ),
+    "known photos": (
+        "the model knows cat, dog already: give these photos another name, or leave them out"
+    ),
+    "known more --image-size 32": (
+        "known was made with --image-size 16, and what it keeps fits nothing else: leave that "
+        "setting out, or choose another MODEL"
+    ),
+    "known more --method inFT": (
+        "known was made with --method fixed+lda, and what it keeps fits nothing else: leave that "
+        "setting out, or choose another MODEL"
+    ),
+}
+FOREIGN = {
+    "file photos": "file is a file: choose another MODEL",
+    "photos more": "photos holds other files (cat, dog): choose another MODEL, or empty it",
+}
+
+
+@pytest.mark.parametrize("command", BAD | FOREIGN)
+def test_bad_input_is_one_sentence_and_nothing_is_made(command, flags, capsys):
+    call("learn", "known", "photos", *flags, capsys=capsys)
+    make_colours(Path("more"), "elk", "owl")
+    make_colours(Path("few"), "cat", "dog", number=4)
+    Path("loose").mkdir()
+    shutil.copy("photos/cat/0.png", "loose")
+    Path("file").touch()
+    code, _, err = call("learn", *command.split(), capsys=capsys)
+    assert err == f"memoryless: {(BAD | FOREIGN)[command]}\n"
+    assert code == (3 if command in FOREIGN else 2)
+    assert not Path("model").exists()
+    assert load_state(Path("known")).number == 1
+
+
+def test_an_interrupt_leaves_the_model_as_it_was(flags, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memoryless.model.Model.learn", interrupt)
+    code, _, err = call("learn", "model", "photos", *flags, capsys=capsys)
+    assert code == 130
+    assert err == (
+        "memoryless: stopped; the model is as it was, unless the command had said that it is done\n"
+    )
+    assert not Path("model").exists()
+
+
+def test_a_backbone_can_be_trained_too(flags, capsys):
+    command = "learn model photos --train --method inFT_siw --image-size 16 --epochs 1".split()
+    code, out, _ = call(*command, capsys=capsys)
+    assert code == 0
+    assert "method    inFT_siw; resnet18 at 16 pixels is trained\n" in out
+    assert "time      minutes to hours: what is left is shown once training has begun\n" in out
+    assert load_state(Path("model")).about["method"] == "inFT_siw"

@@ -1,0 +1,111 @@
+"""memoryless predict: answers for people and programs; broken files do not stop the others."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import call, make_colours, tiny_flags
+
+HEAD = ["file", "known", "label_1", "score_1", "label_2", "score_2", "error"]
+
+
+@pytest.fixture
+def taught(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
+    """The working folder holds a model of two classes and test photos, one of an unknown class."""
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("photos"), "cat", "dog", number=20)
+    assert call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)[0] == 0
+    make_colours(Path("test"), "cat", "dog", number=2, seed=1)
+    make_colours(Path("strange"), "volcano", number=1)
+
+
+def test_json_is_a_list_of_answers(taught, capsys):
+    code, out, err = call("predict", "model", "test", "--json", capsys=capsys)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert [answer["file"] for answer in found] == [
+        "test/cat/0.png", "test/cat/1.png", "test/dog/0.png", "test/dog/1.png",
+    ]  # fmt: skip
+    assert [answer["top"][0]["label"] for answer in found] == ["cat", "cat", "dog", "dog"]
+    for answer in found:
+        assert set(answer) == {"file", "known", "top"}
+        assert len(answer["top"]) == 2  # of three asked for, two are there
+        assert sum(entry["score"] for entry in answer["top"]) == pytest.approx(1)
+
+
+def test_none_of_these(taught, capsys):
+    (answer,) = json.loads(call("predict", "model", "strange", "--json", capsys=capsys)[1])
+    assert answer["known"] is False
+    out = call("predict", "model", "strange", capsys=capsys)[1]
+    assert "none of these (nearest: " in out
+
+
+def test_a_table_for_people(taught, capsys):
+    code, out, _ = call("predict", "model", "test/cat/0.png", "--top", "1", capsys=capsys)
+    assert code == 0
+    assert out.split()[:6] == ["1", "answer", "file", "answer", "score", "then"]
+    assert "test/cat/0.png" in out and "cat" in out and "dog" not in out
+
+
+def test_csv(taught, capsys):
+    out = call("predict", "model", "test/cat", "none.jpg", "--csv", capsys=capsys)[1]
+    head, *rows = list(csv.reader(io.StringIO(out)))
+    assert head == HEAD
+    assert [row[0] for row in rows] == ["test/cat/0.png", "test/cat/1.png", "none.jpg"]
+    assert rows[2][1:6] == [""] * 5 and "none.jpg" in rows[2][6]
+
+
+def test_spreadsheets_get_no_formula(taught, capsys):
+    Path("test/cat/0.png").rename("=1+1.png")
+    out = call("predict", "model", "=1+1.png", "--csv", capsys=capsys)[1]
+    assert out.splitlines()[1].startswith("'=1+1.png,")
+
+
+def test_paths_from_standard_input(taught, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("test/dog/1.png\n\ntest/cat/*\n"))
+    out = call("predict", "model", "-", "--json", capsys=capsys)[1]
+    assert [answer["file"] for answer in json.loads(out)] == [
+        "test/dog/1.png", "test/cat/0.png", "test/cat/1.png",
+    ]  # fmt: skip
+
+
+def test_broken_files_are_told_and_the_rest_answered(taught, capsys):
+    Path("test/cat/0.png").write_text("text")
+    code, out, err = call("predict", "model", "test", "no.png", "--json", capsys=capsys)
+    told = [
+        "the photo test/cat/0.png cannot be read (not an image): mend it, or take it out",
+        "there is no folder or file no.png (No such file or directory): check its name",
+    ]
+    assert code == 1
+    assert err == "".join(f"memoryless: {line}\n" for line in told)
+    found = json.loads(out)
+    assert [answer.get("error") for answer in found] == [told[0], None, None, None, told[1]]
+    code, out, err = call("predict", "model", "no.png", capsys=capsys)
+    assert (code, out, err) == (1, "", f"memoryless: {told[1]}\n")
+
+
+BAD = {
+    "predict nothing test": (
+        3, "there is no model in nothing: name a folder that a model was saved in"
+    ),
+    "predict strange test": (
+        3, "there is no model in strange: name a folder that a model was saved in"
+    ),
+    "predict test/cat/0.png test": (3, "test/cat/0.png is a file: name the folder of a model"),
+    "predict model": (2, "name at least one photo or folder, or - for one path a line"),
+    "predict model test --top 0": (2, "--top 0 names no class: choose 1 or more"),
+    "predict model test --jsn": (2, "unknown option: --jsn: there are --top, --json and --csv"),
+    "predict model test --json --csv": (2, "choose --json or --csv, not both"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", BAD)
+def test_bad_input(command, taught, capsys):
+    code, out, err = call(*command.split(), capsys=capsys)
+    assert (code, out, err) == (BAD[command][0], "", f"memoryless: {BAD[command][1]}\n")
+    assert not Path("nothing").exists()

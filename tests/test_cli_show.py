@@ -1,0 +1,53 @@
+"""memoryless show: what a model knows and keeps; it reads no arrays and needs no torch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import call, make_colours, tiny_flags
+
+
+@pytest.fixture
+def taught(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("first"), "cat", "dog")
+    make_colours(Path("second"), "owl", number=20)
+    call("learn", "model", "first", *tiny_flags(tiny_backbone), capsys=capsys)
+    assert call("learn", "model", "second", capsys=capsys)[0] == 0
+
+
+def test_for_people(taught, capsys):
+    code, out, _ = call("show", "model", capsys=capsys)
+    assert code == 0
+    assert out.startswith(
+        "model     model: 3 classes, from 44 photos\nmethod    fixed+lda over onnx:"
+    )
+    assert " 2 classes with their photos: cat 12, dog 12\n" in out
+    assert " 1 class with their photos: owl 20\n" in out
+    assert "keeps     10.6 kB of past photos (count 24 bytes, mean 1.2 kB, scatter 9.4 kB)\n" in out
+    (current,) = [line.split() for line in out.splitlines() if line.endswith("current ")]
+    assert (current[0], current[2]) == ("2", "3")
+
+
+def test_for_programs(taught, capsys):
+    found = json.loads(call("show", "model", "--json", capsys=capsys)[1])
+    assert [c["class"] for c in found["classes"]] == ["cat", "dog", "owl"]
+    assert [s["number"] for s in found["kept"]] == [1, 2]
+
+
+def test_a_damaged_earlier_state_is_told(taught, capsys):
+    Path("model/states/0001/model.json").write_text("{}")
+    code, _, err = call("show", "model", capsys=capsys)
+    assert code == 0
+    assert "0001/model.json" in err
+
+
+def test_there_is_no_model(tmp_path, capsys):
+    code, _, err = call("show", str(tmp_path), capsys=capsys)
+    assert code == 3
+    assert err == (
+        f"memoryless: there is no model in {tmp_path}: name a folder that a model was saved in\n"
+    )

@@ -1,0 +1,70 @@
+"""memoryless undo: back, forward, and what is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import call
+from memoryless import Model
+from memoryless.model_folder import load_state
+
+FEATURES = np.random.default_rng(0).random((20, 8)).astype(np.float32)
+
+
+@pytest.fixture
+def taught(tmp_path, monkeypatch) -> None:
+    """A model after two states, of two classes and of one."""
+    monkeypatch.chdir(tmp_path)
+    model = Model(backbone="none")
+    for names in (["cat", "dog"], ["owl"]):
+        model.learn(FEATURES, names * (20 // len(names)))
+        model.save("model")
+
+
+def test_back_and_forward(taught, capsys):
+    code, out, _ = call("undo", "model", capsys=capsys)
+    assert code == 0
+    assert out == (
+        "model is at state 1 again: 2 classes\n"
+        "no longer known: owl\n"
+        "to go forward again: memoryless undo model --to 2\n"
+    )
+    assert call("undo", "model", "--to", "2", capsys=capsys)[1] == (
+        "model is at state 2 again: 3 classes\n"
+    )
+    assert load_state(Path("model")).number == 2
+
+
+def test_the_list_changes_nothing(taught, capsys):
+    code, out, _ = call("undo", "model", "--list", capsys=capsys)
+    assert code == 0
+    rows = [line.split() for line in out.splitlines() if "2026" in line or "T" in line]
+    assert [(row[0], row[2]) for row in rows] == [("1", "2"), ("2", "3")]
+    assert rows[1][-1] == "current"
+    assert load_state(Path("model")).number == 2
+
+
+def test_nothing_before_the_first(taught, capsys):
+    call("undo", "model", capsys=capsys)
+    code, _, err = call("undo", "model", capsys=capsys)
+    assert code == 2
+    assert err == (
+        "memoryless: model is at its first state, and nothing was before it: delete the folder to "
+        "begin anew\n"
+    )
+
+
+def test_a_number_that_is_not_kept(taught, capsys):
+    code, _, err = call("undo", "model", "--to", "7", capsys=capsys)
+    assert (code, err) == (2, "memoryless: model has no state 7: choose from 1, 2\n")
+
+
+def test_a_damaged_current_state_can_be_left(taught, capsys):
+    Path("model/states/0002/model.json").write_text("{}")
+    code, _, err = call("undo", "model", capsys=capsys)
+    assert code == 3
+    assert err.endswith("or go back by memoryless undo model --to 1\n")
+    assert call("undo", "model", "--to", "1", capsys=capsys)[0] == 0

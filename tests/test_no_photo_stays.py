@@ -1,0 +1,151 @@
+"""After learning, no file holds a photo, its name, its text, or what one photo alone gave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from conftest import make_colours, tiny_flags
+from memoryless.model import Model
+from memoryless.model_folder import kept_states
+from memoryless.scorers import square_roots
+from memoryless.sums import Sums
+
+WINDOW, DISTINCT = 32, 16
+SECRET = "Grandmother at the lake, 1983"
+
+
+def windows(content: bytes) -> set[bytes]:
+    """Every run of 32 bytes that are not too uniform to say anything."""
+    found = {content[i : i + WINDOW] for i in range(len(content) - WINDOW + 1)}
+    return {window for window in found if len(set(window)) >= DISTINCT}
+
+
+def sign(photos: Path) -> None:
+    """Give every photo a text of its own, as cameras and people do."""
+    for i, path in enumerate(sorted(photos.rglob("*.*"))):
+        with Image.open(path) as image:
+            exif = image.getexif()
+            exif[0x010E] = f"{SECRET} {i}"
+            image.copy().save(path.with_name(f"Holiday {i:03}.jpg"), exif=exif, quality=90)
+        path.unlink()
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory, tiny_backbone):
+    """Two states learned by the command, with every folder that it could write to; photos gone."""
+    root = tmp_path_factory.mktemp("scene")
+    places = {name: root / name for name in ("home", "tmp", "cache", "here")}
+    for place in places.values():
+        place.mkdir()
+    environment = os.environ | {
+        "HOME": str(places["home"]),
+        "TMPDIR": str(places["tmp"]),
+        "XDG_CACHE_HOME": str(places["cache"]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    photos = {}
+    for state, classes in enumerate((("elk", "owl"), ("cat", "dog"))):
+        folder = make_colours(root / f"photos{state}", *classes, number=12, seed=state)
+        sign(folder)
+        photos |= {path: path.read_bytes() for path in sorted(folder.rglob("*.jpg"))}
+        command = [sys.executable, "-m", "memoryless", "learn", str(places["here"] / "model")]
+        command += [str(folder), *(tiny_flags(tiny_backbone) if state == 0 else [])]
+        log = subprocess.run(
+            command, env=environment, cwd=places["here"], capture_output=True, check=True
+        )
+        (places["here"] / f"log{state}").write_bytes(log.stdout + log.stderr)
+    model = Model.load(places["here"] / "model")
+    model.open()
+    looks = np.stack([model.look(np.asarray(Image.open(path))) for path in photos])
+    for state in range(2):
+        shutil.rmtree(root / f"photos{state}")
+    return places, photos, looks
+
+
+def written(places: dict[str, Path]) -> dict[Path, bytes]:
+    paths = [p for place in places.values() for p in place.rglob("*") if p.is_file()]
+    return {path: path.read_bytes() for path in paths}
+
+
+def test_the_scan_would_find_a_photo(scene):
+    _, photos, _ = scene
+    content = next(iter(photos.values()))
+    assert windows(content[100:400]) & windows(content)
+    assert SECRET.encode() in content
+
+
+def test_no_bytes_of_one_photo_stay(scene):
+    places, photos, _ = scene
+    count = Counter(window for content in photos.values() for window in windows(content))
+    only_one = {window for window, number in count.items() if number == 1}
+    assert len(only_one) > 1000
+    for path, content in written(places).items():
+        assert not windows(content) & only_one, path
+
+
+def test_no_file_name_and_no_text_of_a_photo_stays(scene):
+    places, photos, _ = scene
+    names = {path.stem for path in photos}
+    for path, content in written(places).items():
+        for text in (SECRET, *names):
+            for encoding in ("utf-8", "utf-16-le", "utf-32-le"):
+                assert text.encode(encoding) not in content, (path, text)
+
+
+def numbers(places: dict[str, Path]) -> dict[str, np.ndarray]:
+    """Every array of every kept state, in rows as long as a feature."""
+    found = {}
+    for saved in kept_states(places["here"] / "model"):
+        for part in saved.about["files"]:
+            for name, array in saved.arrays(part).items():
+                found[f"{saved.number} {part} {name}"] = array
+    return found
+
+
+def test_no_feature_of_one_photo_stays(scene):
+    """Neither as it is, nor as it is summed up; in no row, and at no place of a long array."""
+    places, _, looks = scene
+    arrays = numbers(places)
+    assert len(arrays) >= 12
+    for feature in (*looks, *square_roots(looks.astype(np.float64))):
+        for name, array in arrays.items():
+            flat = array.reshape(-1).astype(np.float64)
+            if len(flat) >= len(feature):
+                rows = np.lib.stride_tricks.sliding_window_view(flat, len(feature))
+                near = np.abs(rows - feature).max(1) / np.abs(feature).max()
+                assert near.min() > 1e-3, name
+
+
+def test_the_difference_of_two_states_gives_no_photo_away(scene):
+    """What a state adds is of many photos: no single feature, and a scatter of many directions."""
+    places, _, looks = scene
+    roots = square_roots(looks.astype(np.float64))
+    states = [
+        Sums.restore(saved.arrays("record")) for saved in kept_states(places["here"] / "model")
+    ]
+    for before, after in pairwise(states):
+        both = before.classes
+        changed = after.count[:both, None] * after.mean[:both]
+        changed = changed - before.count[:, None] * before.mean
+        assert np.abs(changed).max() == 0  # no class got photos, so nothing can be told apart
+        added = np.linalg.eigvalsh(after.scatter - before.scatter)
+        assert (added > 1e-9 * added.max()).sum() >= 5
+        for feature in roots:
+            assert np.abs(after.mean - feature).max(1).min() > 1e-3
+
+
+def test_deleting_the_photos_changes_nothing(scene):
+    places, _, looks = scene
+    model = Model.load(places["here"] / "model")
+    assert model.classes == ("elk", "owl", "cat", "dog")
+    assert model.judge(looks).scores.shape == (48, 4)

@@ -1,0 +1,105 @@
+"""A plan that is carried out: what is measured, saved and warned of."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from conftest import make_colours, tiny_settings
+from memoryless import Model
+from memoryless.errors import DataError
+from memoryless.photos.learning import carry_out, look_alikes, taken_for
+from memoryless.photos.place import teaching
+from memoryless.photos.plan import make_plan
+
+
+def teach(folder: Path, place: Path, settings: dict, spoil=lambda: None, **options):
+    """The model in a folder, taught the photos of a place; `spoil` comes after the plan."""
+    with teaching(folder, settings) as (held, model):
+        plan = make_plan(model, [place])
+        spoil()
+        return carry_out(plan, held, **options)
+
+
+@pytest.fixture
+def settings(tiny_backbone) -> dict:
+    return tiny_settings(tiny_backbone)
+
+
+def test_photos_are_learned_and_measured(tmp_path, settings):
+    done = teach(tmp_path / "model", make_colours(tmp_path / "photos", "cat", "dog"), settings)
+    assert done.lesson.held_out == sum(n for _, n in done.lesson.right_by_class.values()) > 0
+    assert done.saved.about["counts"] == [12, 12]
+    assert Model.load(tmp_path / "model").classes == ("cat", "dog")
+    assert not done.broken and not done.warnings
+
+
+def test_deleting_the_photos_changes_nothing(tmp_path, settings):
+    place = make_colours(tmp_path / "photos", "cat", "dog")
+    teach(tmp_path / "model", place, settings)
+    shutil.rmtree(place)
+    teach(tmp_path / "model", make_colours(place, "owl", "elk"), {})
+    model = Model.load(tmp_path / "model")
+    assert model.classes == ("cat", "dog", "elk", "owl")
+    assert model.class_state == (0, 0, 1, 1)
+
+
+def test_broken_photos_are_left_out_and_told(tmp_path, settings):
+    place = make_colours(tmp_path / "photos", "cat", "dog", number=15)
+    (place / "cat" / "0.png").write_bytes(b"text")
+    vanishing = place / "dog" / "1.png"
+    done = teach(tmp_path / "model", place, settings, vanishing.unlink)
+    assert list(done.broken) == [str(place / "cat" / "0.png"), str(vanishing)]
+    assert done.saved.about["counts"] == [14, 14]
+
+
+def test_a_class_that_vanishes_meanwhile(tmp_path, settings):
+    place = make_colours(tmp_path / "photos", "cat", "dog")
+    with pytest.raises(DataError) as error:
+        teach(tmp_path / "model", place, settings, lambda: shutil.rmtree(place / "dog"))
+    assert str(error.value) == (
+        f"too few photos of dog are left: the photo {place}/dog/0.png cannot be read (No such file "
+        "or directory): mend it, or take it out"
+    )
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_class_that_looks_like_a_known_one_is_told(tmp_path, settings):
+    teach(tmp_path / "model", make_colours(tmp_path / "a", "cat", "dog", number=20), settings)
+    make_colours(tmp_path / "b", "cat", "owl", number=20, seed=1)
+    (tmp_path / "b" / "cat").rename(tmp_path / "b" / "kitten")
+    done = teach(tmp_path / "model", tmp_path / "b", {})
+    (warning,) = done.warnings
+    assert warning.startswith("kitten may be cat under another name: ")
+
+
+def test_only_classes_that_are_taken_for_one_known_class_count():
+    """Three of five for cat; half and half; all that no class fits."""
+    answers = [0, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0]
+    known = np.array([True] * 9 + [False] * 2)
+    judged = SimpleNamespace(scores=np.eye(2)[answers], known=known)
+    model = SimpleNamespace(classes=("cat", "dog"), judge=lambda seen: judged)
+    labels = ["kitten"] * 5 + ["owl"] * 4 + ["elk"] * 2
+    assert taken_for(model, np.zeros(11), labels) == {"kitten": ("cat", 3, 5)}
+
+
+def test_a_class_that_is_told_apart_once_it_is_learned_is_not_told():
+    taken = {"kitten": ("cat", 3, 5), "owl": ("dog", 5, 5), "elk": ("dog", 5, 5)}
+    lesson = SimpleNamespace(right_by_class={"kitten": (2, 3), "owl": (3, 4), "elk": (0, 0)})
+    assert list(look_alikes(taken, lesson)) == [
+        "kitten may be cat under another name: 3 of its 5 photos were taken for that one, and of 3 "
+        "held-out ones 2 are right now; if so, go back"
+    ]
+
+
+def test_progress_and_history_are_passed_on(tmp_path, settings):
+    done = []
+    place = make_colours(tmp_path / "a", "cat", "dog")
+    teach(tmp_path / "model", place, settings, progress=done.append)
+    assert done == list(range(1, 25))
+    teach(tmp_path / "model", make_colours(tmp_path / "b", "owl", "elk"), {}, history=0)
+    assert [path.name for path in (tmp_path / "model" / "states").iterdir()] == ["0002"]

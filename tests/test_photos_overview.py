@@ -1,0 +1,101 @@
+"""What is told of a model's folder, and the way back in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import tiny_settings
+from memoryless import Model
+from memoryless.errors import ConfigError, StoreError
+from memoryless.model_folder import load_state
+from memoryless.photos.overview import go_back, overview
+
+FEATURES = np.random.default_rng(0).random((24, 48)).astype(np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path, tiny_backbone) -> Path:
+    """A model after two states."""
+    model = Model(**tiny_settings(tiny_backbone))
+    for names in (["cat", "dog"], ["owl"]):
+        model.learn(FEATURES[:20], names * (20 // len(names)))
+        model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_an_overview_tells_everything(folder):
+    found = overview(folder)
+    assert (found["number"], found["method"], found["seed"]) == (2, "fixed+lda", 0)
+    assert found["classes"] == [
+        {"class": "cat", "photos": 10, "state": 1},
+        {"class": "dog", "photos": 10, "state": 1},
+        {"class": "owl", "photos": 20, "state": 2},
+    ]
+    assert [(s["state"], s["photos"], len(s["classes"])) for s in found["states"]] == [
+        (1, 20, 2), (2, 20, 1),
+    ]  # fmt: skip
+    assert found["states"][1]["classes"] == [{"class": "owl", "photos": 20}]
+    assert found["preparation"]["size"] == 16
+    assert found["ledger"]["mean"] == 3 * 48 * 8
+    assert found["confidence"]["temperature"] > 0
+
+
+def test_sizes_are_those_of_the_files(folder):
+    found = overview(folder)
+    (backbone,) = (folder / "backbones").iterdir()
+    files = [path for path in (folder / "states").rglob("*") if path.is_file()]
+    assert found["bytes"] == {
+        "states": sum(path.stat().st_size for path in files),
+        "backbones": backbone.stat().st_size,
+    }
+    assert [(s["number"], s["classes"], s["current"]) for s in found["kept"]] == [
+        (1, 2, False), (2, 3, True),
+    ]  # fmt: skip
+
+
+def test_damaged_kept_states_are_told(folder):
+    (folder / "states" / "0001" / "model.json").write_text("{}")
+    told: list[str] = []
+    assert [s["number"] for s in overview(folder, told.append)["kept"]] == [2]
+    assert len(told) == 1 and "0001/model.json" in told[0]
+
+
+def test_back_and_forward(folder):
+    assert go_back(folder).number == 1
+    assert load_state(folder).about["classes"] == ["cat", "dog"]
+    assert go_back(folder, to=2).number == 2
+
+
+def test_before_the_first_state_there_is_nothing(folder):
+    go_back(folder)
+    with pytest.raises(ConfigError) as error:
+        go_back(folder)
+    assert str(error.value) == (
+        f"{folder} is at its first state, and nothing was before it: delete the folder to begin "
+        "anew"
+    )
+
+
+def test_a_state_that_is_no_longer_kept(folder):
+    model = Model.load(folder)
+    model.learn(FEATURES[:20], ["elk"] * 20)
+    model.save(folder, history=0)
+    with pytest.raises(ConfigError) as error:
+        go_back(folder)
+    assert str(error.value) == (
+        f"{folder} keeps no state before the current one, 3: learn with a larger `history` to keep "
+        "more"
+    )
+    with pytest.raises(ConfigError) as error:
+        go_back(folder, to=1)
+    assert str(error.value) == f"{folder} has no state 1: choose from 3"
+
+
+def test_a_damaged_state_can_be_left(folder):
+    (folder / "states" / "0002" / "model.json").write_text("{}")
+    with pytest.raises(StoreError, match=r"memoryless undo .* --to 1"):
+        go_back(folder)
+    assert go_back(folder, to=1).number == 1

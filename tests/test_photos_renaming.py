@@ -1,0 +1,67 @@
+"""Another name for a class: only the name changes, and it can be undone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memoryless import Model
+from memoryless.errors import ConfigError, DataError, MemorylessError, StoreError
+from memoryless.model_folder import load_state
+from memoryless.photos.overview import go_back
+from memoryless.photos.renaming import rename_class
+
+FEATURES = np.random.default_rng(0).random((24, 8)).astype(np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    model = Model(backbone="none")
+    model.learn(FEATURES, ["cat", "dog"] * 12)
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_only_the_name_changes(folder):
+    before = Model.load(folder).scores(FEATURES)
+    assert rename_class(folder, "cat", "Katze 🐈").number == 2
+    model = Model.load(folder)
+    assert model.classes == ("Katze 🐈", "dog")
+    assert (model.scores(FEATURES) == before).all()
+    go_back(folder)
+    assert Model.load(folder).classes == ("cat", "dog")
+
+
+def test_without_a_model_no_folder_is_made(tmp_path):
+    with pytest.raises(StoreError) as error:
+        rename_class(tmp_path / "nothing", "cat", "dog")
+    assert str(error.value) == (
+        f"there is no model in {tmp_path}/nothing: name a folder that a model was saved in"
+    )
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_leading_dash_and_composed_letters(folder):
+    rename_class(folder, "cat", "-e\u0301")
+    assert load_state(folder).about["classes"] == ["-\u00e9", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "sentence"),
+    [
+        ("cta", "x", ConfigError, "unknown class 'cta': choose from cat, dog; did you mean 'cat'?"),
+        ("cat", "dog", DataError, "dog would name two classes: choose another name"),
+        ("cat", "a/b", DataError, "the class name 'a/b' has a slash: rename the class"),
+        ("cat", "a\x1b", DataError,
+         "the class name 'a\\x1b' has control characters: rename the class"),
+        ("cat", "x" * 256, DataError,
+         f"the class name '{'x' * 40}...' has 256 bytes, more than 255: rename the class"),
+        ("cat", " ", DataError, "the class name ' ' is blank: rename the class"),
+    ],
+)  # fmt: skip
+def test_names_that_cannot_be(old, new, kind, sentence, folder):
+    with pytest.raises(MemorylessError) as error:
+        rename_class(folder, old, new)
+    assert type(error.value) is kind
+    assert str(error.value) == sentence
+    assert load_state(folder).number == 1

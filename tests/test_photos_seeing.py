@@ -1,0 +1,66 @@
+"""Photos as a model sees them: in order, in chunks, with the reason where one cannot be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conftest import make_colours, tiny_settings
+from memoryless import Model
+from memoryless.data.photos import find_photos
+from memoryless.photos import seeing
+from memoryless.photos.seeing import judge, see
+
+
+@pytest.fixture
+def model(tmp_path, tiny_backbone):
+    photos = find_photos(make_colours(tmp_path / "train", "cat", "dog")).photos
+    model = Model(**tiny_settings(tiny_backbone))
+    looks = np.stack(list(see(model, photos)))
+    model.learn(looks, [photo.label for photo in photos])
+    return model
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Test photos, one of them broken."""
+    place = make_colours(tmp_path / "test", "cat", "dog", number=5, seed=1)
+    (place / "cat" / "2.png").write_text("text")
+    return find_photos(place).photos
+
+
+def test_what_is_seen_is_in_order_and_broken_photos_say_why(model, photos):
+    seen = list(see(model, photos))
+    assert [i for i, look in enumerate(seen) if isinstance(look, str)] == [2]
+    assert seen[2] == (
+        f"the photo {photos[2].name} cannot be read (not an image): mend it, or take it out"
+    )
+    assert [look.shape for look in seen if not isinstance(look, str)] == [(48,)] * 9
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 256])
+def test_verdicts_do_not_depend_on_how_many_are_judged_together(model, photos, chunk, monkeypatch):
+    expected = list(judge(model, photos))
+    monkeypatch.setattr(seeing, "CHUNK", chunk)
+    found = list(judge(model, photos))
+    for verdict, other in zip(found, expected, strict=True):
+        if isinstance(other, str):
+            assert verdict == other
+        else:
+            assert verdict.scores == pytest.approx(other.scores, rel=1e-5)
+            assert verdict.probabilities.sum() == pytest.approx(1)
+            assert verdict.known == (verdict.margin >= 0)
+
+
+def test_progress_counts_photos(model, photos):
+    done = []
+    list(judge(model, photos, done.append))
+    assert done == list(range(1, 11))
+
+
+def test_verdicts_are_of_their_photos(model, photos):
+    answers = [
+        None if isinstance(v, str) else model.classes[v.scores.argmax()]
+        for v in judge(model, photos)
+    ]
+    assert answers == ["cat", "cat", None, "cat", "cat", *["dog"] * 5]
