@@ -5,7 +5,6 @@ Choices are made on held-out photos of the training part and confirmed on test p
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,20 +13,23 @@ import numpy as np
 
 from benchmarks.choosing_confidence import confidence, known
 from benchmarks.choosing_maths import (
+    EACH,
+    SEEDS,
+    SETS,
     VIEWS,
     Discriminant,
     Part,
     at_most,
-    held_out,
+    few,
     joined,
     load,
     show,
+    splits,
     top1,
 )
 from memoryless.scorers import unit
 from memoryless.sums import Sums
 
-SEEDS = range(3)
 RULE = "d / n"
 Head = Callable[[Part, np.ndarray], np.ndarray]
 
@@ -82,32 +84,31 @@ HEADS: dict[str, Head] = {
     "lda, means as they are": lda,
     "lda, means on the sphere": bound(lda, sphere=True),
     **{f"ridge {p}": bound(ridge, penalty=p) for p in (0.3, 1, 3)},
-    **LOGISTIC,
 }
 
 
 def heads(cache: Path) -> None:
     """Held-out photos choose a head, its view and its penalty."""
-    for name, each, more in (("birds40", 30, RDA), ("cifar100", 20, {}), ("drawings", 20, {})):
+    for name in SETS:
         rows = []
         for view in VIEWS:
-            train, test = load(cache, f"{name}-224", view)
-            for head, scorer in (HEADS | (more if view == "roots" else {})).items():
-                rows.append([view, head, *both(scorer, train, test, each)])
-        show(f"{name}, {each} photos a class", ["view", "head", "held-out", "test"], rows)
+            train, test = few(cache, name, view)
+            for head, scorer in (HEADS | (MORE if view == "roots" else {})).items():
+                rows.append([view, head, *both(scorer, train, test, EACH)])
+        show(f"{name}, heads", ["view", "head", "held-out", "test"], rows)
 
 
-RDA = {f"rda, own share {a}": bound(rda, share=a) for a in (0.1, 0.3)}
+MORE = LOGISTIC | {f"rda, own share {a}": bound(rda, share=a) for a in (0.1, 0.3)}
 
 
 def both(head: Head, train: Part, test: Part, each: int) -> tuple[float, float]:
     """Top-1 of held-out photos, and of test photos when held-out ones are learned too."""
-    measured, confirmed = [], []
-    for seed in SEEDS:
-        learned, measuring = held_out(train, seed)
-        measured.append(top1(head(at_most(learned, each, seed), measuring.X), measuring.y))
-        if seed == 0 or each < np.bincount(train.y).min():
-            confirmed.append(top1(head(at_most(train, each, seed), test.X), test.y))
+    measured = [
+        top1(head(at_most(learned, each, seed), measuring.X), measuring.y)
+        for seed, learned, measuring in splits(train)
+    ]
+    seeds = SEEDS if each < np.bincount(train.y).min() else SEEDS[:1]
+    confirmed = [top1(head(at_most(train, each, seed), test.X), test.y) for seed in seeds]
     return float(np.mean(measured)), float(np.mean(confirmed))
 
 
@@ -121,7 +122,11 @@ def shrinkage(cache: Path) -> None:
             train, test = load(cache, f"{name}-224")
             for classes, each in cases:
                 found = np.mean(list(_under(rules, train, test, classes, each)), 0)[part]
-                rows.append([name, classes, each, *found])
+                rows.append([name, classes, each, *found.tolist()])
+        figures = np.array([row[3:] for row in rows])
+        losses = figures.max(1, keepdims=True) - figures
+        rows.append(["mean", "", "", *figures.mean(0).tolist()])
+        rows.append(["most lost to the best", "", "", *losses.max(0).tolist()])
         title = ("held-out", "test")[part]
         show(f"shrinkage, {title}", ["data", "classes", "photos a class", *rules], rows)
 
@@ -139,8 +144,7 @@ def _under(
     """Held-out and test accuracy under every rule, for drawn classes; few classes are drawn ten
     times for each seed.
     """
-    for seed in SEEDS:
-        learned, measuring = held_out(train, seed)
+    for seed, learned, measuring in splits(train):
         for draw in range(10 if classes <= 5 else 1):
             among = 10 if each > 80 else train.classes  # more photos are there of the first ten
             new = np.full(train.classes, -1)
@@ -176,8 +180,9 @@ WAYS = ("photo alone", "both learned", "both predicted", "both learned and predi
 
 
 def _mirrored(plain: Any, mirrored: Any, each: int, way: str) -> Iterable[list[float]]:
-    for seed in SEEDS:
-        learned, measuring = ([held_out(p[0], seed)[i] for p in (plain, mirrored)] for i in (0, 1))
+    for split in zip(splits(plain[0]), splits(mirrored[0]), strict=True):
+        seed = split[0][0]
+        learned, measuring = ([one[i] for one in split] for i in (1, 2))
         learned = [at_most(p, each, seed) for p in learned]
         whole = [at_most(p[0], each, seed) for p in (plain, mirrored)]
         test = [p[1] for p in (plain, mirrored)]
@@ -249,10 +254,7 @@ QUESTIONS: dict[str, Callable[[Path], None]] = {
 }  # fmt: skip
 
 
-def main(cache: str, *questions: str) -> None:
+def ask(cache: Path, questions: Sequence[str]) -> None:
+    """Print the tables of some questions, or of all."""
     for question in questions or QUESTIONS:
-        QUESTIONS[question](Path(cache))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+        QUESTIONS[question](cache)

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.choosing_maths import (
+    CLASSES,
+    EACH,
+    SEEDS,
+    SETS,
     Discriminant,
     Part,
-    at_most,
-    auroc,
-    calibration_error,
+    few,
     held_out,
     joined,
-    load,
     show,
 )
-from memoryless.confidence import fit_temperature, softmax
+from memoryless.confidence import Confidence, HeldOut, softmax
+from memoryless.metrics import auroc, calibration_error
 from memoryless.scorers import unit
-
-SEEDS = range(3)
-SETS = ("birds40", "cifar100", "drawings")
-CLASSES, EACH = 40, 30  # of every set, so that the sets compare
-
-
-def threshold(margins: np.ndarray, method: str = "weibull") -> float:
-    """What all but a twentieth reach; Weibull's quantile is unbiased for few photos too."""
-    return float(np.quantile(margins, 0.05, method=method))  # type: ignore[call-overload]
-
-
-def few(cache: Path, name: str) -> tuple[Part, Part]:
-    """Forty classes of thirty photos each."""
-    first = np.where(np.arange(100) < CLASSES, np.arange(100), -1)
-    train, test = (part.relabelled(first) for part in load(cache, f"{name}-224"))
-    return at_most(train, EACH, 0), at_most(test, EACH, 0)
 
 
 def measures(fit: Discriminant, X: np.ndarray, temperature: float = 1.0) -> dict[str, np.ndarray]:
@@ -71,21 +57,19 @@ def _unknown(train: Part, test: Part, share: float) -> Iterable[dict[str, list[f
         new[some] = range(len(some))
         learned, measuring = held_out(train, seed)
         fit, final = (Discriminant(part.relabelled(new)) for part in (learned, train))
-        own = measuring.relabelled(new)
-        T = fit_temperature(fit.scores(own.X, fit.shrunk("d / n"))[:, :-1], own.y)
+        T = sums(fit, measuring.relabelled(new)).confidence.temperature
         before, after = measures(fit, measuring.X, T), measures(final, test.X, T)
-        is_own, is_known = new[measuring.y] >= 0, new[test.y] >= 0
-        yield {
-            m: [
-                auroc(before[m][is_own], before[m][~is_own]),
-                auroc(after[m][is_known], after[m][~is_known]),
-                *(
-                    100 * float((after[m][part] >= threshold(before[m][is_own])).mean())
-                    for part in (is_known, ~is_known)
-                ),
-            ]
-            for m in before
-        }
+        own, known = new[measuring.y] >= 0, new[test.y] >= 0
+        yield {m: _told(before[m][own], before[m][~own], after[m][known], after[m][~known])
+               for m in before}  # fmt: skip
+
+
+def _told(*measured: np.ndarray) -> list[float]:
+    """AUROC before and after, and the shares accepted by a threshold from before."""
+    inside, outside, known, unknown = measured
+    threshold = np.quantile(inside, 0.05)
+    shares = (100 * float((part >= threshold).mean()) for part in (known, unknown))
+    return [auroc(inside, outside), auroc(known, unknown), *shares]
 
 
 def confidence(cache: Path) -> None:
@@ -107,22 +91,22 @@ def _after_states(train: Part, test: Part, seed: int, states: int) -> dict[str, 
     order = np.random.default_rng(seed).permutation(CLASSES)
     train, test = (part.relabelled(np.argsort(order)) for part in (train, test))
     measured = list(_states(train, seed, CLASSES // states))
-    T, kept = np.transpose([_fit(*one) for one in measured])
-    usual = np.array([_fit(*one, method="linear")[1] for one in measured])
+    each = [sums(*one) for one in measured]
     last, now = measured[-1]
     draws = last.draws(np.repeat(np.arange(CLASSES - CLASSES // states), EACH // 5), seed)
-    later = np.arange(1, states + 1) / np.arange(1, states + 1).sum()
+    later = np.arange(1, states + 1)
     final = Discriminant(train)
     ways = {
-        "nothing (temperature 1, threshold 0)": (1.0, 0.0),
-        "the last state": (T[-1], kept[-1]),
-        "the mean of all states": (T.mean(), kept.mean()),
-        "the same, geometric; the usual quantile": (np.exp(np.log(T).mean()), usual.mean()),
-        "the mean, later states weigh more": (later @ T, later @ kept),
-        "the last state and Gaussian draws": _fit(last, joined(now, draws)),
-        "test photos (not allowed)": _fit(final, test),
+        "nothing": Confidence(),
+        "the last state": each[-1].confidence,
+        "the mean of the states' numbers": _mean(each, np.ones(states)),
+        "the same, later states weigh more": _mean(each, later),
+        "all states' photos": weighted(each, np.ones(states)).confidence,
+        "the same, later states weigh more ": weighted(each, later).confidence,
+        "the last state and Gaussian draws": sums(last, joined(now, draws)).confidence,
+        "test photos (not allowed)": sums(final, test).confidence,
     }
-    return {way: _measured(final, test, *pair) for way, pair in ways.items()}
+    return {way: _measured(final, test, one) for way, one in ways.items()}
 
 
 def _states(train: Part, seed: int, size: int) -> Iterable[tuple[Discriminant, Part]]:
@@ -134,14 +118,27 @@ def _states(train: Part, seed: int, size: int) -> Iterable[tuple[Discriminant, P
         yield Discriminant(joined(train.take(train.y < first), own)), now
 
 
-def _fit(fit: Discriminant, part: Part, method: str = "weibull") -> tuple[float, float]:
+def sums(fit: Discriminant, part: Part) -> HeldOut:
+    """What the product keeps of held-out photos."""
     scores = fit.scores(part.X, fit.shrunk("d / n"))
     own = scores[:, :-1]
-    return fit_temperature(own, part.y), threshold(own.max(1) - scores[:, -1], method)
+    return HeldOut.of(own, own.max(1) - scores[:, -1], part.y)
 
 
-def _measured(fit: Discriminant, test: Part, T: float, least: float) -> list[float]:
+def weighted(each: Sequence[HeldOut], weights: np.ndarray) -> HeldOut:
+    pairs = list(zip(weights, each, strict=True))
+    return HeldOut(sum(w * one.losses for w, one in pairs),
+                   sum(w * one.below for w, one in pairs),
+                   sum(w * one.count for w, one in pairs))  # fmt: skip
+
+
+def _mean(each: Sequence[HeldOut], weights: np.ndarray) -> Confidence:
+    numbers = [(one.confidence.temperature, one.confidence.threshold) for one in each]
+    return Confidence(*np.average(numbers, axis=0, weights=weights).tolist())
+
+
+def _measured(fit: Discriminant, test: Part, sure: Confidence) -> list[float]:
     scores = fit.scores(test.X, fit.shrunk("d / n"))
-    own = scores[:, :-1]
-    accepted = 100 * float((own.max(1) - scores[:, -1] >= least).mean())
-    return [float(T), calibration_error(own, T, test.y), accepted]
+    own, T = scores[:, :-1], sure.temperature
+    accepted = 100 * float((own.max(1) - scores[:, -1] >= sure.threshold).mean())
+    return [T, calibration_error(softmax(own / T), test.y), accepted]

@@ -6,7 +6,6 @@ birds40 of the mirrored photos too.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -85,26 +84,23 @@ def features(photos: Photos, through: Extractor) -> np.ndarray:
 def sources(birds: Path, cifar: Path) -> dict[str, tuple[Photos, Photos]]:
     """Training and test photos of each data set."""
     objects, drawings = load_cifar("cifar100", cifar), load_quickdraw100()
-    cifar_parts = first(arrays(objects.train), CIFAR_TRAIN, MANY), first(
-        arrays(objects.test), CIFAR_TEST
-    )
+    learned = first(arrays(objects.train), CIFAR_TRAIN, MANY)
+    cifar_parts = learned, first(arrays(objects.test), CIFAR_TEST)
     bird_parts = folder(birds / "train"), folder(birds / "test")
-    few = np.arange(100) < 40
     return {
         "birds40-224": bird_parts,
         "birds40-224-mirror": (bird_parts[0].mirrored(), bird_parts[1].mirrored()),
         "birds40-320": bird_parts,
         "cifar100-224": cifar_parts,
         "drawings-224": (arrays(drawings.train), arrays(drawings.test)),
-        "cifar100-320": tuple(p.take(few[p.labels]) for p in (first(cifar_parts[0], 50), cifar_parts[1])),  # type: ignore[dict-item]
     }
 
 
-def main(cache: str, birds: str, cifar: str) -> None:
+def fill(cache: Path, birds: Path, cifar: Path) -> None:
     """Fill the cache; what it holds already is not made again."""
-    Path(cache).mkdir(parents=True, exist_ok=True)
-    for name, parts in sources(Path(birds), Path(cifar)).items():
-        file = Path(cache) / f"{name}.npz"
+    cache.mkdir(parents=True, exist_ok=True)
+    for name, parts in sources(birds, cifar).items():
+        file = cache / f"{name}.npz"
         if file.exists():
             continue
         through, start = extractor(int(name.split("-")[1])), time.perf_counter()
@@ -113,7 +109,3 @@ def main(cache: str, birds: str, cifar: str) -> None:
         np.savez(file, train=train, test=test, train_labels=parts[0].labels,
                  test_labels=parts[1].labels)  # fmt: skip
         print(f"{name}: {(len(train) + len(test)) / seconds:.0f} photos/s", flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
