@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.choosing_confidence import confidence, known
+from benchmarks.choosing_features import extractor
 from benchmarks.choosing_maths import (
     EACH,
+    RULES,
     SEEDS,
     SETS,
     VIEWS,
@@ -27,6 +29,8 @@ from benchmarks.choosing_maths import (
     splits,
     top1,
 )
+from benchmarks.timing import side_by_side
+from memoryless.extractor import Extractor
 from memoryless.scorers import unit
 from memoryless.sums import Sums
 
@@ -71,7 +75,8 @@ def logistic(part: Part, X: np.ndarray, C: float) -> np.ndarray:
     """Logistic regression on all photos at once: not memoryless, an upper bound."""
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=C, max_iter=300).fit(part.X, part.y).decision_function(X)
+    learned = LogisticRegression(C=C, max_iter=300).fit(part.X.astype(np.float32), part.y)
+    return learned.decision_function(X)
 
 
 def bound(head: Any, **settings: Any) -> Head:
@@ -94,43 +99,48 @@ def heads(cache: Path) -> None:
         for view in VIEWS:
             train, test = few(cache, name, view)
             for head, scorer in (HEADS | (MORE if view == "roots" else {})).items():
-                rows.append([view, head, *both(scorer, train, test, EACH)])
+                rows.append([view, head, *both(scorer, train, test, EACH, seeds_of(head))])
         show(f"{name}, heads", ["view", "head", "held-out", "test"], rows)
 
 
 MORE = LOGISTIC | {f"rda, own share {a}": bound(rda, share=a) for a in (0.1, 0.3)}
 
 
-def both(head: Head, train: Part, test: Part, each: int) -> tuple[float, float]:
+def seeds_of(head: str) -> Sequence[int]:
+    """Logistic regression takes minutes, so one seed must do."""
+    return SEEDS[:1] if head in LOGISTIC else SEEDS
+
+
+def both(
+    head: Head, train: Part, test: Part, each: int, seeds: Sequence[int] = SEEDS
+) -> tuple[float, float]:
     """Top-1 of held-out photos, and of test photos when held-out ones are learned too."""
     measured = [
         top1(head(at_most(learned, each, seed), measuring.X), measuring.y)
-        for seed, learned, measuring in splits(train)
+        for seed, learned, measuring in splits(train, seeds)
     ]
-    seeds = SEEDS if each < np.bincount(train.y).min() else SEEDS[:1]
-    confirmed = [top1(head(at_most(train, each, seed), test.X), test.y) for seed in seeds]
+    draws = seeds if each < np.bincount(train.y).min() else seeds[:1]
+    confirmed = [top1(head(at_most(train, each, seed), test.X), test.y) for seed in draws]
     return float(np.mean(measured)), float(np.mean(confirmed))
 
 
 def shrinkage(cache: Path) -> None:
     """Top-1 under every rule, for few and many photos and classes."""
-    rules = ["0.1", "0.2", "0.3", "0.5", "0.7", "1", "2", "OAS", "d / 2n", "d / n", "2d / n"]
-    rules += ["sqrt(d / n)"]
-    for part in (0, 1):
-        rows = []
-        for name, cases in CASES.items():
-            train, test = load(cache, f"{name}-224")
-            for classes, each in cases:
-                found = np.mean(list(_under(rules, train, test, classes, each)), 0)[part]
-                rows.append([name, classes, each, *found.tolist()])
-        figures = np.array([row[3:] for row in rows])
+    cases, found = [], []
+    for name, sizes in CASES.items():
+        train, test = load(cache, f"{name}-224")
+        for classes, each in sizes:
+            cases.append([name, classes, each])
+            found.append(np.mean(list(_under(train, test, classes, each)), 0))
+    for title, figures in zip(("held-out", "test"), np.swapaxes(found, 0, 1), strict=True):
         losses = figures.max(1, keepdims=True) - figures
+        rows = [[*case, *row.tolist()] for case, row in zip(cases, figures, strict=True)]
         rows.append(["mean", "", "", *figures.mean(0).tolist()])
         rows.append(["most lost to the best", "", "", *losses.max(0).tolist()])
-        title = ("held-out", "test")[part]
-        show(f"shrinkage, {title}", ["data", "classes", "photos a class", *rules], rows)
+        show(f"shrinkage, {title}", ["data", "classes", "photos a class", *TRIED], rows)
 
 
+TRIED = ("0.1", "0.2", "0.3", "0.5", "0.7", "1", "2", *RULES)
 CASES = {
     "birds40": [(2, 5), (2, 24), (5, 5), (5, 24), (40, 5), (40, 24)],
     "cifar100": [(5, 5), (5, 20), (5, 80), (10, 400), (100, 5), (100, 20), (100, 80)],
@@ -138,9 +148,7 @@ CASES = {
 }
 
 
-def _under(
-    rules: Sequence[str], train: Part, test: Part, classes: int, each: int
-) -> Iterable[list[list[float]]]:
+def _under(train: Part, test: Part, classes: int, each: int) -> Iterable[list[list[float]]]:
     """Held-out and test accuracy under every rule, for drawn classes; few classes are drawn ten
     times for each seed.
     """
@@ -153,7 +161,7 @@ def _under(
             fit = Discriminant(part)
             ends = [at_most(end.relabelled(new), 20, seed) for end in (measuring, test)]
             yield [
-                [top1(fit.scores(end.X, fit.shrunk(rule))[:, :-1], end.y) for rule in rules]
+                [top1(fit.scores(end.X, fit.shrunk(rule))[:, :-1], end.y) for rule in TRIED]
                 for end in ends
             ]
 
@@ -164,13 +172,22 @@ def size(cache: Path) -> None:
     for name, each in (("birds40", 30), ("birds40", 5)):
         for side in (224, 320):
             rows.append([name, each, side, *both(lda, *load(cache, f"{name}-{side}"), each)])
+    photo = np.random.default_rng(0).integers(256, size=(256, 256, 3), dtype=np.uint8)
+    graphs = {side: extractor(side) for side in (224, 320)}
+    looks = {str(side): bound_look(graph, photo) for side, graph in graphs.items()}
+    seconds = side_by_side(looks, rounds=20)
+    print(f"\n320 px take {seconds['320'] / seconds['224']:.1f} times as long as 224 px")
     show("image size", ["data", "photos a class", "pixels", "held-out", "test"], rows)
+
+
+def bound_look(through: Extractor, photo: np.ndarray) -> Callable[[], object]:
+    return lambda: through.feature(photo)
 
 
 def mirror(cache: Path) -> None:
     """The photo and its mirror image, in learning, in predicting, or in both."""
     plain, mirrored = (load(cache, f"birds40-224{end}") for end in ("", "-mirror"))
-    rows = [[each, way, *np.mean(list(_mirrored(plain, mirrored, each, way)), 0)]
+    rows = [[each, way, *_mirrored(plain, mirrored, each, way)]
             for each in (5, 30) for way in WAYS]  # fmt: skip
     show("two views, birds40", ["photos a class", "way", "held-out", "test"], rows)
 
@@ -179,15 +196,14 @@ WAYS = ("photo alone", "both learned", "both predicted", "both learned and predi
         "mean of both features")  # fmt: skip
 
 
-def _mirrored(plain: Any, mirrored: Any, each: int, way: str) -> Iterable[list[float]]:
-    for split in zip(splits(plain[0]), splits(mirrored[0]), strict=True):
-        seed = split[0][0]
-        learned, measuring = ([one[i] for one in split] for i in (1, 2))
-        learned = [at_most(p, each, seed) for p in learned]
-        whole = [at_most(p[0], each, seed) for p in (plain, mirrored)]
-        test = [p[1] for p in (plain, mirrored)]
-        yield [top1(_two(way, *pair), pair[1][0].y)
-               for pair in ((learned, measuring), (whole, test))]  # fmt: skip
+def _mirrored(plain: Any, mirrored: Any, each: int, way: str) -> tuple[float, float]:
+    """Top-1 of held-out photos and of test photos."""
+    found = []
+    for one, other in zip(splits(plain[0]), splits(mirrored[0]), strict=True):
+        learned = [at_most(part, each, one[0]) for part in (one[1], other[1])]
+        found.append(top1(_two(way, learned, [one[2], other[2]]), one[2].y))
+    whole = [at_most(part, each, 0) for part in (plain[0], mirrored[0])]
+    return float(np.mean(found)), top1(_two(way, whole, [plain[1], mirrored[1]]), plain[1].y)
 
 
 def _two(way: str, learned: list[Part], asked: list[Part]) -> np.ndarray:
@@ -228,7 +244,9 @@ def _in_states(train: Part, order: np.ndarray, number: int) -> Sums:
 def bar(cache: Path) -> None:
     """Eight states of five classes against logistic regression on all photos at once."""
     train, test = load(cache, "birds40-224")
-    chosen = max(LOGISTIC, key=lambda name: both(LOGISTIC[name], train, test, 30)[0])
+    chosen = max(
+        LOGISTIC, key=lambda name: both(LOGISTIC[name], train, test, EACH, seeds_of(name))[0]
+    )
     reference = LOGISTIC[chosen](train, test.X).argmax(1) == test.y
     rows = []
     for seed in SEEDS:

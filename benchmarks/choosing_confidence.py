@@ -73,17 +73,24 @@ def _told(*measured: np.ndarray) -> list[float]:
 
 
 def confidence(cache: Path) -> None:
-    """Temperature and threshold after some states, by what they are fitted on."""
+    """Temperature and threshold after some states, judged on a fifth of the training photos that
+    is never learned, and then on test photos.
+    """
+    columns = ["fitted on", "temperature", "ECE", "accepted", "its deviation"]
     for name in SETS:
-        for states in (8, 2, 40):
-            found = [_after_states(*few(cache, name), seed, states) for seed in SEEDS]
-            rows = [
-                [way, *np.mean([one[way] for one in found], 0),
-                 float(np.std([one[way][-1] for one in found]))]
-                for way in found[0]
-            ]  # fmt: skip
-            columns = ["fitted on", "temperature", "ECE test", "accepted, test", "its deviation"]
-            show(f"{name}, after {states} states", columns, rows)
+        train, test = few(cache, name)
+        for judged in ("held-out", "test"):
+            for states in (8, 2, 40):
+                found = []
+                for seed in SEEDS:
+                    parts = held_out(train, seed + 100) if judged == "held-out" else (train, test)
+                    found.append(_after_states(*parts, seed, states))
+                rows = [
+                    [way, *np.mean([one[way] for one in found], 0),
+                     float(np.std([one[way][-1] for one in found]))]
+                    for way in found[0]
+                ]  # fmt: skip
+                show(f"{name}, after {states} states, {judged} photos", columns, rows)
 
 
 def _after_states(train: Part, test: Part, seed: int, states: int) -> dict[str, list[float]]:
@@ -104,7 +111,7 @@ def _after_states(train: Part, test: Part, seed: int, states: int) -> dict[str, 
         "all states' photos": weighted(each, np.ones(states)).confidence,
         "the same, later states weigh more ": weighted(each, later).confidence,
         "the last state and Gaussian draws": sums(last, joined(now, draws)).confidence,
-        "test photos (not allowed)": sums(final, test).confidence,
+        "the photos that judge (not allowed)": sums(final, test).confidence,
     }
     return {way: _measured(final, test, one) for way, one in ways.items()}
 

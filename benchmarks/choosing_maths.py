@@ -55,11 +55,11 @@ def held_out(part: Part, seed: int, fold: int = 0) -> tuple[Part, Part]:
     return part.take(~mask), part.take(mask)
 
 
-def splits(part: Part) -> Iterable[tuple[int, Part, Part]]:
+def splits(part: Part, seeds: Sequence[int] = SEEDS) -> Iterable[tuple[int, Part, Part]]:
     """A seed, the photos that learn and those that measure: three seeds, and in small sets each
     photo measures once for each.
     """
-    for seed in SEEDS:
+    for seed in seeds:
         for fold in range(FOLDS if len(part.y) < SMALL else 1):
             yield seed, *held_out(part, seed, fold)
 
