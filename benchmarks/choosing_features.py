@@ -14,13 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from memoryless.backbones import load_weights, packaged_weights
-from memoryless.backbones.efficientnet import EfficientNetLite0
 from memoryless.data.cifar import load_cifar
 from memoryless.data.dataset import Split, place_within_class
 from memoryless.data.quickdraw import load_quickdraw100
 from memoryless.extractor import Extractor, ahead
-from memoryless.graph import PhotoPreparation, features_graph
+from memoryless.fixed_backbone import features_graph_of
+from memoryless.strategies import ModelSettings
 
 CIFAR_TRAIN, CIFAR_TEST, MANY_CLASSES, MANY = 100, 30, 10, 500  # photos a class
 
@@ -68,10 +67,8 @@ def first(photos: Photos, each: int, many: int = 0) -> Photos:
 
 
 def extractor(size: int) -> Extractor:
-    network = EfficientNetLite0().eval()
-    load_weights(network, packaged_weights("efficientnet-lite0"))
-    preparation = PhotoPreparation(size=size, mean=network.mean, std=network.std)
-    return Extractor(features_graph(network.graph(size), preparation))
+    settings = ModelSettings(backbone="efficientnet-lite0", image_size=size)
+    return Extractor(features_graph_of(settings)[0])
 
 
 def features(photos: Photos, through: Extractor) -> np.ndarray:
