@@ -10,7 +10,7 @@ from conftest import call, tiny_flags
 def test_drawings_can_be_learned_and_evaluated(tmp_path, tiny_backbone, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, out, _ = call("samples", "some drawings", capsys=capsys)
-    assert (code, out) == (0, "next: memoryless learn drawings 'some drawings'\n")
+    assert (code, out) == (0, "next: memoryless learn MODEL 'some drawings'\n")
     code, out, _ = call("learn", "m", "some drawings", *tiny_flags(tiny_backbone), capsys=capsys)
     assert code == 0
     assert "learns    300 photos of 10 new classes: " in out

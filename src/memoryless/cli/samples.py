@@ -18,4 +18,4 @@ def samples(folder: Path, /) -> None:
     from memoryless.data.samples import write_samples
 
     write_samples(folder)
-    say(f"next: memoryless learn drawings {shlex.quote(str(folder))}")
+    say(f"next: memoryless learn MODEL {shlex.quote(str(folder))}")
