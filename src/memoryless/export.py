@@ -21,7 +21,6 @@ from PIL import Image
 from memoryless.card import honest
 from memoryless.data.glances import load
 from memoryless.data.photos import Found, Photo
-from memoryless.data.pixels import know_formats
 from memoryless.data.quickdraw import SIDE, read_drawings
 from memoryless.errors import ConfigError, DataError, StoreError, WriteError, cause
 from memoryless.extractor import ahead, open_session
@@ -261,7 +260,6 @@ def compare(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Compared:
     """Compare an exported file with the model on batches of photos, each of one size."""
-    know_formats()
     model.open()
     parts = []
     for done, part in enumerate(ahead(partial(_compare_batch, run, model), batches), 1):
