@@ -5,11 +5,21 @@ from __future__ import annotations
 import json
 import platform
 import sys
+from pathlib import Path
 
 import numpy as np
 import torch
 
-from benchmarks import augmentation, compare, features, loop, model, scoring
+from benchmarks import (
+    augmentation,
+    choosing,
+    choosing_features,
+    compare,
+    features,
+    loop,
+    model,
+    scoring,
+)
 
 BENCHMARKS = {
     "augmentation": augmentation,
@@ -29,9 +39,20 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
+def choose(cache: str, *words: str) -> None:
+    """Fill a folder (`CACHE features BIRDS CIFAR`), or ask of it (`CACHE QUESTION...`)."""
+    if words[:1] == ("features",):
+        choosing_features.fill(Path(cache), *map(Path, words[1:]))
+    else:
+        choosing.ask(Path(cache), words)
+
+
 def main() -> None:
     print(f"{processor()}, {torch.get_num_threads()} threads; Python {platform.python_version()}, "
           f"torch {torch.__version__}, numpy {np.__version__}")  # fmt: skip
+    if sys.argv[1:2] == ["choosing"]:
+        choose(*sys.argv[2:])
+        return
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"{name}: {json.dumps(BENCHMARKS[name].measure())}", flush=True)
 

@@ -27,7 +27,7 @@ def test_it_says_what_the_model_is():
         f"| backbone | toy, SHA-256 {ABOUT['backbone']['sha256']} |",
         "| temperature | 2.5 |",
         "| 1 | 2026-11-16T12:00:00Z | 2 | 40 |",
-        "| great tit | 1,200 | 0 |",
+        "| great tit | 1,200 | 1 |",
         "| mean | 1,024,000 |",
         "| all | 1,024,032 |",
         "$ memoryless predict MODEL photo.jpg",
@@ -49,8 +49,8 @@ def test_what_older_versions_did_not_write_is_unknown():
         ABOUT | {"counts": [20, None, 7, 30], "states": [{"date": None, "photos": None}] * 2}
     )
     assert "smallest class: an unknown number of photos." in page
-    assert "| great tit | unknown | 0 |" in page
-    assert "| 0 | unknown | 2 | unknown |" in page
+    assert "| great tit | unknown | 1 |" in page
+    assert "| 1 | unknown | 2 | unknown |" in page
 
 
 def test_without_backbone_and_confidence():

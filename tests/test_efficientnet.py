@@ -16,7 +16,7 @@ from memoryless.backbones import build_backbone, load_weights, packaged_weights
 from memoryless.backbones.efficientnet import EfficientNetLite0, SameConv
 from memoryless.extractor import Extractor
 from memoryless.graph import features_graph
-from memoryless.preparation import PhotoPreparation
+from memoryless.preparation import OWN_PIXELS, PhotoPreparation
 from memoryless.settings import BackboneSettings
 
 
@@ -95,7 +95,7 @@ def test_the_graph_gives_what_the_network_gives(network, size):
 
 def test_the_graph_has_the_bytes_that_kept_models_know_it_by(network):
     """Models compare backbones by sha256: another digest would part old models from new ones."""
-    preparation = PhotoPreparation(mean=network.mean, std=network.std)
+    preparation = PhotoPreparation(224, 0.875, *OWN_PIXELS["efficientnet-lite0"])
     found = sha256(features_graph(network.graph(224), preparation)).hexdigest()
     assert found == "b115f253c5eb28b353d5a4f9a4bdbccc001d0f09171d26529aa8d4840ce80c06"
 
@@ -129,7 +129,7 @@ def likely_classes(network, weights, preparation, name: str) -> list[int]:
 
 
 def test_real_photos_get_sensible_classes(network, weights):
-    preparation = PhotoPreparation(mean=network.mean, std=network.std)
+    preparation = PhotoPreparation(224, 0.875, *OWN_PIXELS["efficientnet-lite0"])
     tower = likely_classes(network, weights, preparation, "china.jpg")
     assert tower == [PALACE, BELL_COTE, MONASTERY]
     assert likely_classes(network, weights, preparation, "flower.jpg")[0] == DAISY

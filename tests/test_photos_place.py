@@ -86,8 +86,8 @@ def test_what_a_model_was_made_with_stays(given, was, folder, tiny_backbone):
     with pytest.raises(ConfigError) as error, teaching(folder, given):
         pass
     assert str(error.value) == (
-        f"{folder} was made with {was.format(tiny_backbone.name)}, and what it keeps fits nothing else: "
-        "leave that setting out, or choose another MODEL"
+        f"{folder} was made with {was.format(tiny_backbone.name)}, and what it keeps fits nothing "
+        "else: leave that setting out, or choose another MODEL"
     )
 
 

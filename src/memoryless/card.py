@@ -58,18 +58,31 @@ def _states(about: Mapping[str, Any]) -> str:
     rows = []
     for i, state in enumerate(about["states"]):
         new = sum(of == i for of in about["class_state"])
-        rows.append([str(i), _known(state["date"]), str(new), _known(state["photos"])])
+        rows.append([str(i + 1), _known(state["date"]), str(new), _known(state["photos"])])
     return _table(["state", "date", "new classes", "photos"], rows)
 
 
 def _classes(about: Mapping[str, Any]) -> str:
     columns = zip(about["classes"], about["counts"], about["class_state"], strict=True)
-    rows = [[_text(name), _known(count), str(state)] for name, count, state in columns]
+    rows = [[_text(name), _known(count), str(state + 1)] for name, count, state in columns]
     return _table(["class", "photos", "state"], rows)
 
 
+def parts_kept(about: Mapping[str, Any]) -> dict[str, int]:
+    """Bytes of what is kept; arrays that belong together, such as held_out.losses, are one part.
+
+    >>> parts_kept({"ledger": {"mean": 8, "held_out.losses": 4, "held_out.count": 1}})
+    {'mean': 8, 'held_out': 5}
+    """
+    parts: dict[str, int] = {}
+    for name, size in about["ledger"].items():
+        part = name.partition(".")[0]
+        parts[part] = parts.get(part, 0) + size
+    return parts
+
+
 def _ledger(about: Mapping[str, Any]) -> str:
-    rows = [[_text(name), f"{size:,}"] for name, size in about["ledger"].items()]
+    rows = [[_text(name), f"{size:,}"] for name, size in parts_kept(about).items()]
     return _table(["part", "bytes"], [*rows, ["all", f"{sum(about['ledger'].values()):,}"]])
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from memoryless.confidence import Judgement, Measured
 from memoryless.errors import ConfigError, DataError
 from memoryless.fixed import METHOD, FixedFeatures
-from memoryless.model_folder import Saved, load_state, now, save_state
+from memoryless.model_folder import Place, Saved, load_state, now, save_state
 from memoryless.names import choose, first_ten
 from memoryless.settings import conform, plain_values
 from memoryless.strategies import ModelSettings
@@ -192,6 +192,11 @@ class Model:
         """
         about, parts, graph = self._stored()
         self._saved = save_state(Path(folder), about, parts, self._saved, graph, history)
+
+    def save_in(self, place: Place, history: int = HISTORY) -> Saved:
+        """The same, in a folder that is held for writing since before the model was loaded."""
+        self._saved = place.save(*self._stored(), history)
+        return self._saved
 
     @classmethod
     def load(cls, folder: Path | str, number: int | None = None) -> Model:

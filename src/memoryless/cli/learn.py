@@ -143,7 +143,7 @@ def _time(plan: Plan) -> str:
 
 
 def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...]) -> None:
-    from memoryless.card import honest
+    from memoryless.card import honest, parts_kept
     from memoryless.cli.output import say
     from memoryless.cli.wording import reasons, size, tell, tell_each
     from memoryless.data.dataset import counted
@@ -158,7 +158,7 @@ def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...
     alike = [f"{a} and {b} ({share:.0%})" for a, b, share in lesson.alike]
     if alike:
         tell("alike", f"classes that are taken for each other most: {', '.join(alike)}")
-    ledger = ", ".join(f"{part} {size(number)}" for part, number in about["ledger"].items())
+    ledger = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(about).items())
     tell("kept", f"{size(sum(about['ledger'].values()))} ({ledger}), and no photo")
     warned = [f"{warning} by memoryless undo {name}" for warning in done.warnings]
     tell_each("warning", warned)

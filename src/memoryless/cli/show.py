@@ -35,6 +35,7 @@ def show(model: Path, /, *, json: bool = False) -> None:
 
 
 def _tell(found: dict[str, Any]) -> None:
+    from memoryless.card import parts_kept
     from memoryless.cli.wording import size, tell
     from memoryless.data.dataset import counted
 
@@ -45,7 +46,7 @@ def _tell(found: dict[str, Any]) -> None:
     over = f" over {backbone['name']}" if backbone else ""
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
     tell("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
-    parts = ", ".join(f"{part} {size(number)}" for part, number in found["ledger"].items())
+    parts = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(found).items())
     tell("keeps", f"{size(sum(found['ledger'].values()))} of past photos ({parts})")
     sizes, states = found["bytes"], counted(len(found["kept"]), "state", "states")
     disk = f"{size(sizes['states'])} in {states}, backbone {size(sizes['backbones'])}"

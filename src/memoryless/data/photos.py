@@ -115,7 +115,7 @@ def _find_labelled(place: Path, half: str) -> Found:
             f"{place} holds no photo of a class: put the photos of each class into a folder of its "
             f"own, such as {EXAMPLE.format(place)}{_passed_over(held)}"
         )
-    names = _class_names(labels.values())
+    names = class_names(labels.values())
     photos = [Photo(held.shown(p), names[labels[p]], held.files[p]) for p in sorted(labels)]
     return Found(layout, photos, held.skipped, held.notes)
 
@@ -143,7 +143,7 @@ def _by_file(file: Path) -> tuple[str, Place, dict[str, str]]:
     return TABLE if table else "list file", held, labels
 
 
-def _class_names(labels: Iterable[str]) -> Mapping[str, str]:
+def class_names(labels: Iterable[str]) -> Mapping[str, str]:
     """Each label in Unicode's composed form, or an error if it cannot name a class."""
     names: dict[str, str] = {}
     labels_of: dict[str, str] = {}

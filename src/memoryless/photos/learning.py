@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryless.errors import DataError
-from memoryless.photos.place import save
 from memoryless.photos.plan import LEAST, Plan
 from memoryless.photos.seeing import Progress, see, silent
 
@@ -56,7 +55,7 @@ def carry_out(
     seen = np.stack([np.asarray(looks[i]) for i in sound])
     taken = taken_for(plan.model, seen, labels) if plan.model.classes else {}
     lesson = plan.model.learn(seen, labels, groups=plan.groups[sound], report=report)
-    saved = save(place, plan.model, history)
+    saved = plan.model.save_in(place, history)
     return Taught(lesson, saved, plan.broken | late, list(look_alikes(taken, lesson)))
 
 

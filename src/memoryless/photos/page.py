@@ -35,7 +35,7 @@ h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); font-size: 1.2rem
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
 .name, th:first-child { text-align: left; }
-thead th { color: var(--faint); font-weight: 500; vertical-align: bottom; }
+thead th { color: var(--faint); font-weight: 500; vertical-align: bottom; overflow-wrap: normal; }
 tbody th { font-weight: 400; }
 .bar { display: block; height: .3rem; background: var(--bar); border-radius: 2px; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 1rem; }

@@ -41,11 +41,6 @@ def teaching(
             _remove(folder, missing)
 
 
-def save(place: Place, model: Model, history: int = 5) -> Saved:
-    """Save a model in the folder that is held; of the states before, `history` are kept."""
-    return place.save(*model._stored(), history)
-
-
 def _remove(folder: Path, made: list[Path]) -> None:
     """Delete folders that were made for nothing; one that holds something stays."""
     with suppress(OSError):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memoryless.data.photos import _class_names
+from memoryless.data.photos import class_names
 from memoryless.model_folder import Saved, load_state
-from memoryless.photos.place import save, teaching
+from memoryless.photos.place import teaching
 
 
 def rename_class(folder: Path, old: str, new: str) -> Saved:
     """Rename a class, and save that as a state of its own."""
     load_state(folder)  # says where there is no model, before a folder is made for one
     with teaching(folder, {}) as (place, model):
-        model.rename({old: _class_names([new])[new]})
-        return save(place, model)
+        model.rename({old: class_names([new])[new]})
+        return model.save_in(place)

@@ -1,0 +1,72 @@
+"""memoryless export: a model as one ONNX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memoryless.export import Compared, Exported
+
+
+def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool = False) -> int:
+    """Write a model as one ONNX file for other programs, which need no memoryless for it.
+
+    The file takes photos of any size and says class, probability, and whether any class fits. It
+    is compared with the model first, and not written if they differ. If photos to compare on cannot
+    be read, the exit code is 1.
+
+    Parameters
+    ----------
+    model
+        Folder of the model.
+    file
+        The file to write, which ends in .onnx.
+    check
+        Photos to compare on, a file, folder or zip; by default some drawings only.
+    force
+        Replace a file that is there already.
+    """
+    from memoryless.cli.bar import Bar
+    from memoryless.data.photos import find_photos
+    from memoryless.export import export as write
+
+    found = find_photos(check, labelled=False) if check else None
+    with Bar("comparing photos", len(found.photos) if found else 0) as bar:
+        done = write(model, file, found, force, bar)
+    _tell(file, done)
+    return 1 if done.photos and done.photos.broken else 0
+
+
+def _tell(file: Path, done: Exported) -> None:
+    from memoryless.card import honest
+    from memoryless.cli.output import say
+    from memoryless.cli.wording import size, tell, tell_each
+    from memoryless.data.dataset import counted
+
+    about = done.saved.about
+    classes = counted(len(about["classes"]), "class", "classes")
+    tell("exported", f"{file}: {classes}, {size(done.size)}, state {done.saved.identity[:12]}")
+    tell("takes", "photos: uint8 (n, height, width, 3), RGB, upright, one size a batch")
+    tell("gives", "scores, probabilities, margin and known of each photo")
+    _tell_compared("drawings", done.drawings)
+    if done.photos:
+        _tell_compared("photos", done.photos)
+        tell_each("broken", done.photos.broken)
+    say("")
+    say(honest(about))
+    say("")
+    tell("next", "docs/export.md has ten lines of Python that run it without memoryless")
+
+
+def _tell_compared(what: str, compared: Compared) -> None:
+    from memoryless.cli.wording import tell
+
+    number, smaller = f"{compared.photos:,} {what}", compared.smaller
+    tell("compared", f"on {number} probabilities differ by {compared.difference:.1g} at most")
+    if smaller:
+        share = f"{compared.same:,} of {smaller:,} large {what}"
+        percent = f"{100 * compared.same / smaller:.1f} %"
+        tell("decoded", f"in full, {share} ({percent}) get the same answer")
+    else:
+        tell("decoded", f"in full anyway: none of the {what} is large")

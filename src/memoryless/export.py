@@ -1,0 +1,310 @@
+"""A model as one ONNX file: photos in, answers out; onnxruntime alone runs it.
+
+The file is made of what a state keeps: the graph from photos to features, the layer over them,
+temperature and threshold. Before it is written, it is compared with the model on the same pixels.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+from memoryless.card import honest
+from memoryless.data.glances import load
+from memoryless.data.photos import Found, Photo
+from memoryless.data.quickdraw import SIDE, read_drawings
+from memoryless.errors import ConfigError, DataError, StoreError, WriteError, cause
+from memoryless.extractor import ahead, open_session
+from memoryless.fixed_backbone import ONNX
+from memoryless.model import Model
+from memoryless.model_folder import Saved, load_state
+from memoryless.names import printable
+from memoryless.store import write_bytes
+
+if TYPE_CHECKING:
+    import onnx
+
+LIMIT = 1e-3  # in probability; what is left between two runs of one graph is near 1e-6
+OUTPUTS = ("scores", "probabilities", "margin", "known")
+SCORER = {
+    "kind": "viewed",
+    "over": {"kind": "linear", "unit": False},
+    "start": 0,
+    "square_roots": True,
+}
+# Height and width of drawings; a JPEG of the last size is decoded at half of it.
+SIZES = ((SIDE, SIDE), (300, 200), (1600, 2000))
+WHOLE = 2**16  # no JPEG has a longer side: one is decoded in full to reach it
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What came of comparing an exported file with the model on the same photos."""
+
+    photos: int
+    difference: float
+    """The largest in any probability."""
+    smaller: int
+    """How many photos are decoded at a reduced size."""
+    same: int
+    """How many of these have the same answer if they are decoded in full."""
+    broken: tuple[str, ...] = ()
+    """A sentence for each photo that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was exported, and how far it is from the model."""
+
+    saved: Saved
+    size: int
+    """Bytes of the file."""
+    drawings: Compared
+    """Of embedded drawings, in batches."""
+    photos: Compared | None
+    """Of photos that were named, one at a time."""
+
+
+def export(
+    folder: Path,
+    file: Path,
+    found: Found | None = None,
+    force: bool = False,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Exported:
+    """Write the model in a folder as an ONNX file, compared on drawings and on photos found.
+
+    If anything fails, nothing is written, and a file that was there before stays.
+    """
+    _check_file(file, folder, force)
+    saved = load_state(folder, parts=("scorer",))
+    content, model = exported(saved), Model.of(saved)
+    run = Runner(content)
+    drawn = compare(run, model, drawings())
+    each = [[photo] for photo in found.photos] if found else []
+    compared = compare(run, model, each, progress) if found else None
+    for one in filter(None, (drawn, compared)):
+        _check_difference(one)
+    write_bytes(file, content, "file")
+    return Exported(saved, len(content), drawn, compared)
+
+
+def _check_file(file: Path, folder: Path, force: bool) -> None:
+    """Raise unless the file may be written."""
+    if file.suffix.lower() != ".onnx":
+        raise ConfigError(f"{file} does not end in .onnx: name the file so")
+    if file.is_dir():
+        raise WriteError(f"{file} is a folder: name a file")
+    if file.resolve().is_relative_to(folder.resolve()):
+        raise WriteError(f"{file} would lie in the model's own folder: name a file elsewhere")
+    if file.exists() and not force:
+        raise WriteError(f"{file} is there already: name another file, or add `force=True`")
+
+
+def exported(saved: Saved) -> bytes:
+    """A saved state as an ONNX file: uint8 photos (n, h, w, 3) in, `OUTPUTS` out."""
+    _check_exportable(saved)
+    import onnx
+
+    from memoryless.graph import LARGEST
+
+    graph, arrays = saved.graph(), saved.arrays("scorer")
+    if len(graph) + arrays["over.W"].nbytes > LARGEST:
+        raise ConfigError(
+            f"{saved.folder} would have more than 2 GiB as one ONNX file, which none can have: "
+            "export a model of fewer classes, or one with a smaller backbone"
+        )
+    model = onnx.load_model_from_string(graph)
+    append_answers(model, arrays["over.W"], arrays["over.b"], **saved.about["confidence"])
+    own = {entry.key: entry.value for entry in model.metadata_props}  # such as a license
+    onnx.helper.set_model_props(model, own | metadata(saved))
+    model.producer_version = version("memoryless")
+    onnx.checker.check_model(model)
+    return model.SerializeToString(deterministic=True)
+
+
+def _check_exportable(saved: Saved) -> None:
+    """Raise unless the state has a graph from photos to features, and a layer over them."""
+    about, folder = saved.about, saved.folder
+    if "network" in about["files"]:
+        raise ConfigError(
+            f"{folder} trains its features ({about['method']}), and only a backbone that is never "
+            "trained is kept as an ONNX graph: learn the photos into another model without "
+            "`train=True`, and export that"
+        )
+    if about["backbone"] is None:
+        raise ConfigError(
+            f"{folder} was made with `backbone=none` and is given features, not photos, so there "
+            "is no way from a photo to an answer to export: read it as docs/model-format.md says"
+        )
+    if not SCORER.items() <= about["scorer"].items():
+        raise StoreError(
+            f"{folder} scores features in a way that this version cannot export: install "
+            f"memoryless {about['memoryless']} or newer"
+        )
+
+
+def append_answers(
+    model: onnx.ModelProto, W: np.ndarray, b: np.ndarray, temperature: float, threshold: float
+) -> None:
+    """Make a features graph give answers instead: `scorers.Viewed`, then `confidence.judge`.
+
+    The last row of the layer is that of the mean of all photos.
+    """
+    from onnx import TensorProto, helper
+
+    from memoryless.graph import Nodes, whole
+
+    nodes, classes = Nodes(), len(W) - 1
+    columns = nodes.value(whole(1))
+    length = nodes.add("ReduceL2", "features", columns, keepdims=1)
+    length = nodes.add("Clip", length, nodes.value(np.float32(1e-12)))
+    unit = nodes.add("Div", "features", length)
+    root = nodes.add("Sqrt", nodes.add("Abs", unit))
+    view = nodes.add("Mul", nodes.add("Sign", unit), root)
+    rows = nodes.add("Gemm", view, nodes.value(W), nodes.value(b), transB=1)  # (n, N + 1)
+    sizes = nodes.value(whole(classes, 1))
+    nodes.nodes.append(helper.make_node("Split", [rows, sizes], ["scores", "everything"], axis=1))
+    cooled = nodes.add("Div", "scores", nodes.value(np.float32(temperature)))
+    nodes.add("Softmax", cooled, name="probabilities", axis=1)
+    best = nodes.add("ReduceMax", "scores", columns, keepdims=0)
+    over = nodes.add("Sub", best, nodes.add("Squeeze", "everything", columns))
+    nodes.add("Sub", over, nodes.value(np.float32(threshold)), name="margin")
+    nodes.add("GreaterOrEqual", "margin", nodes.value(np.float32(0)), name="known")
+    model.graph.node.extend(nodes.nodes)
+    model.graph.initializer.extend(nodes.values)
+    del model.graph.output[:]
+    for name in OUTPUTS:
+        kind = TensorProto.BOOL if name == "known" else TensorProto.FLOAT
+        shape: list[str | int | None] = ["n"] if name in ("margin", "known") else ["n", classes]
+        model.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
+
+
+def metadata(saved: Saved) -> dict[str, str]:
+    """What the file tells of itself; every value is text."""
+    about = saved.about
+    return {
+        "classes": json.dumps(about["classes"]),  # in ASCII: names may hold what is no Unicode
+        "state": saved.identity,
+        "memoryless": version("memoryless"),
+        "backbone": printable(_public(about["backbone"]["name"])),
+        "preparation": json.dumps(about["preparation"]),
+        **{name: repr(value) for name, value in about["confidence"].items()},
+        "privacy": honest(about),
+    }
+
+
+def _public(backbone: str) -> str:
+    """The name of a backbone without the folder that its file lay in, which is nobody's business.
+
+    >>> _public("onnx:/home/ann/own.onnx"), _public("timm:resnet18.a1_in1k")
+    ('onnx:own.onnx', 'timm:resnet18.a1_in1k')
+    """
+    path = backbone.removeprefix(ONNX)
+    return backbone if path == backbone else ONNX + Path(path).name
+
+
+class Runner:
+    """Runs an exported file on photos; any number of threads may share one."""
+
+    def __init__(self, content: bytes):
+        self._session = open_session(content)
+
+    def answers(self, photos: np.ndarray) -> dict[str, np.ndarray]:
+        """The outputs by name for photos of one size, uint8 (n, H, W, 3)."""
+        try:
+            found = self._session.run(list(OUTPUTS), {"photos": photos})
+        except MemoryError:
+            raise
+        except Exception as error:  # onnxruntime's errors share no class but this
+            n, height, width, _ = photos.shape
+            raise ConfigError(
+                f"the exported file cannot take {n} photos of {width} x {height} pixels at once "
+                f"({cause(error)}): export the backbone for any number of images, and learn with "
+                "that"
+            ) from error
+        return dict(zip(OUTPUTS, found, strict=True))
+
+
+def drawings() -> list[list[Photo]]:
+    """Embedded drawings as JPEG photos: a batch of each of some sizes."""
+    _, drawn = read_drawings()
+    batches = []
+    for first, (height, width) in enumerate(SIZES):
+        some = drawn[first :: len(SIZES), 0][:3]
+        rows, columns = (np.arange(side) * SIDE // side for side in (height, width))
+        named = enumerate(some[:, rows][:, :, columns])
+        batches.append([Photo(f"drawing {i}", None, partial(_jpeg, pixels)) for i, pixels in named])
+    return batches
+
+
+def _jpeg(pixels: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, "JPEG")
+    return content.getvalue()
+
+
+def compare(
+    run: Runner,
+    model: Model,
+    batches: Sequence[Sequence[Photo]],
+    progress: Callable[[int], None] = lambda done: None,
+) -> Compared:
+    """Compare an exported file with the model on batches of photos, each of one size."""
+    model.open()
+    parts = []
+    for done, part in enumerate(ahead(partial(_compare_batch, run, model), batches), 1):
+        parts.append(part)
+        progress(done)
+    return _joined(parts)
+
+
+def _compare_batch(run: Runner, model: Model, photos: Sequence[Photo]) -> Compared:
+    try:
+        pixels, full = (
+            np.stack([load(photo, least) for photo in photos]) for least in (model.least, WHOLE)
+        )
+    except DataError as error:
+        return Compared(0, 0.0, 0, 0, (str(error),))
+    answers = run.answers(pixels)
+    own = model.judge(np.stack([model.look(photo) for photo in pixels]))
+    difference = np.abs(answers["probabilities"] - own.probabilities).max()
+    if pixels.shape == full.shape:
+        return Compared(len(pixels), float(difference), 0, 0)
+    same = _first(answers) == _first(run.answers(full))
+    return Compared(len(pixels), float(difference), len(pixels), int(same.sum()))
+
+
+def _first(answers: dict[str, np.ndarray]) -> np.ndarray:
+    """The class that comes first, -1 where none fits."""
+    return np.where(answers["known"], answers["probabilities"].argmax(1), -1)
+
+
+def _joined(parts: Sequence[Compared]) -> Compared:
+    photos, smaller, same = (
+        sum(getattr(part, name) for part in parts) for name in ("photos", "smaller", "same")
+    )
+    # Not Python's max, which passes over nan.
+    difference = float(np.max([0.0, *(part.difference for part in parts)]))
+    broken = tuple(sentence for part in parts for sentence in part.broken)
+    return Compared(photos, difference, smaller, same, broken)
+
+
+def _check_difference(compared: Compared) -> None:
+    if not compared.photos:
+        raise DataError(f"no photo could be compared: {compared.broken[0]}")
+    if not compared.difference <= LIMIT:  # nan is not
+        raise ConfigError(
+            f"the probabilities of the exported file differ from the model's by up to "
+            f"{compared.difference:.2g}, more than {LIMIT:g}, so it was not written: export the "
+            "backbone so that a photo's features do not depend on the photos beside it"
+        )

@@ -1,0 +1,459 @@
+"""Exported files: the model's answers from one ONNX file, which needs nothing of ours."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+import venv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto
+from PIL import Image
+
+import memoryless
+from conftest import tiny_settings
+from memoryless import Model, export, graph
+from memoryless.confidence import Confidence
+from memoryless.data.photos import Found, Photo
+from memoryless.errors import ConfigError, DataError, MemorylessError, StoreError, WriteError
+from memoryless.export import WHOLE, Runner, compare, drawings, exported
+from memoryless.graph import OPSET, Nodes
+from memoryless.model_folder import load_state
+
+ROOT = Path(__file__).parents[1]
+NAMES = ("cat", "dog", "owl")
+
+
+def draw(name: str, number: int, side: int = 20) -> list[np.ndarray]:
+    """Photos of a class: four by four colours of its own, under noise."""
+    colours = np.random.default_rng([*name.encode()]).integers(0, 256, (4, 4, 3))
+    rng = np.random.default_rng(len(name))
+    cells = np.clip(colours + rng.normal(0, 60, (number, 4, 4, 3)), 0, 255)
+    return list(cells.repeat(side // 4, 1).repeat(side // 4, 2).astype(np.uint8))
+
+
+def teach(folder: Path, backbone: Path, *names: str, **settings: object) -> Path:
+    """The folder of a model over a tiny backbone."""
+    model = Model(**{**tiny_settings(backbone), **settings})
+    model.learn(
+        [p for name in names for p in draw(name, 12)], [n for n in names for _ in range(12)]
+    )
+    model.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_backbone) -> Path:
+    """A model whose features have both signs."""
+    place = tmp_path_factory.mktemp("taught") / "model"
+    return teach(place, tiny_backbone, *NAMES, mean=(0.4, 0.5, 0.6))
+
+
+@pytest.fixture(scope="module")
+def out(folder) -> Path:
+    """The file of that model."""
+    export.export(folder, folder.with_name("out.onnx"))
+    return folder.with_name("out.onnx")
+
+
+def open_file(file: Path) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(file)
+
+
+def told(file: Path) -> dict[str, str]:
+    return open_file(file).get_modelmeta().custom_metadata_map
+
+
+def refusal(kind: type[MemorylessError], *arguments, **settings) -> str:
+    with pytest.raises(kind) as caught:
+        export.export(*arguments, **settings)
+    assert type(caught.value) is kind
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("sides", [(20, 20), (16, 16), (37, 50), (300, 90), (1, 1), (1, 40)])
+@pytest.mark.parametrize("n", [1, 3])
+def test_every_output_is_the_models(folder, out, sides, n):
+    photos = np.random.default_rng(0).integers(0, 256, (n, *sides, 3), dtype=np.uint8)
+    photos[0] = 0  # a black photo
+    scores, probabilities, margin, known = open_file(out).run(
+        ["scores", "probabilities", "margin", "known"], {"photos": photos}
+    )
+    expected = Model.load(folder).judge(photos)
+    assert np.abs(scores - expected.scores).max() <= 1e-5 * np.ptp(expected.scores)
+    assert np.abs(probabilities - expected.probabilities).max() < 1e-5
+    assert np.abs(margin - expected.margin).max() <= 1e-5 * np.ptp(expected.scores)
+    assert np.array_equal(known, expected.known)
+    assert (scores.dtype, margin.dtype, known.dtype) == (np.float32, np.float32, bool)
+
+
+def test_known_and_unknown_photos_are_told_apart(folder, out):
+    session, model = open_file(out), Model.load(folder)
+    photos = np.stack([p for name in (*NAMES, "asparagus", "bee") for p in draw(name, 6)])
+    (known,) = session.run(["known"], {"photos": photos})
+    assert set(known.tolist()) == {True, False}
+    assert np.array_equal(known, model.judge(photos).known)
+
+
+def test_features_of_length_zero_have_an_answer(tmp_path, tiny_backbone):
+    model = teach(tmp_path / "model", tiny_backbone, *NAMES)
+    export.export(model, tmp_path / "out.onnx")
+    black = np.zeros((1, 16, 16, 3), np.uint8)
+    (scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": black})
+    assert np.allclose(scores, Model.load(model).scores(black))
+
+
+def test_of_one_class_the_probability_is_one(tmp_path, tiny_backbone):
+    model = teach(tmp_path / "model", tiny_backbone, "cat")
+    export.export(model, tmp_path / "out.onnx")
+    photos = np.stack(draw("cat", 2))
+    (found,) = open_file(tmp_path / "out.onnx").run(["probabilities"], {"photos": photos})
+    assert found.tolist() == [[1.0], [1.0]]
+
+
+def test_the_ends_have_free_sizes(out):
+    session = open_file(out)
+    ends = [
+        (end.name, end.type, end.shape) for end in (*session.get_inputs(), *session.get_outputs())
+    ]
+    assert ends == [
+        ("photos", "tensor(uint8)", ["n", "h", "w", 3]),
+        ("scores", "tensor(float)", ["n", 3]),
+        ("probabilities", "tensor(float)", ["n", 3]),
+        ("margin", "tensor(float)", ["n"]),
+        ("known", "tensor(bool)", ["n"]),
+    ]
+
+
+def test_it_is_one_sound_file_with_the_same_bytes_every_time(folder, out, tmp_path):
+    export.export(folder, tmp_path / "new folder" / "out.onnx")
+    (alone,) = (tmp_path / "new folder").iterdir()
+    assert alone.read_bytes() == out.read_bytes()
+    onnx.checker.check_model(onnx.load(alone, load_external_data=False), full_check=True)
+
+
+def test_what_the_file_says_of_itself(folder, out, tiny_backbone):
+    found, sure = told(out), Model.load(folder).about()["confidence"]
+    assert json.loads(found.pop("preparation")) == {
+        "size": 16,
+        "crop": 1.0,
+        "mean": [102.0, 127.5, 153.0],
+        "std": [255.0] * 3,
+    }
+    assert found == {
+        "classes": '["cat", "dog", "owl"]',
+        "state": (folder / "CURRENT").read_text().split()[1],
+        "memoryless": memoryless.__version__,
+        "backbone": "onnx:tiny.onnx",
+        "temperature": repr(sure["temperature"]),
+        "threshold": repr(sure["threshold"]),
+        "privacy": "Keeps no photo, thumbnail, file name or per-photo feature. Keeps averages; "
+        "averages over few photos can reveal whether a photo was used; smallest class: 12 photos. "
+        "Not anonymous unless you show it: `memoryless audit`.",
+    }
+    assert str(tiny_backbone.parent).encode() not in out.read_bytes()
+
+
+ODD = ('"quoted" \\', "-dash", "a,b\n[c]", "e\u0301 é 🦕 猫", "\udcff", "</script>")
+
+
+def test_odd_names_come_back(tmp_path, tiny_backbone):
+    model = teach(tmp_path / "model", tiny_backbone, *NAMES, *"abc")
+    renamed = Model.load(model)
+    renamed.rename(dict(zip(renamed.classes, ODD, strict=True)))
+    renamed.save(model)
+    export.export(model, tmp_path / "out.onnx")
+    assert json.loads(told(tmp_path / "out.onnx")["classes"]) == list(ODD)
+
+
+def test_what_a_backbone_says_of_itself_stays(tmp_path, tiny_backbone):
+    network = onnx.load(tiny_backbone)
+    onnx.helper.set_model_props(network, {"license": "MIT", "classes": "[]"})
+    onnx.save(network, tmp_path / "own.onnx")
+    model = teach(tmp_path / "model", tmp_path / "own.onnx", *NAMES)
+    export.export(model, tmp_path / "out.onnx")
+    found = told(tmp_path / "out.onnx")
+    assert (found["license"], found["classes"]) == ("MIT", '["cat", "dog", "owl"]')
+
+
+@pytest.mark.parametrize("opset", [OPSET + 1, OPSET + 3])
+def test_newer_versions_of_onnx(opset, tmp_path, tiny_backbone):
+    network = onnx.load(tiny_backbone)
+    network.opset_import[0].version = opset
+    onnx.save(network, tmp_path / "own.onnx")
+    model = teach(tmp_path / "model", tmp_path / "own.onnx", *NAMES)
+    assert export.export(model, tmp_path / "out.onnx").drawings.difference < 1e-5
+
+
+def test_trained_features_are_refused(taught, tmp_path):
+    taught.save(tmp_path / "model")
+    assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
+        f"{tmp_path / 'model'} trains its features (inFT_siw_mc), and only a backbone that is "
+        "never trained is kept as an ONNX graph: learn the photos into another model without "
+        "`train=True`, and export that"
+    )
+
+
+def test_a_model_without_photos_is_refused(tmp_path):
+    model = Model(backbone="none")
+    model.learn(np.random.default_rng(0).normal(size=(12, 4)), ["a", "b"] * 6)
+    model.save(tmp_path / "model")
+    assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
+        f"{tmp_path / 'model'} was made with `backbone=none` and is given features, not photos, so "
+        "there is no way from a photo to an answer to export: read it as docs/model-format.md says"
+    )
+
+
+def test_another_scorer_is_refused(folder):
+    saved = load_state(folder)
+    other = replace(saved, about=saved.about | {"scorer": {"kind": "quadratic"}})
+    with pytest.raises(StoreError) as caught:
+        exported(other)
+    assert str(caught.value) == (
+        f"{folder} scores features in a way that this version cannot export: install memoryless "
+        f"{memoryless.__version__} or newer"
+    )
+
+
+def test_there_is_no_model(tmp_path):
+    assert refusal(StoreError, tmp_path / "none", tmp_path / "out.onnx") == (
+        f"there is no model in {tmp_path / 'none'}: name a folder that a model was saved in"
+    )
+
+
+def test_more_than_2_gib_are_refused(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(graph, "LARGEST", 1000)
+    assert refusal(ConfigError, folder, tmp_path / "out.onnx") == (
+        f"{folder} would have more than 2 GiB as one ONNX file, which none can have: export a "
+        "model of fewer classes, or one with a smaller backbone"
+    )
+
+
+def test_files_that_are_not_written(folder, tmp_path):
+    photo, place, there = tmp_path / "a.jpg", tmp_path / "b.onnx", tmp_path / "c.onnx"
+    photo.write_bytes(b"a photo")
+    there.write_bytes(b"a network")
+    place.mkdir()
+    (inside,) = folder.glob("backbones/*.onnx")
+    before = inside.read_bytes()
+    assert refusal(ConfigError, folder, photo, force=True) == (
+        f"{photo} does not end in .onnx: name the file so"
+    )
+    assert refusal(WriteError, folder, place, force=True) == f"{place} is a folder: name a file"
+    assert refusal(WriteError, folder, inside, force=True) == (
+        f"{inside} would lie in the model's own folder: name a file elsewhere"
+    )
+    assert refusal(WriteError, folder, there) == (
+        f"{there} is there already: name another file, or add `force=True`"
+    )
+    assert (photo.read_bytes(), inside.read_bytes()) == (b"a photo", before)
+    assert there.read_bytes() == b"a network"
+    export.export(folder, there, force=True)
+    assert told(there)["memoryless"] == memoryless.__version__
+
+
+def test_a_place_that_cannot_be_written(folder, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    out = tmp_path / "file" / "out.onnx"
+    assert refusal(WriteError, folder, out) == (
+        f"cannot write {out} (File exists): choose another file"
+    )
+
+
+@pytest.mark.parametrize(("fault", "shown"), [(1000, r"0\.\d+"), (np.nan, "nan")])
+def test_a_file_that_differs_is_not_written(folder, tmp_path, monkeypatch, fault, shown):
+    def wrong(model, W, b, temperature, threshold):
+        right(model, W, b, fault * temperature, threshold)
+
+    right, there = export.append_answers, tmp_path / "out.onnx"
+    monkeypatch.setattr(export, "append_answers", wrong)
+    there.write_bytes(b"an older file")
+    assert re.fullmatch(
+        rf"the probabilities of the exported file differ from the model's by up to {shown}, more "
+        r"than 0\.001, so it was not written: export the backbone so that a photo's features do "
+        r"not depend on the photos beside it",
+        refusal(ConfigError, folder, there, force=True),
+    )
+    assert there.read_bytes() == b"an older file"
+    assert list(tmp_path.iterdir()) == [there]
+
+
+def tied(kind: str) -> onnx.ModelProto:
+    """A backbone whose features depend on other photos of a batch, or that takes one at a time."""
+    nodes = Nodes()
+    cells = nodes.add("AveragePool", "images", kernel_shape=[4, 4], strides=[4, 4])
+    rows = nodes.add("Flatten", cells)
+    if kind == "one":
+        nodes.add("Reshape", rows, nodes.value(graph.whole(1, 48)), name="out")
+    else:
+        largest = nodes.add("ReduceMax", rows, nodes.value(graph.whole(0)), keepdims=1)
+        nodes.add("Add", rows, largest, name="out")
+    ends = {"images": (TensorProto.FLOAT, ["n", 3, 16, 16])}
+    return nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", 48])})
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("all", r"the probabilities of the exported file differ from the model's by up to [01].*"),
+        (
+            "one",
+            r"the exported file cannot take 3 photos of \d+ x \d+ pixels at once \(.*\): export "
+            r"the backbone for any number of images, and learn with that",
+        ),
+    ],
+)
+def test_backbones_that_cannot_take_batches_are_noticed(kind, sentence, tmp_path):
+    onnx.save(tied(kind), tmp_path / "own.onnx")
+    model = teach(tmp_path / "model", tmp_path / "own.onnx", *NAMES)
+    assert re.fullmatch(sentence, refusal(ConfigError, model, tmp_path / "out.onnx"))
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def jpeg(pixels: np.ndarray) -> Photo:
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, "JPEG")
+    return Photo("a.jpg", None, content.getvalue)
+
+
+def large(name: str = "cat") -> Photo:
+    """A photo of 1,200 pixels, which is decoded at half its size."""
+    return jpeg(draw(name, 1, side=1200)[0])
+
+
+def test_photos_are_compared_one_at_a_time_and_large_ones_decoded_in_full(folder, tmp_path):
+    small = jpeg(draw("dog", 1)[0])
+    found = Found("photos", [large(), small, large("owl")], {}, [])
+    done = export.export(folder, tmp_path / "out.onnx", found)
+    assert done.photos is not None
+    assert (done.photos.photos, done.photos.smaller, done.photos.same) == (3, 2, 2)
+    assert 0 <= done.photos.difference < 1e-5
+    assert done.size == (tmp_path / "out.onnx").stat().st_size
+    assert (done.drawings.photos, done.drawings.smaller, done.drawings.same) == (9, 3, 3)
+    assert export.export(folder, tmp_path / "other.onnx").photos is None
+
+
+def test_another_answer_on_a_full_decode_is_counted(folder, monkeypatch):
+    def decoded(photo, least):
+        return draw("cat" if least == WHOLE else "dog", 1, side=24 if least == WHOLE else 20)[0]
+
+    monkeypatch.setattr(export, "load", decoded)
+    saved = load_state(folder)
+    confident = Confidence(temperature=1.0, threshold=-1e6)  # every photo is known
+    saved.about["confidence"] = vars(confident)
+    found = compare(Runner(exported(saved)), Model.of(saved), [[large()]])
+    assert (found.photos, found.smaller, found.same) == (1, 1, 0)
+
+
+def test_an_answer_that_becomes_none_of_these_is_another_answer():
+    answers = {"known": np.array([True, False]), "probabilities": np.array([[0.2, 0.8]] * 2)}
+    assert export._first(answers).tolist() == [1, -1]
+
+
+def test_broken_photos_are_left_out_and_told(folder, tmp_path):
+    broken = Photo("b.jpg", None, lambda: b"a text")
+    found = Found("photos", [broken, large()], {}, [])
+    done = export.export(folder, tmp_path / "out.onnx", found).photos
+    sentence = "the photo b.jpg cannot be read (not an image): mend it, or take it out"
+    assert done is not None
+    assert (done.photos, done.broken) == (1, (sentence,))
+    alone = Found("a photo", [broken], {}, [])
+    assert refusal(DataError, folder, tmp_path / "none.onnx", alone) == (
+        f"no photo could be compared: {sentence}"
+    )
+    assert not (tmp_path / "none.onnx").exists()
+
+
+def test_drawings_are_of_several_sizes_and_each_is_another():
+    contents = [photo.content() for batch in drawings() for photo in batch]
+    assert len(set(contents)) == 9
+    sizes = [Image.open(io.BytesIO(content)).size for content in contents[::3]]
+    assert sizes == [(28, 28), (200, 300), (2000, 1600)]
+
+
+def test_progress_is_told(folder, tmp_path):
+    seen: list[int] = []
+    found = Found("photos", [large()] * 3, {}, [])
+    export.export(folder, tmp_path / "out.onnx", found, progress=seen.append)
+    assert seen == [1, 2, 3]
+
+
+def test_efficientnet_lite0(tmp_path):
+    model = Model()
+    model.learn(
+        [p for name in NAMES for p in draw(name, 3, 100)], [n for n in NAMES for _ in "abc"]
+    )
+    model.save(tmp_path / "model")
+    found = Found("photos", [jpeg(draw("cat", 1, 200)[0]), large("owl")], {}, [])
+    done = export.export(tmp_path / "model", tmp_path / "out.onnx", found)
+    assert done.photos is not None
+    assert max(done.photos.difference, done.drawings.difference) < 1e-4
+    photos = np.stack(draw("dog", 2, 120))
+    (found_scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": photos})
+    assert np.allclose(found_scores, model.scores(photos), rtol=1e-3, atol=1e-2)
+
+
+def snippet() -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/export.md").read_text(), flags=re.S)
+    return code
+
+
+def expected_answer(folder: Path, photo: Path) -> str:
+    judged = Model.load(folder).judge([np.array(Image.open(photo).convert("RGB"))])
+    best = judged.scores[0].argmax()
+    named = f"{Model.load(folder).classes[best]} {judged.probabilities[0, best]:.1%}"
+    return named if judged.known[0] else "none of these"
+
+
+def check_snippet(python: Path | str, folder: Path, place: Path, *before: str) -> None:
+    """Run the snippet with an interpreter on a photo that is known and one that is not."""
+    export.export(folder, place / "out.onnx")
+    said = []
+    for pixels in (draw("cat", 1)[0], np.zeros((9, 30, 3), np.uint8)):
+        Image.fromarray(pixels).save(place / "photo.jpg", format="PNG")
+        code = "\n".join([*before, snippet()])
+        done = subprocess.run(
+            [python, "-I", "-c", code], cwd=place, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == expected_answer(folder, place / "photo.jpg") + "\n"
+        said.append(done.stdout)
+    assert said[0].startswith("cat ")
+    assert said[1] == "none of these\n"
+
+
+def test_the_snippet_has_ten_lines_and_needs_nothing_of_ours(folder, tmp_path):
+    assert len([line for line in snippet().splitlines() if line]) == 10
+    check_snippet(sys.executable, folder, tmp_path, "import sys; sys.modules['memoryless'] = None")
+
+
+@pytest.mark.slow
+def test_the_snippet_runs_where_memoryless_is_not_installed(folder, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    (python,) = [p for p in tmp_path.glob("venv/*/python*") if p.stem == "python"]
+    install = [python, "-m", "pip", "install", "--quiet", "onnxruntime", "pillow", "numpy"]
+    subprocess.run([*install, "-c", ROOT / "constraints.txt"], check=True)
+    lacking = subprocess.run(
+        [python, "-I", "-c", "import memoryless"], check=False, capture_output=True
+    )
+    assert b"No module named 'memoryless'" in lacking.stderr
+    check_snippet(python, folder, tmp_path)
+
+
+def test_exporting_needs_no_torch(folder, tmp_path):
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from memoryless.cli import main\n"
+        f"sys.exit(main(['export', {str(folder)!r}, {str(tmp_path / 'out.onnx')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "out.onnx").exists()
