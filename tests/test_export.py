@@ -5,9 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
-import sys
-import venv
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +25,6 @@ from memoryless.export import WHOLE, Runner, compare, drawings, exported
 from memoryless.graph import OPSET, Nodes
 from memoryless.model_folder import load_state
 
-ROOT = Path(__file__).parents[1]
 NAMES = ("cat", "dog", "owl")
 
 
@@ -399,61 +395,3 @@ def test_efficientnet_lite0(tmp_path):
     photos = np.stack(draw("dog", 2, 120))
     (found_scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": photos})
     assert np.allclose(found_scores, model.scores(photos), rtol=1e-3, atol=1e-2)
-
-
-def snippet() -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/export.md").read_text(), flags=re.S)
-    return code
-
-
-def expected_answer(folder: Path, photo: Path) -> str:
-    judged = Model.load(folder).judge([np.array(Image.open(photo).convert("RGB"))])
-    best = judged.scores[0].argmax()
-    named = f"{Model.load(folder).classes[best]} {judged.probabilities[0, best]:.1%}"
-    return named if judged.known[0] else "none of these"
-
-
-def check_snippet(python: Path | str, folder: Path, place: Path, *before: str) -> None:
-    """Run the snippet with an interpreter on a photo that is known and one that is not."""
-    export.export(folder, place / "out.onnx")
-    said = []
-    for pixels in (draw("cat", 1)[0], np.zeros((9, 30, 3), np.uint8)):
-        Image.fromarray(pixels).save(place / "photo.jpg", format="PNG")
-        code = "\n".join([*before, snippet()])
-        done = subprocess.run(
-            [python, "-I", "-c", code], cwd=place, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == expected_answer(folder, place / "photo.jpg") + "\n"
-        said.append(done.stdout)
-    assert said[0].startswith("cat ")
-    assert said[1] == "none of these\n"
-
-
-def test_the_snippet_has_ten_lines_and_needs_nothing_of_ours(folder, tmp_path):
-    assert len([line for line in snippet().splitlines() if line]) == 10
-    check_snippet(sys.executable, folder, tmp_path, "import sys; sys.modules['memoryless'] = None")
-
-
-@pytest.mark.slow
-def test_the_snippet_runs_where_memoryless_is_not_installed(folder, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=True)
-    (python,) = [p for p in tmp_path.glob("venv/*/python*") if p.stem == "python"]
-    install = [python, "-m", "pip", "install", "--quiet", "onnxruntime", "pillow", "numpy"]
-    subprocess.run([*install, "-c", ROOT / "constraints.txt"], check=True)
-    lacking = subprocess.run(
-        [python, "-I", "-c", "import memoryless"], check=False, capture_output=True
-    )
-    assert b"No module named 'memoryless'" in lacking.stderr
-    check_snippet(python, folder, tmp_path)
-
-
-def test_exporting_needs_no_torch(folder, tmp_path):
-    code = (
-        "import sys; sys.modules['torch'] = None\n"
-        "from memoryless.cli import main\n"
-        f"sys.exit(main(['export', {str(folder)!r}, {str(tmp_path / 'out.onnx')!r}]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "out.onnx").exists()
