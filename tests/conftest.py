@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 import pickle
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -440,3 +443,31 @@ def make_colours(root: Path, *classes: str, number: int = 12, seed: int = 0) -> 
             pixels = np.kron(cells, np.ones((5, 5, 1))).astype(np.uint8)
             Image.fromarray(pixels).save(root / name / f"{i}.png")
     return root
+
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@contextmanager
+def shown(file: Path, width: int, scheme: str) -> Iterator[Any]:
+    """A page in a browser: no errors, no request but for itself, nothing wider than the screen."""
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
+        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        problems: list[str] = []
+        requests: list[str] = []
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(file.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert problems == []
+        assert [r for r in requests if not r.startswith("data:")] == [file.as_uri()]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (background != "rgb(255, 255, 255)") == (scheme == "dark")
+        yield page
+        browser.close()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from PIL import Image
 
-from conftest import hostile_text
+from conftest import hostile_text, shown
 from memoryless.data.photos import Photo
 from memoryless.errors import WriteError
 from memoryless.photos.evaluation import Evaluation, Mistake
@@ -114,3 +114,16 @@ def test_a_place_that_cannot_be_written(tmp_path):
         write_page(tmp_path / "file" / "page.html", "m", "p", make_evaluation())
     assert str(error.value).startswith(f"cannot write {tmp_path}/file/page.html (")
     assert str(error.value).endswith("): choose another `html`")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_browser_shows_it_whole(width, scheme, tmp_path):
+    write_page(tmp_path / "page.html", "model", "test", make_evaluation("blueberry " * 9, 5))
+    with shown(tmp_path / "page.html", width, scheme) as page:
+        pictures = page.locator("figure img")
+        assert pictures.count() == 5
+        assert pictures.first.evaluate("image => image.naturalWidth") > 0
+        top1 = page.locator("tbody td").last.bounding_box()
+        assert top1["x"] + top1["width"] <= width

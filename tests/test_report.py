@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from conftest import TINY, hostile_text, make_toy
+from conftest import TINY, hostile_text, make_toy, shown
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.measures import best_method, class_accuracies
@@ -20,8 +20,6 @@ from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.report import fill, render
 from memoryless.lab.runs import RunFolder
-
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture(scope="module")
@@ -174,28 +172,8 @@ def page_file(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_browser_shows_it_whole(width, scheme, page_file):
     """No errors, no request but for the page itself, nothing wider than the screen."""
-    from playwright.sync_api import sync_playwright
-
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
-        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        problems: list[str] = []
-        requests: list[str] = []
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(page_file.as_uri())
-        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-        assert problems == []
-        assert [r for r in requests if not r.startswith("data:")] == [page_file.as_uri()]
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    with shown(page_file, width, scheme) as page:
         assert page.locator("svg").count() >= 5
         assert page.locator("svg").first.bounding_box()["width"] <= width
         number = page.locator("tbody td").first.bounding_box()
         assert number["x"] + number["width"] <= width  # accuracies need no scrolling sideways
-        dark = (
-            page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
-        )
-        assert dark == (scheme == "dark")
-        browser.close()
