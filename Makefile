@@ -15,11 +15,11 @@ test: $(READY)
 test-slow: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
 
-# Every way to damage a run folder, through every command that reads one.
+# Every way to damage a run folder or a model, through everything that reads one.
 test-fuzz: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m fuzz
 
-# A hundred runs killed at random moments and resumed; MEMORYLESS_KILLS sets another number.
+# A hundred runs and savings of models killed at random moments; MEMORYLESS_KILLS sets another number.
 test-kills: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m kills
 
