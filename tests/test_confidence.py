@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from memoryless.confidence import MOST, Confidence, HeldOut, Judgement, judge, softmax
+from memoryless.confidence import LEAST, MOST, Confidence, HeldOut, Judgement, judge, softmax
 
 
 def draw(n: int = 2000, classes: int = 5, temperature: float = 3.0):
@@ -44,12 +44,12 @@ def test_one_in_twenty_held_out_photos_is_below_the_threshold():
     assert (margin >= threshold).mean() == pytest.approx(0.95, abs=0.01)
 
 
-@given(st.lists(st.integers(0, 300), max_size=5))
+@given(st.lists(st.integers(1, 29), max_size=5))
 def test_photos_count_the_same_in_any_split(cuts):
     scores, margin, labels = draw(300)
     parts = [
         HeldOut.of(scores[part], margin[part], labels[part])
-        for part in np.split(np.arange(300), sorted(cuts))
+        for part in np.split(np.arange(300), sorted(10 * cut for cut in set(cuts)))
     ]
     joined = parts[0]
     for part in parts[1:]:
@@ -78,9 +78,28 @@ def test_odd_scores_give_numbers_too(scores, labels):
     assert np.isfinite([found.temperature, found.threshold]).all()
 
 
-def test_without_photos_or_with_one_class_the_temperature_is_one():
-    assert HeldOut.of(np.zeros((0, 3)), np.zeros(0), np.zeros(0, int)).confidence == Confidence()
-    assert HeldOut.of(np.ones((4, 1)), np.zeros(4), np.zeros(4, int)).confidence.temperature == 1
+def test_without_photos_or_with_one_class_every_photo_is_known():
+    nothing = HeldOut.of(np.zeros((0, 3)), np.zeros(0), np.zeros(0, int))
+    one = HeldOut.of(np.ones((9, 1)), np.zeros(9), np.zeros(9, int))
+    assert nothing.confidence == one.confidence == Confidence()
+    assert judge(np.ones((2, 1)), np.array([-3.0, 0.0]), one.confidence).known.all()
+    many = HeldOut.of(*draw())
+    assert many.join(one).confidence == many.confidence
+
+
+def test_few_photos_are_not_summed_up():
+    """Else the difference of two states would tell of single ones."""
+    scores, margin, labels = draw(LEAST)
+    assert HeldOut.of(scores, margin, labels).count == LEAST
+    assert HeldOut.of(scores[1:], margin[1:], labels[1:]).count == 0
+
+
+@pytest.mark.parametrize("n", [4, 20, 21, 1000])
+def test_the_threshold_rejects_no_more_than_a_twentieth(n):
+    margin = np.random.default_rng(n).normal(0, 40, n).round()
+    scores, _, labels = draw(n)
+    threshold = HeldOut.of(scores, margin, labels).confidence.threshold
+    assert (margin < threshold).mean() <= 0.05 + 0.02  # the grid is coarse
 
 
 def test_of_many_photos_some_are_looked_at():

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import tiny_settings
 from memoryless import Model
+from memoryless.data.dataset import hold_out_groups
 from memoryless.errors import ConfigError, DataError
-from memoryless.fixed import as_photo, hold_out_groups
+from memoryless.fixed import as_photo
 from memoryless.model_folder import load_state
 
 
@@ -178,3 +180,43 @@ def test_photos_come_in_many_layouts(shape):
 def test_what_is_no_photo_is_refused(bad):
     with pytest.raises(DataError, match=r"^a photo must be uint8"):
         as_photo(bad)
+
+
+def test_of_one_class_every_photo_is_known_and_later_ones_are_not_misled():
+    model = Model(backbone="none")
+    model.learn(*features(0, number=40))
+    assert model.judge(features(0)[0]).known.all()
+    for c in range(1, 6):
+        model.learn(*features(c, number=40))
+    whole = Model(backbone="none")
+    whole.learn(*features(*range(6), number=40))
+    X = features(*range(6), number=40)[0]
+    assert abs(model.judge(X).known.mean() - whole.judge(X).known.mean()) < 0.1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_large_group_is_not_held_out_where_a_small_one_can_be(seed):
+    labels, groups = np.zeros(100, dtype=int), np.r_[np.zeros(90, dtype=int), np.arange(1, 11)]
+    assert 0 < hold_out_groups(labels, groups, 0.2, seed).sum() <= 20
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_group_of_two_classes_is_held_out_in_both_or_none(seed):
+    labels, groups = np.repeat([0, 1], 10), np.r_[np.arange(10), 0, 1, np.arange(10, 18)]
+    mask = hold_out_groups(labels, groups, 0.3, seed)
+    assert mask[0] == mask[10]
+    assert mask[1] == mask[11]
+
+
+def test_the_device_and_folders_of_this_machine_are_not_kept(tiny_backbone, tmp_path):
+    model = Model(**tiny_settings(tiny_backbone), device="cpu")
+    model.learn([np.full((9, 9, 3), 20 * i, np.uint8) for i in range(10)], ["a", "b"] * 5)
+    kept = model.about()["settings"]
+    assert kept["device"] == "auto"
+    assert kept["backbone"] == f"onnx:{tiny_backbone.name}"
+    model.save(tmp_path / "model")
+    assert str(tiny_backbone.parent) not in (tmp_path / "model/states/0001/model.json").read_text()
+
+
+def test_no_photo_gives_no_answer(tmp_path):
+    assert taught((0, 1)).predict([]) == []

@@ -216,3 +216,9 @@ def test_a_backbone_that_gives_nan_is_refused_at_once(tmp_path):
         "the backbone gives features that are not finite (nan or inf): check its weights, and "
         "`mean` and `std`"
     )
+
+
+@pytest.mark.parametrize("given", [{"mean": (0.5,) * 3}, {"std": (0.5,) * 3}])
+def test_mean_and_std_come_together(given):
+    with pytest.raises(ConfigError, match=r"^mean and std must be given together$"):
+        preparation_for(ModelSettings(backbone="onnx:a.onnx", **given))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
 import subprocess
 import sys
 import weakref
@@ -191,3 +192,49 @@ def test_settings_that_the_method_needs_are_switched_on():
     assert (done.statistics, done.transports, done.held_out) == ("full", ("linear",), 0.1)
     assert isinstance(done, ModelSettings)
     assert json.loads(json.dumps(done.epochs_later)) == 2
+
+
+def draw_photos(number: int = 12) -> tuple[list[np.ndarray], list[str]]:
+    rng = np.random.default_rng(0)
+    photos = [rng.integers(0, 256, (30 + i, 40, 3), dtype=np.uint8) for i in range(2 * number)]
+    return photos, ["cat", "dog"] * number
+
+
+def test_photos_are_seen_the_same_way_in_every_state(tmp_path):
+    model = Model("inFT_siw", **{**SMALL_MODEL, "image_size": 16})
+    photos, names = draw_photos()
+    model.open()
+    assert (model.least, model.look(photos[0]).shape) == (18, (18, 18, 3))
+    model.learn(photos, names)
+    model.save(tmp_path / "model")
+    again = Model.load(tmp_path / "model")
+    assert again.least == 18
+    assert model.about()["preparation"]["size"] == 16
+    assert model.about()["preparation"]["augment"] == ("resized_crop", "flip")
+
+
+def test_without_a_size_photos_are_seen_at_224_pixels():
+    model = Model("inFT_siw")
+    model.open()
+    assert (model.least, model.look(draw_photos(1)[0][0]).shape) == (256, (256, 256, 3))
+    assert model._opened().settings.image_size == 224
+
+
+def test_photos_of_one_group_are_held_out_together():
+    model = Model("finetune+lda:auto", **SMALL_MODEL, held_out=0.3)
+    images, names = draw_birds(0, 1)
+    groups = np.repeat(np.arange(12), 2)
+    lesson = model.learn(images, names, groups=groups)
+    assert lesson.held_out % 2 == 0
+    assert 2 <= lesson.held_out <= 8
+
+
+def test_a_model_that_was_loaded_needs_its_folder_no_more(tmp_path):
+    """All is read at once, so that no writer can take it away meanwhile."""
+    model = Model("inFT_siw", **SMALL_MODEL)
+    images, names = draw_birds(0, 1)
+    model.learn(images, names)
+    model.save(tmp_path / "model")
+    again = Model.load(tmp_path / "model")
+    shutil.rmtree(tmp_path / "model")
+    assert np.array_equal(again.scores(images), model.scores(images))

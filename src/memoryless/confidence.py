@@ -14,8 +14,10 @@ import numpy as np
 
 ACCEPTED = 0.95  # the share of held-out photos of known classes that the threshold lets pass
 TEMPERATURES = 2.0 ** (np.arange(-8, 23) / 2)  # 1/16 to 2,048; the best one lies between two
+# From -4,095 to 4,095, finer towards 0, where thresholds lie: steps of a fifth of the margin.
 MARGINS = np.sign(np.arange(-48, 49)) * (2.0 ** (np.abs(np.arange(-48, 49)) / 4) - 1)
-MOST = 2000  # held-out photos of a state that are looked at: more would not make it surer
+LEAST = 4  # held-out photos of a state that are summed up: sums of fewer would tell of one photo
+MOST = 2000  # and at most so many: more would not make it surer
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,8 @@ class Confidence:
     """A temperature for probabilities, and a threshold for `known`."""
 
     temperature: float = 1.0
-    threshold: float = 0.0
-    """The least margin of a photo that is of a known class."""
+    threshold: float = float(MARGINS[0])
+    """The least margin of a photo that is of a known class; at first every photo has it."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,13 @@ class HeldOut:
 
     @classmethod
     def of(cls, scores: np.ndarray, margin: np.ndarray, labels: np.ndarray) -> Self:
-        """The sums over photos with these scores (n, N), margins (n,) and classes (n,)."""
-        some = slice(None, None, -(-len(labels) // MOST) or 1)
+        """The sums over photos with these scores (n, N), margins (n,) and classes (n,).
+
+        With one class there is nothing to be sure of, and few photos are not summed up.
+        """
+        if len(labels) < LEAST or scores.shape[1] < 2:
+            return cls(np.zeros(len(TEMPERATURES)), np.zeros(len(MARGINS)), np.array(0.0))
+        some = slice(None, None, -(-len(labels) // MOST))
         scores, margin, labels = scores[some], margin[some], labels[some]
         losses = [_loss(scores / temperature, labels) for temperature in TEMPERATURES]
         below = np.searchsorted(np.sort(margin), MARGINS)
@@ -67,20 +74,18 @@ class HeldOut:
         """
         if not self.count:
             return Confidence()
-        wanted = (1 - ACCEPTED) * self.count
-        return Confidence(_temperature(self.losses), float(np.interp(wanted, self.below, MARGINS)))
+        threshold = _quantile(self.below, (1 - ACCEPTED) * float(self.count))
+        return Confidence(_temperature(self.losses), threshold)
 
 
 def _loss(scores: np.ndarray, labels: np.ndarray) -> float:
-    top = scores.max(1, initial=-np.inf)
+    top = scores.max(1)
     own = scores[np.arange(len(labels)), labels]
     return float((top + np.log(np.exp(scores - top[:, None]).sum(1)) - own).sum())
 
 
 def _temperature(losses: np.ndarray) -> float:
     """Where a parabola through the smallest loss and its neighbours is smallest."""
-    if np.ptp(losses) == 0:  # of one class nothing can be learned
-        return 1.0
     best = int(np.clip(losses.argmin(), 1, len(losses) - 2))
     left, middle, right = losses[best - 1 : best + 2]
     bend = left - 2 * middle + right
@@ -88,9 +93,21 @@ def _temperature(losses: np.ndarray) -> float:
     return float(np.exp(np.interp(best + shift, range(len(losses)), np.log(TEMPERATURES))))
 
 
+def _quantile(below: np.ndarray, wanted: float) -> float:
+    """The margin below which as many photos lie as wanted, of counts below each of MARGINS."""
+    after = int(np.searchsorted(below, wanted, side="right"))
+    if after in (0, len(below)):
+        return float(MARGINS[min(after, len(below) - 1)])
+    low, high = below[after - 1 : after + 1]
+    share = (wanted - low) / (high - low)
+    return float(MARGINS[after - 1] + share * (MARGINS[after] - MARGINS[after - 1]))
+
+
 @dataclass(frozen=True)
 class Measured:
-    """What held-out photos of a state, and its classes, say of the model after it."""
+    """What was measured when a state was learned: scores of its held-out photos, and which classes
+    are alike.
+    """
 
     scores: np.ndarray  # (h, N) of held-out photos
     labels: np.ndarray  # (h,)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, judge
+from memoryless.data.dataset import hold_out_groups
 from memoryless.errors import DataError
 from memoryless.preparation import PhotoPreparation
-from memoryless.randomness import numpy_generator
 from memoryless.scorers import Linear, Viewed, describe, restore, square_roots
 from memoryless.sums import Sums, closest
 
@@ -90,13 +90,13 @@ class FixedFeatures:
 
     @property
     def least(self) -> int:
-        assert self.preparation is not None
+        if self.preparation is None:
+            raise DataError("a model with `backbone=none` takes features (n, d), not photos")
         return self.preparation.resized
 
     def look(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo."""
-        if self.preparation is None:
-            raise DataError("a model with `backbone=none` takes features (n, d), not photos")
+        assert self.least
         return self.extractor.feature(photo)
 
     def looks(self, images: Any) -> np.ndarray:
@@ -105,10 +105,18 @@ class FixedFeatures:
             return self._checked(images)
         from memoryless.extractor import ahead
 
-        return self._checked(np.array(list(ahead(self.look, map(as_photo, images)))))
+        features = list(ahead(self.look, map(as_photo, images)))
+        return self._checked(np.stack(features) if features else np.zeros((0, self._d or 0)))
+
+    @property
+    def _d(self) -> int | None:
+        """How many numbers a feature has, if a state was learned; asks no file that may vanish."""
+        learned = self.saved is not None or "scorer" in vars(self)
+        layer: Any = self.scorer.over if learned else None
+        return layer.W.shape[1] if learned else None
 
     def _checked(self, features: np.ndarray) -> np.ndarray:
-        d = self.sums.mean.shape[1] if self.sums is not None else features.shape[-1]
+        d = self._d or features.shape[-1]
         if features.ndim != 2 or features.shape[1] != d:
             raise DataError(f"features must be (n, {d}), not {features.shape}")
         if not np.isfinite(features).all():
@@ -129,8 +137,8 @@ class FixedFeatures:
         scores, margin = scored(without, roots[held])
         sums = self._joined(roots, own, new)
         layer = sums.discriminant()
-        held_out = HeldOut.of(scores, margin, labels[held])
-        held_out = self.held_out.join(held_out) if self.held_out else held_out
+        told = HeldOut.of(scores, margin, labels[held])
+        held_out = self.held_out.join(told) if self.held_out else told
         sure = held_out.confidence
         after = FixedFeatures(self.settings, self.preparation, confidence=sure)
         after.graph, after.sums, after.held_out = self.graph, sums, held_out
@@ -191,27 +199,3 @@ def as_photo(image: Any) -> np.ndarray:
             f"a photo must be uint8 (H, W), (H, W, 3) or (3, H, W), not {photo.dtype} {photo.shape}"
         )
     return np.ascontiguousarray(np.broadcast_to(photo, (*photo.shape[:2], 3)))
-
-
-def hold_out_groups(
-    labels: np.ndarray, groups: np.ndarray, share: float, *context: int | str
-) -> np.ndarray:
-    """A mask of a random share of each class, whole groups only; some of each class are left.
-
-    >>> labels, groups = np.array([0, 0, 0, 0, 1]), np.array([0, 0, 1, 2, 3])
-    >>> mask = hold_out_groups(labels, groups, 0.5, 0)
-    >>> bool(mask[0] == mask[1]), bool(mask[4])
-    (True, False)
-    """
-    rank = numpy_generator(0, *context, "held-out photos").permutation(groups.max(initial=0) + 1)
-    order = np.lexsort((rank[groups], labels))
-    own, group = labels[order], groups[order]
-    first = np.flatnonzero(np.r_[True, (own[1:] != own[:-1]) | (group[1:] != group[:-1])])
-    sizes = np.diff(np.r_[first, len(order)])
-    count = np.bincount(labels)
-    place = first - (np.cumsum(count) - count)[own[first]]  # of each group within its class
-    wanted = np.rint(count * share).clip(min=1)[own[first]]
-    taken = (place < wanted) & (place + sizes < count[own[first]])
-    mask = np.zeros(len(labels), dtype=bool)
-    mask[order] = np.repeat(taken, sizes)
-    return mask

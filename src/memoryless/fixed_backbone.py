@@ -43,6 +43,8 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]
 def preparation_for(settings: ModelSettings) -> PhotoPreparation:
     """What a backbone needs to be done to photos: as settings say, else as it was trained."""
     size = settings.image_size or PHOTO_SIDE
+    if (settings.mean is None) != (settings.std is None):
+        raise ConfigError("mean and std must be given together")
     if settings.mean is None or settings.std is None:
         return PhotoPreparation(size, settings.crop, *(own_pixels(settings.backbone) or ()))
     for name, values in (("mean", settings.mean), ("std", settings.std)):

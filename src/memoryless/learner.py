@@ -102,11 +102,15 @@ class Learner:
         new_classes: int,
         checkpoint: Checkpoint | None = None,
         report: Report = lambda progress: None,
+        held_out: np.ndarray | None = None,
     ) -> Learned:
-        """Learn a state: train, then write what is kept of it into the record."""
+        """Learn a state: train, then write what is kept of it into the record.
+
+        `held_out` is a mask of images to hold out; by default settings say how many are.
+        """
         state, strategy = self.record.states, self.strategy
         strategy.past = self.record.classes
-        held_out = self._held_out(images, state)
+        held_out = self._held_out(images, state) if held_out is None else held_out
         train = images.take(~held_out)
         moves = strategy.past and self._gathers and strategy.backbone_learns
         old = self.all_features(train) if moves else None

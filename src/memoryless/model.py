@@ -175,7 +175,7 @@ class Model:
         about, parts, graph = self._opened().stored()
         told = {
             "method": self.method,
-            "settings": plain_values(self.settings),
+            "settings": plain_values(self._settings_to_keep()),
             "seed": self.seed,
             "classes": list(self.classes),
             "counts": list(self.counts),
@@ -183,6 +183,13 @@ class Model:
             "states": self._states,
         }
         return told | about, parts, graph
+
+    def _settings_to_keep(self) -> ModelSettings:
+        """Settings without what is of this machine alone: the device, and folders."""
+        weights = self.settings.backbone_weights
+        return replace(
+            self.settings, device="auto", backbone_weights=weights and Path(weights.name)
+        )
 
     def save(self, folder: Path | str, history: int = HISTORY) -> None:
         """Write the model; what was saved there before is replaced at once or not at all.
@@ -204,7 +211,10 @@ class Model:
 
         Neither an image nor torch is needed.
         """
-        return cls.of(load_state(Path(folder), number, parts=("scorer",)))
+        saved = load_state(Path(folder), number, parts=("scorer",))
+        if "network" in saved.about["files"]:  # all is needed, and a writer may take it away later
+            saved = load_state(Path(folder), number, parts=saved.about["files"])
+        return cls.of(saved)
 
     @classmethod
     def of(cls, saved: Saved) -> Model:

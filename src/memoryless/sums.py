@@ -30,13 +30,11 @@ class Sums:
     @classmethod
     def of(cls, features: np.ndarray, labels: np.ndarray, classes: int) -> Self:
         """Sums over features (n, d) of classes 0 to classes - 1, each with a photo or more."""
-        features = features.astype(np.float64)
-        order = np.argsort(labels, kind="stable")
-        count = np.bincount(labels, minlength=classes).astype(np.float64)
-        starts = (np.cumsum(count) - count).astype(np.int64)
-        mean = np.add.reduceat(features[order], starts) / count[:, None]
-        away = features - mean[labels]
-        return cls(count, mean, away.T @ away)
+        count = np.bincount(labels, minlength=classes)
+        away = features[np.argsort(labels, kind="stable")].astype(np.float64, copy=False)
+        mean = np.add.reduceat(away, np.cumsum(count) - count) / count[:, None]
+        away -= np.repeat(mean, count, axis=0)
+        return cls(count.astype(np.float64), mean, away.T @ away)
 
     def join(self, other: Self) -> Self:
         """The sums over both, where the other's classes are new ones."""
@@ -96,9 +94,10 @@ def closest(
 ) -> list[tuple[int, int, float]]:
     """The pairs of classes most alike, of which one at least is among the last `new`.
 
-    With each the share of photos that they are expected to lose to each other: two normal classes
-    at Mahalanobis distance D, as likely each, lose Phi(-D / 2). The covariance is of few photos in
-    many directions, so D is too large; scores are so by the temperature, hence D by its root.
+    Each pair comes with the share of photos that the two are expected to lose to each other. Two
+    normal classes at Mahalanobis distance D, as likely each, lose Phi(-D / 2). Here D^2, like the
+    scores, is too large by the temperature T, because the covariance is of few photos in many
+    directions: the share is Phi(-D / (2 sqrt(T))).
     """
     first = sums.classes - new
     W, own = layer.W[:-1], -2 * layer.b[:-1]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, judge
+from memoryless.data.dataset import hold_out_groups
 from memoryless.errors import ConfigError, DataError
 from memoryless.scorers import Scorer, describe, restore
 from memoryless.strategies import STRATEGIES
@@ -74,9 +75,12 @@ class TrainedFeatures:
 
     @property
     def least(self) -> int:
-        """The side of the squares that photos become."""
+        """The side of the squares that photos become: what the network sees, and a margin."""
+        if self.learner is None and self.settings.image_size is None:
+            self.settings = replace(self.settings, image_size=PHOTO_SIDE)
         size = self.learner.preparation.size if self.learner else self.settings.image_size
-        return round((size or PHOTO_SIDE) / self.settings.crop)
+        assert size is not None
+        return round(size / self.settings.crop)
 
     def look(self, photo: np.ndarray) -> np.ndarray:
         """The central square of a photo, uint8 (side, side, 3)."""
@@ -121,7 +125,7 @@ class TrainedFeatures:
 
         split = Split.whole(images, labels)
         learner = copy.deepcopy(self.learner) if self.learner else self._first_learner(split)
-        learned = learner.learn(split, new, report=report)
+        learned = learner.learn(split, new, report=report, held_out=self._apart(labels, groups))
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
@@ -136,6 +140,13 @@ class TrainedFeatures:
         after.confidence = HeldOut.of(scores, lead(scores), own).confidence
         return after, Measured(scores, own)
 
+    def _apart(self, labels: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
+        """Which images are held out, where some must be so together; else the learner decides."""
+        if not self.settings.held_out or len(np.unique(groups)) == len(groups):
+            return None
+        own = labels - labels.min()
+        return hold_out_groups(own, groups, self.settings.held_out, int(labels.min()))
+
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.learner import Learner, prepare
         from memoryless.methods import parse_method, settings_for
@@ -147,10 +158,12 @@ class TrainedFeatures:
                 "keep: choose a method of another"
             )
         given = replace(self.settings, strategy=method.strategy)
-        channels, side, _ = split.images.shape
-        side = self.settings.image_size or side
+        channels, whole, _ = split.images.shape
+        side = self.settings.image_size or whole
         settings = replace(given, **settings_for(method, given)).resolved(side)
-        preparation = prepare(settings, split, side, ("flip",))
+        # Where images have a margin, crops of several sizes can be taken from them.
+        augment = ("resized_crop", "flip") if side < whole else ("flip",)
+        preparation = prepare(settings, split, side, augment)
         return Learner(settings, self.seed, channels, preparation)
 
     def judge(self, images: Images) -> Judgement:

@@ -121,6 +121,31 @@ def hold_out(labels: np.ndarray, share: float, *context: int | str) -> np.ndarra
     return mask
 
 
+def hold_out_groups(
+    labels: np.ndarray, groups: np.ndarray, share: float, *context: int | str
+) -> np.ndarray:
+    """A mask of a random share of each class, whole groups only; some of each class are left.
+
+    >>> labels, groups = np.array([0, 0, 0, 0, 1]), np.array([0, 0, 1, 2, 3])
+    >>> mask = hold_out_groups(labels, groups, 0.5, 0)
+    >>> bool(mask[0] == mask[1]), bool(mask[4])
+    (True, False)
+    """
+    rank = numpy_generator(0, *context, "held-out photos").permutation(groups.max(initial=0) + 1)
+    count = np.bincount(labels)
+    wanted = np.rint(count * share).clip(min=1)
+    pairs, size = np.unique(np.stack([labels, groups]), axis=1, return_counts=True)
+    own, group = pairs  # each class has a part of each of its groups
+    order = np.lexsort((rank[group], size > wanted[own], own))  # what is too large comes last
+    own, group, size = own[order], group[order], size[order]
+    place = np.cumsum(size) - size - (np.cumsum(count) - count)[own]  # of a part within its class
+    fits = (place + size <= wanted[own]) | (place == 0)
+    taken = fits & (place + size < count[own])
+    whole = np.ones(groups.max(initial=0) + 1, dtype=bool)
+    whole[group[~taken]] = False  # a group of several classes is held out in all of them or none
+    return whole[groups]
+
+
 def place_within_class(labels: np.ndarray) -> np.ndarray:
     """For each entry, how many entries of its class come before it.
 
