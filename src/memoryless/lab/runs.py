@@ -172,7 +172,8 @@ class RunFolder:
     def verify(self, config: dict[str, Any], facts: dict[str, Any]) -> None:
         """Raise unless the folder is free, or holds this very run or one without an epoch."""
         if not self.exists:
-            if other := sorted(_names(self.path) - OURS):
+            # Where run.json is there by now, another process has begun, and the lock will tell.
+            if other := sorted(_names(self.path) - OURS - {"run.json"}):
                 raise StoreError(
                     f"{self.path} holds other files ({first_ten(other)}): choose another `output`, "
                     "or empty it"
