@@ -144,6 +144,13 @@ def test_the_difference_of_two_states_gives_no_photo_away(scene):
             assert np.abs(after.mean - feature).max(1).min() > 1e-3
 
 
+def test_nothing_is_written_beside_the_model(scene):
+    """Neither in the home folder nor in a cache, by us or by a library."""
+    places, _, _ = scene
+    for name in ("home", "cache", "tmp"):
+        assert not [path for path in places[name].rglob("*") if path.is_file()], name
+
+
 def test_deleting_the_photos_changes_nothing(scene):
     places, _, looks = scene
     model = Model.load(places["here"] / "model")

@@ -106,6 +106,9 @@ def sound_feature(features: np.ndarray) -> np.ndarray:
 
 def open_session(graph: bytes) -> onnxruntime.InferenceSession:
     """A session that runs a graph in the thread that calls it."""
+    # Else onnxruntime writes a device's number and facts of the machine into the home folder, to be
+    # sent to its makers. It looks at this once, when it is imported.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
