@@ -186,3 +186,11 @@ def test_commands_that_only_read_or_undo_import_no_torch(
     command = [sys.executable, "-c", TORCHLESS]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", [["predict", "model", ""], ["learn", "", "photos"]])
+def test_an_empty_argument_is_not_the_folder_one_is_in(words, capsys):
+    assert main(words) == 2
+    assert capsys.readouterr().err == (
+        "memoryless: an argument is empty, perhaps a variable that was not set: name it\n"
+    )
