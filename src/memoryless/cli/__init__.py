@@ -69,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows "?"
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if "" in words:  # which a path would take for the folder that one is in
+        return _fail("an argument is empty, perhaps a variable that was not set: name it", 2)
     try:
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MemorylessError as error:
