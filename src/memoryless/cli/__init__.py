@@ -40,7 +40,7 @@ from memoryless.cli.show import show
 from memoryless.cli.table import table
 from memoryless.cli.undo import undo
 from memoryless.cli.whole_numbers import check_whole_numbers
-from memoryless.errors import MemorylessError
+from memoryless.errors import ConfigError, MemorylessError
 from memoryless.names import as_flags, printable
 
 app = App(
@@ -69,9 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows "?"
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if "" in words:  # which a path would take for the folder that one is in
-        return _fail("an argument is empty, perhaps a variable that was not set: name it", 2)
     try:
+        if "" in words:  # which a path would take for the folder that one is in
+            raise ConfigError("an argument is empty, perhaps a variable that was not set: name it")
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
