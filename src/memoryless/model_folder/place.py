@@ -76,6 +76,14 @@ class Place:
             _drop_old(self.folder, number, history)
         return self.before
 
+    def switch(self, number: int) -> Saved:
+        """Make a kept state the one that counts; the others stay until the next is saved."""
+        for problem in state_problems(self.folder, number):
+            raise StoreError(problem)
+        self.before = read_state(self.folder, number)
+        _point_to(self.before)
+        return self.before
+
     def _completed(self, about: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
         parent = self.before and {"state": self.before.number, "sha256": self.before.identity}
         known = {"format": FORMAT, "memoryless": version("memoryless"), "date": now()}
@@ -113,14 +121,10 @@ def save_state(
 
 
 def switch(folder: Path, number: int) -> Saved:
-    """Make a kept state the one that counts; the others stay until the next is saved."""
+    """Make a kept state the one that counts; the one that counted is not read."""
     kept_number(folder, number)
     with _held(folder):
-        for problem in state_problems(folder, number):
-            raise StoreError(problem)
-        saved = read_state(folder, number)
-        _point_to(saved)
-        return saved
+        return Place(folder, None).switch(number)
 
 
 @contextmanager
