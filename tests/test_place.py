@@ -317,7 +317,7 @@ def test_files_beside_a_model_do_not_stop_it(tmp_path):
     [
         (errno.EROFS, "change its permissions or choose another MODEL"),
         (errno.EACCES, "change its permissions or choose another MODEL"),
-        (errno.ENOSPC, "make room, then run the same command again; finished states are kept"),
+        (errno.ENOSPC, "make room, then run the same command again"),
         (errno.EIO, "choose another MODEL"),
     ],
 )
