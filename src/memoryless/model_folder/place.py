@@ -14,7 +14,7 @@ from typing import Any
 from memoryless.card import card
 from memoryless.errors import MemorylessError, StoreError
 from memoryless.locks import locked
-from memoryless.model_folder.format import FORMAT, described, ledger, now
+from memoryless.model_folder.format import FORMAT, SHA256, described, ledger, now
 from memoryless.model_folder.saved import (
     NUMBER,
     Saved,
@@ -34,15 +34,12 @@ from memoryless.names import first_ten
 from memoryless.store import commit_folder, sync, write_bytes, write_json, write_tensors
 
 PLACE = "MODEL"  # what an error tells people to choose another of
-LEFT = re.compile(rf"(CURRENT|README\.md|states/{NUMBER}|backbones/[0-9a-f]{{64}}\.onnx)\.draft")
+WITHIN = rf"states/{NUMBER}|backbones/[0-9a-f]{{64}}\.onnx"
+LEFT = re.compile(rf"(CURRENT|README\.md|{WITHIN})\.draft")
 """What an interrupted writer leaves; the next one removes it."""
 SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave them
-FIRST = {
-    ".lock",
-    "CURRENT.draft",
-    "states",
-    "backbones",
-}  # all there may be before the first switch
+FIRST = re.compile(rf"\.lock|CURRENT\.draft|states|backbones|({WITHIN})(\.draft)?")
+"""All there may be before the first switch."""
 
 
 @dataclass
@@ -139,12 +136,19 @@ def _held(folder: Path) -> Iterator[None]:
 def _check_place(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file: choose another {PLACE}")
-    names = {path.name for path in inside(folder)}
-    others = sorted(names - FIRST - SYSTEM)
-    if others and "CURRENT" not in names and not has_lost_current(folder):
+    others = _others(folder)
+    if others and "CURRENT" not in others and not has_lost_current(folder):
         raise StoreError(
             f"{folder} holds other files ({first_ten(others)}): choose another {PLACE}, or empty it"
         )
+
+
+def _others(folder: Path) -> list[str]:
+    """What a folder holds, also among states and backbones, beside what a first save leaves."""
+    places = (folder, folder / "states", folder / "backbones")
+    paths = [path for place in places for path in inside(place) if path.name not in SYSTEM]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    return [name for name in names if not FIRST.fullmatch(name)]
 
 
 def _sweep(folder: Path) -> None:
@@ -188,7 +192,8 @@ def _drop_old(folder: Path, number: int, history: int) -> None:
     named = [read_state(folder, n).about["backbone"] for n in keep]
     digests = {backbone["sha256"] for backbone in named if backbone}
     graphs = [path for path in inside(folder / "backbones") if path.suffix == ".onnx"]
-    _discard([path for path in graphs if path.stem not in digests])
+    own = [path for path in graphs if SHA256.fullmatch(path.stem)]
+    _discard([path for path in own if path.stem not in digests])
 
 
 def _line(folder: Path, number: int) -> list[int]:
