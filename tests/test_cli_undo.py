@@ -89,5 +89,6 @@ def test_where_nothing_is_kept_there_is_no_list(taught, capsys):
     code, out, err = call("undo", "model", "--list", capsys=capsys)
     assert (code, out) == (3, "")
     assert err == (
-        "memoryless: the file model/CURRENT names state 2, which is missing: restore it from a copy\n"
+        "memoryless: the file model/CURRENT names state 2, which is missing: restore it from a "
+        "copy\n"
     )

@@ -121,6 +121,15 @@ def test_settings_that_came_later_stand_at_their_defaults(folder):
     assert load_state(folder).about["settings"] == settings
 
 
+def test_history_came_later_too(folder):
+    file = folder / "states" / "0001" / "model.json"
+    about = json.loads(file.read_text())
+    del about["history"], about["sha256"]
+    write_json(file, about, bound="0001")
+    (folder / "CURRENT").write_text(f"0001 {hashlib.sha256(file.read_bytes()).hexdigest()}\n")
+    assert load_state(folder).about["history"] == 5
+
+
 def test_a_newer_format_is_refused_with_the_version_to_install(folder):
     """Whatever else it holds."""
     file = folder / "states" / "0001" / "model.json"

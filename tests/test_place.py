@@ -187,6 +187,15 @@ def test_history_is_how_many_earlier_states_are_kept(tmp_path):
     assert sorted(path.name for path in (tmp_path / "states").iterdir()) == ["0010"]
 
 
+def test_history_is_remembered(tmp_path):
+    saved = save_toys(tmp_path, 2, history=1)
+    assert saved.about["history"] == 1
+    for _ in range(3):
+        saved = save_toy(tmp_path, saved)
+    assert [state.number for state in kept_states(tmp_path)] == [4, 5]
+    assert save_toy(tmp_path, saved, history=2).about["history"] == 2
+
+
 def test_going_back_and_forward_changes_no_bit(tmp_path):
     contents = []
     for seed in range(3):

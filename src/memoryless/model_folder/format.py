@@ -18,6 +18,8 @@ from memoryless.store import ANY, RESTORE, Within, check, read_arrays, read_json
 from memoryless.strategies import ModelSettings, stored_problems
 
 FORMAT = 2
+HISTORY = 5
+"""How many states before it a state keeps, where nobody said so."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 PARTS = ("record", "scorer", "network")
 """Files of arrays; only trained features have a network."""
@@ -26,6 +28,7 @@ ABOUT = {
     "memoryless": str,
     "date": (None, str),
     "parent": (None, {"state": Within(int, 1), "sha256": str}),
+    "history": Within(int, 0),
     "method": str,
     "settings": {str: ANY},
     "seed": int,
@@ -75,7 +78,8 @@ def described(file: Path, number: int) -> dict[str, Any]:
         about = upgraded(
             about, read_arrays(file.with_name("record.safetensors"), bound="record")[0]
         )
-    if isinstance(about.get("settings"), dict):  # those that came later stand at their defaults
+    about = {"history": HISTORY} | about  # what came later stands at its default
+    if isinstance(about.get("settings"), dict):
         about["settings"] = plain_values(ModelSettings()) | about["settings"]
     check_about(about, number, file)
     return about

@@ -14,7 +14,7 @@ from typing import Any
 from memoryless.card import card
 from memoryless.errors import MemorylessError, StoreError
 from memoryless.locks import locked
-from memoryless.model_folder.format import FORMAT, SHA256, described, ledger, now
+from memoryless.model_folder.format import FORMAT, HISTORY, SHA256, described, ledger, now
 from memoryless.model_folder.saved import (
     NUMBER,
     Saved,
@@ -54,15 +54,18 @@ class Place:
         about: Mapping[str, Any],
         tensors: Mapping[str, Mapping[str, Any]],
         graph: bytes | None = None,
-        history: int = 5,
+        history: int | None = None,
     ) -> Saved:
-        """Write a state and make it the one that counts; keep `history` of those it comes from.
+        """Write a state and make it the one that counts; keep `history` of those it comes from, or
+        else as many as the state before did.
 
-        What is known here need not stand in `about`: format, version, date, parent, ledger and
-        digests.
+        What is known here need not stand in `about`: format, version, date, parent, history, ledger
+        and digests.
         """
+        if history is None:
+            history = self.before.about["history"] if self.before else HISTORY
         number = max(numbers(self.folder), default=0) + 1
-        whole = self._completed(about, tensors["record"])
+        whole = self._completed({**about, "history": history}, tensors["record"])
         if whole["backbone"]:
             _keep_graph(self.folder, whole["backbone"]["sha256"], graph)
         path = state_path(self.folder, number)
@@ -102,7 +105,7 @@ def save_state(
     tensors: Mapping[str, Mapping[str, Any]],
     before: Saved | None,
     graph: bytes | None = None,
-    history: int = 5,
+    history: int | None = None,
 ) -> Saved:
     """Write a state and make it the one that counts; `before` is the one that it follows.
 
