@@ -18,11 +18,9 @@ ODD = [None, -1, 0.5, 10**30, "x", [], {}, [1], [[]], True, float(10**30)]
 # What each key may hold, of these.
 SOUND = {
     "memoryless": ["x"],
-    "method": ["x"],
     "seed": [-1],
     "date": [None],
     "parent": [None],
-    "confidence": [None],
     "scorer": [{}],
     "settings": [{}],
     "ledger": [{}],
@@ -73,6 +71,11 @@ def test_every_key_is_checked(folder, key):
         (
             {"confidence": {"temperature": 0, "threshold": 1}},
             "confidence.temperature must be above 0",
+        ),
+        ({"method": "inFT_siw"}, "the method 'inFT_siw' and the files record, scorer do not fit"),
+        (
+            {"confidence": None},
+            "confidence is null, which it can only be where features are trained",
         ),
         ({"date": "16 November"}, "'16 November' is no date"),
         ({"preparation": None}, "preparation is null, not an object"),
