@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from memoryless.confidence import MARGINS, TEMPERATURES, HeldOut
 from memoryless.model_folder import Saved, save_state
 from memoryless.scorers import Linear, Viewed, describe
 from memoryless.settings import plain_values
@@ -46,6 +47,8 @@ def draw_toy(classes: int = 4, d: int = 3, seed: int = 0) -> dict[str, dict[str,
         "mean": rng.normal(size=(classes, d)),
         "scatter": rng.normal(size=d * (d + 1) // 2),
     }
+    below = np.linspace(0, 4 * classes, len(MARGINS))
+    record |= HeldOut(rng.random(len(TEMPERATURES)), below, np.array(4.0 * classes)).arrays()
     W, b = rng.normal(size=(classes + 1, d)), rng.normal(size=classes + 1)
     scorer = {"over.W": W.astype(np.float32), "over.b": b.astype(np.float32)}
     return {"record": record, "scorer": scorer}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -68,3 +69,26 @@ def test_a_damaged_current_state_can_be_left(taught, capsys):
     assert code == 3
     assert err.endswith("or go back by memoryless undo model --to 1\n")
     assert call("undo", "model", "--to", "1", capsys=capsys)[0] == 0
+
+
+@pytest.mark.parametrize("name", ["CURRENT", "states/0002/model.json"])
+def test_a_damaged_model_is_listed_without_a_current_state(name, taught, capsys):
+    Path("model", name).write_text("{}")
+    code, out, err = call("undo", "model", "--list", capsys=capsys)
+    assert code == 0
+    there = ["1", "2"] if name == "CURRENT" else ["1"]
+    assert [line.split()[0] for line in out.splitlines() if "T" in line] == there
+    assert "current" not in out
+    assert err.startswith(f"the file model/{name} is damaged")
+    assert err.endswith(f"or go back by memoryless undo model --to {there[-1]}\n")
+    assert err.count("\n") == 1
+
+
+def test_where_nothing_is_kept_there_is_no_list(taught, capsys):
+    shutil.rmtree("model/states")
+    code, out, err = call("undo", "model", "--list", capsys=capsys)
+    assert (code, out) == (3, "")
+    assert err == (
+        "memoryless: the file model/CURRENT names state 2, which is missing: restore it from a "
+        "copy\n"
+    )

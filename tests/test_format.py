@@ -18,11 +18,9 @@ ODD = [None, -1, 0.5, 10**30, "x", [], {}, [1], [[]], True, float(10**30)]
 # What each key may hold, of these.
 SOUND = {
     "memoryless": ["x"],
-    "method": ["x"],
     "seed": [-1],
     "date": [None],
     "parent": [None],
-    "confidence": [None],
     "scorer": [{}],
     "settings": [{}],
     "ledger": [{}],
@@ -74,6 +72,11 @@ def test_every_key_is_checked(folder, key):
             {"confidence": {"temperature": 0, "threshold": 1}},
             "confidence.temperature must be above 0",
         ),
+        ({"method": "inFT_siw"}, "the method 'inFT_siw' and the files record, scorer do not fit"),
+        (
+            {"confidence": None},
+            "confidence is null, which it can only be where features are trained",
+        ),
         ({"date": "16 November"}, "'16 November' is no date"),
         ({"preparation": None}, "preparation is null, not an object"),
         ({"more": 1}, "it has 'more', which does not belong there"),
@@ -119,6 +122,15 @@ def test_settings_that_came_later_stand_at_their_defaults(folder):
     settings = load_state(folder).about["settings"]
     spoil(folder, {"settings": {key: settings[key] for key in settings if key != "width"}})
     assert load_state(folder).about["settings"] == settings
+
+
+def test_history_came_later_too(folder):
+    file = folder / "states" / "0001" / "model.json"
+    about = json.loads(file.read_text())
+    del about["history"], about["sha256"]
+    write_json(file, about, bound="0001")
+    (folder / "CURRENT").write_text(f"0001 {hashlib.sha256(file.read_bytes()).hexdigest()}\n")
+    assert load_state(folder).about["history"] == 5
 
 
 def test_a_newer_format_is_refused_with_the_version_to_install(folder):

@@ -117,6 +117,21 @@ def test_a_lock_is_let_go_and_its_file_stays(tmp_path):
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
+def test_a_lock_that_was_removed_before_it_was_held_is_opened_again(tmp_path, monkeypatch):
+    real, removed = locks.fcntl.flock, []
+
+    def be_late(descriptor, operation):
+        if not removed:
+            removed.append((tmp_path / ".lock").unlink())
+        real(descriptor, operation)
+
+    monkeypatch.setattr(locks.fcntl, "flock", be_late)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with locked(tmp_path), pytest.raises(WriteError, match=f"pid {os.getpid()} "), locked(tmp_path):
+        pass
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 LEAVE = """
 import os, sys
 from pathlib import Path

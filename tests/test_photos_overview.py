@@ -10,7 +10,7 @@ import pytest
 from conftest import tiny_settings
 from memoryless import Model
 from memoryless.errors import ConfigError, StoreError
-from memoryless.model_folder import load_state
+from memoryless.model_folder import load_state, writing
 from memoryless.photos.overview import go_back, overview
 
 FEATURES = np.random.default_rng(0).random((24, 48)).astype(np.float32)
@@ -64,9 +64,29 @@ def test_damaged_kept_states_are_told(folder):
 
 
 def test_back_and_forward(folder):
-    assert go_back(folder).number == 1
+    left, now = go_back(folder)
+    assert left is not None and (left.number, now.number) == (2, 1)
     assert load_state(folder).about["classes"] == ["cat", "dog"]
-    assert go_back(folder, to=2).number == 2
+    left, now = go_back(folder, to=2)
+    assert (left, now.number) == (None, 2)
+
+
+def test_a_state_that_comes_meanwhile_is_the_one_that_is_left(folder, monkeypatch):
+    def be_late(place):
+        model = Model.load(folder)
+        model.learn(FEATURES[:20], ["elk"] * 20)
+        model.save(folder)
+        return writing(place)
+
+    monkeypatch.setattr("memoryless.photos.overview.writing", be_late)
+    left, now = go_back(folder)
+    assert left is not None and (left.number, now.number) == (3, 2)
+
+
+def test_without_a_model_no_folder_is_made(tmp_path):
+    with pytest.raises(StoreError, match="there is no model in "):
+        go_back(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_before_the_first_state_there_is_nothing(folder):
@@ -98,4 +118,4 @@ def test_a_damaged_state_can_be_left(folder):
     (folder / "states" / "0002" / "model.json").write_text("{}")
     with pytest.raises(StoreError, match=r"memoryless undo .* --to 1"):
         go_back(folder)
-    assert go_back(folder, to=1).number == 1
+    assert go_back(folder, to=1)[1].number == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from conftest import tiny_settings
 from memoryless import Model
 from memoryless.errors import ConfigError, StoreError, WriteError
+from memoryless.model_folder import writing
 from memoryless.photos.place import TRAINED, teaching
 
 FEATURES = np.random.default_rng(0).random((24, 48)).astype(np.float32)
@@ -61,6 +63,38 @@ def test_a_second_writer_is_told_at_once(folder):
     assert str(error.value).endswith(
         f"is writing in {folder}: wait for it, or choose another MODEL"
     )
+
+
+def test_a_writer_that_comes_in_the_same_instant_takes_nothing_away(tmp_path, monkeypatch):
+    """Neither saw the folder, and the other is the first to hold it."""
+    folder = tmp_path / "model"
+    with ExitStack() as other:
+
+        def be_late(place):
+            other.enter_context(writing(folder))
+            return writing(place)
+
+        monkeypatch.setattr("memoryless.photos.place.writing", be_late)
+        with pytest.raises(WriteError, match="another process"), teaching(folder, {}):
+            pass
+        monkeypatch.undo()
+        assert (folder / ".lock").exists()
+        with pytest.raises(WriteError, match="another process"), teaching(folder, {}):
+            pass
+
+
+def test_a_folder_is_still_held_while_it_is_removed(tmp_path, monkeypatch):
+    folder, told = tmp_path / "model", []
+
+    def look(place):
+        with pytest.raises(WriteError) as error, writing(folder):
+            pass
+        told.append(str(error.value))
+
+    monkeypatch.setattr("memoryless.photos.place._remove", lambda place, made: look(place))
+    with teaching(folder, {}):
+        pass
+    assert len(told) == 1 and told[0].startswith("another process")
 
 
 def test_someone_elses_folder_is_refused(tmp_path):

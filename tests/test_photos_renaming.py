@@ -7,7 +7,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError, MemorylessError, StoreError
-from memoryless.model_folder import load_state
+from memoryless.model_folder import kept_states, load_state
 from memoryless.photos.overview import go_back
 from memoryless.photos.renaming import rename_class
 
@@ -46,6 +46,28 @@ def test_a_leading_dash_and_composed_letters(folder):
     assert load_state(folder).about["classes"] == ["-\u00e9", "dog"]
 
 
+def test_an_old_name_is_composed_too(folder):
+    rename_class(folder, "cat", "e\u0301")
+    rename_class(folder, "e\u0301", "elk")
+    assert load_state(folder).about["classes"] == ["elk", "dog"]
+
+
+def test_a_name_that_a_program_gave_can_be_composed(tmp_path):
+    model = Model(backbone="none")
+    model.learn(FEATURES, ["e\u0301", "dog"] * 12)
+    model.save(tmp_path)
+    rename_class(tmp_path, "e\u0301", "e\u0301")
+    assert load_state(tmp_path).about["classes"] == ["dog", "\u00e9"]
+
+
+def test_a_long_history_stays(folder):
+    model = Model.load(folder)
+    for _ in range(7):
+        model.save(folder, history=50)
+    rename_class(folder, "cat", "elk")
+    assert len(kept_states(folder)) == 9
+
+
 @pytest.mark.parametrize(
     ("old", "new", "kind", "sentence"),
     [
@@ -56,6 +78,7 @@ def test_a_leading_dash_and_composed_letters(folder):
          "the class name 'a\\x1b' has control characters: rename the class"),
         ("cat", "x" * 256, DataError,
          f"the class name '{'x' * 40}...' has 256 bytes, more than 255: rename the class"),
+        ("cat", "cat", DataError, "cat is the name of this class already: choose another name"),
         ("cat", " ", DataError, "the class name ' ' is blank: rename the class"),
     ],
 )  # fmt: skip

@@ -187,6 +187,15 @@ def test_history_is_how_many_earlier_states_are_kept(tmp_path):
     assert sorted(path.name for path in (tmp_path / "states").iterdir()) == ["0010"]
 
 
+def test_history_is_remembered(tmp_path):
+    saved = save_toys(tmp_path, 2, history=1)
+    assert saved.about["history"] == 1
+    for _ in range(3):
+        saved = save_toy(tmp_path, saved)
+    assert [state.number for state in kept_states(tmp_path)] == [4, 5]
+    assert save_toy(tmp_path, saved, history=2).about["history"] == 2
+
+
 def test_going_back_and_forward_changes_no_bit(tmp_path):
     contents = []
     for seed in range(3):
@@ -305,6 +314,26 @@ def test_a_folder_of_someone_else_is_left_as_it_is(tmp_path):
     save_toy(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["backbones/mynet.onnx", "states/Ohio", "backbones/0001"])
+def test_folders_of_someone_else_that_are_called_as_ours(name, tmp_path):
+    mine = tmp_path / name
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    assert error(save_toy, tmp_path) == (
+        StoreError,
+        f"{tmp_path} holds other files ({name}): choose another MODEL, or empty it",
+    )
+    assert content(tmp_path) == {name: b"mine"}
+
+
+def test_a_backbone_that_is_not_ours_is_left_as_it_is(tmp_path):
+    saved = save_toy(tmp_path, graph=GRAPHS[0])
+    (tmp_path / "backbones" / "mynet.onnx").write_text("mine")
+    save_toy(tmp_path, saved, history=0, graph=GRAPHS[1])
+    names = sorted(path.name for path in (tmp_path / "backbones").iterdir())
+    assert names[-1] == "mynet.onnx" and len(names) == 2
+
+
 def test_files_beside_a_model_do_not_stop_it(tmp_path):
     saved = save_toy(tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
@@ -317,7 +346,7 @@ def test_files_beside_a_model_do_not_stop_it(tmp_path):
     [
         (errno.EROFS, "change its permissions or choose another MODEL"),
         (errno.EACCES, "change its permissions or choose another MODEL"),
-        (errno.ENOSPC, "make room, then run the same command again; finished states are kept"),
+        (errno.ENOSPC, "make room, then run the same command again"),
         (errno.EIO, "choose another MODEL"),
     ],
 )
@@ -359,6 +388,39 @@ def test_a_first_save_that_was_interrupted_before_the_switch_is_none(tmp_path):
     assert error(load_state, tmp_path)[1].startswith("there is no model in ")
     assert save_toy(tmp_path).number == 2
     assert [state.number for state in kept_states(tmp_path)] == [2]
+
+
+def test_first_saves_may_be_interrupted_before_the_switch_again_and_again(tmp_path, monkeypatch):
+    def cut(saved):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memoryless.model_folder.place._point_to", cut)
+        for _ in range(3):
+            with pytest.raises(KeyboardInterrupt):
+                save_toy(tmp_path)
+    assert error(load_state, tmp_path)[1].startswith("there is no model in ")
+    assert save_toy(tmp_path).number == 4
+    assert [state.number for state in kept_states(tmp_path)] == [4]
+
+
+@pytest.mark.parametrize("spoil", ["{", None])
+def test_states_that_counted_are_known_without_current_and_card(spoil, tmp_path):
+    save_toys(tmp_path, 3)
+    for name in ("CURRENT", "README.md"):
+        (tmp_path / name).unlink()
+    for number in (1, 2):
+        shutil.rmtree(tmp_path / "states" / f"000{number}")
+    if spoil:  # then nobody knows
+        (tmp_path / "states" / "0003" / "model.json").write_text(spoil)
+    assert has_lost_current(tmp_path)
+    assert error(save_toy, tmp_path)[1].startswith(f"the file {tmp_path / 'CURRENT'} is missing")
+
+
+def test_a_state_of_an_older_format_may_have_counted(tmp_path):
+    folder = shutil.copytree(Path(__file__).parent / "models" / "format-1", tmp_path / "model")
+    (folder / "CURRENT").unlink()
+    assert has_lost_current(folder)
 
 
 def test_a_state_that_is_not_kept(tmp_path):

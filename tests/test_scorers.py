@@ -22,6 +22,7 @@ from memoryless.scorers import (
     Viewed,
     block_logsumexp,
     describe,
+    misshapen,
     restore,
     square_roots,
     unit,
@@ -173,3 +174,42 @@ def test_the_view_that_settings_ask_for(settings, view):
     assert View.of(plain | settings, 16) == view
     kept = view != View() or settings.get("statistics")
     assert View.of(plain | settings, 16, unit=True).unit == bool(kept and not view.square_roots)
+
+
+@pytest.mark.parametrize("kind", SCORERS)
+def test_arrays_that_fit_are_not_told_of(kind):
+    assert list(misshapen(make(kind), {"N": CLASSES})) == []
+    assert list(misshapen(make(kind), {"N": CLASSES, "d": FEATURES})) == []
+    assert list(misshapen(make(kind), {"N": CLASSES + 1}))
+
+
+def test_arrays_that_do_not_fit_each_other():
+    layer = Linear(np.ones((5, 8)), np.ones(5))
+    assert list(misshapen(Projected(np.ones((6, 9)), layer), {"N": 5})) == [
+        "over.W is of the shape (5, 8), not (5, 9)"
+    ]
+    assert list(misshapen(Energy(layer, np.zeros(5), np.ones(3), np.ones(2)), {"N": 5})) == [
+        "std is of the shape (2,), not (3)"
+    ]
+    assert list(misshapen(Viewed(layer, 2, True), {"N": 5, "d": 8})) == [
+        "over.W is of the shape (5, 8), not (5, 6)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"kind": [1]}, "a scorer of the kind [1] is unknown to this version"),
+        ({"start": "x"}, "a scorer of the kind viewed cannot have 'x' as its start"),
+        ({"start": True}, "a scorer of the kind viewed cannot have True as its start"),
+        ({"start": -1}, "a scorer of the kind viewed cannot have -1 as its start"),
+        ({"unit": 1}, "a scorer of the kind viewed cannot have 1 as its unit"),
+        ({"over": 3}, "a scorer of the kind viewed cannot have 3 as its over"),
+        ({"over": None}, "a scorer of the kind viewed lacks its over"),
+    ],
+)
+def test_facts_of_other_types_are_refused(change, problem):
+    facts, arrays = describe(make("viewed"))
+    with pytest.raises(StoreError) as caught:
+        restore(facts | change, arrays)
+    assert str(caught.value) == problem

@@ -19,6 +19,7 @@ from memoryless.errors import StoreError, WriteError
 from memoryless.locks import locked
 from memoryless.store import (
     Within,
+    cannot_write,
     check,
     commit_folder,
     read_arrays,
@@ -284,6 +285,14 @@ def test_what_stops_a_write_is_told_with_its_fix(tmp_path, monkeypatch, number, 
             commit_folder(tmp_path / "00", lambda draft: (draft / "a").touch())
     assert read_json(file) == {"a": 1}  # the old one, and no draft
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_only_of_a_run_finished_states_are_kept(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert str(cannot_write(tmp_path, full, "file")) == (
+        f"cannot write {tmp_path} (No space left on device): make room, then run the same command "
+        "again"
+    )
 
 
 def test_a_file_where_a_folder_should_be(tmp_path):

@@ -24,11 +24,21 @@ def locked(folder: Path, place: str = OUTPUT) -> Iterator[None]:
     """Hold a folder for this process alone; the lock ends with the process, however that ends."""
     if fcntl is None:
         raise WriteError(f"{folder} cannot be locked on this platform: use Linux, macOS or WSL")
+    while True:
+        with _holding(folder, place) as descriptor:
+            if _is_named(descriptor, folder / ".lock"):
+                yield
+                return
+
+
+@contextmanager
+def _holding(folder: Path, place: str) -> Iterator[int]:
+    """Hold the lock file that was there when it was opened."""
     descriptor = _open_lock(folder, place)
     _held.add(descriptor)
     try:
         _lock(descriptor, folder, place)
-        yield
+        yield descriptor
     finally:
         if descriptor in _held:  # not in a forked child, where the number may be another file's
             _held.remove(descriptor)
@@ -42,6 +52,14 @@ def _open_lock(folder: Path, place: str) -> int:
         return os.open(folder / ".lock", flags, 0o666)
     except OSError as error:
         raise cannot_write(folder, error, place) from error
+
+
+def _is_named(descriptor: int, path: Path) -> bool:
+    """Whether a path still leads to an open file, which its last holder may have removed."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _lock(descriptor: int, folder: Path, place: str) -> None:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from memoryless.data import Images
     from memoryless.training import Progress
 
-HISTORY = 5  # states that can be gone back to
-
 
 @dataclass(frozen=True)
 class Lesson:
@@ -191,16 +189,17 @@ class Model:
             self.settings, device="auto", backbone_weights=weights and Path(weights.name)
         )
 
-    def save(self, folder: Path | str, history: int = HISTORY) -> None:
+    def save(self, folder: Path | str, history: int | None = None) -> None:
         """Write the model; what was saved there before is replaced at once or not at all.
 
         Only a folder that is empty, or that holds what this model was loaded from or saved as, is
-        written to. The last states before this one, `history` of them, are kept.
+        written to. The last states before this one, `history` of them, are kept; as many as before
+        where it is not given, and 5 at first.
         """
         about, parts, graph = self._stored()
         self._saved = save_state(Path(folder), about, parts, self._saved, graph, history)
 
-    def save_in(self, place: Place, history: int = HISTORY) -> Saved:
+    def save_in(self, place: Place, history: int | None = None) -> Saved:
         """The same, in a folder that is held for writing since before the model was loaded."""
         self._saved = place.save(*self._stored(), history)
         return self._saved

@@ -7,7 +7,7 @@ so that predicting needs NumPy alone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from types import ModuleType
 from typing import Any, ClassVar, Protocol
@@ -63,6 +63,7 @@ class Linear:
     """f W' + b, of the first d features, at length one if `unit`."""
 
     kind: ClassVar[str] = "linear"
+    shapes: ClassVar[dict[str, str]] = {"W": "Nd", "b": "N"}
     W: Array  # (N, d)
     b: Array  # (N,)
     unit: bool = False
@@ -81,6 +82,7 @@ class Quadratic:
     """-|(f - m) R|^2 with a mean and a root for each class, of features at length one if `unit`."""
 
     kind: ClassVar[str] = "quadratic"
+    shapes: ClassVar[dict[str, str]] = {"mean": "Nd", "root": "Ndd"}
     mean: Array  # (N, d)
     root: Array  # (N, d, d) upper triangular, root root' is the inverse of a covariance
     unit: bool = True
@@ -117,6 +119,7 @@ class Projected:
     """A linear scorer over random ReLU features."""
 
     kind: ClassVar[str] = "projected"
+    shapes: ClassVar[dict[str, str]] = {"directions": "dP"}
     directions: Array  # (d, P)
     over: Linear  # (N, P)
 
@@ -164,6 +167,7 @@ class Viewed:
     """A scorer over a view of the features."""
 
     kind: ClassVar[str] = "viewed"
+    shapes: ClassVar[dict[str, str]] = {}
     over: Scorer
     start: int
     square_roots: bool
@@ -200,6 +204,7 @@ class Affine(Calibrated):
     """Scores times a gain and plus an offset for each class."""
 
     kind: ClassVar[str] = "affine"
+    shapes: ClassVar[dict[str, str]] = {"gain": "N", "offset": "N"}
     gain: Array  # (N,)
     offset: Array  # (N,)
 
@@ -212,6 +217,7 @@ class BlockZ(Calibrated):
     """Each state's scores, standardised by their mean and deviation within the image."""
 
     kind: ClassVar[str] = "block_z"
+    shapes: ClassVar[dict[str, str]] = {"blocks": "NS"}
     blocks: Array  # (N, states), 1 where a class is of a state
 
     def calibrate(self, scores: Array) -> Array:
@@ -226,6 +232,7 @@ class Energy(Calibrated):
     """Log-probability within the state, plus how unusual the state's logsumexp is."""
 
     kind: ClassVar[str] = "energy"
+    shapes: ClassVar[dict[str, str]] = {"class_state": "N", "mean": "S", "std": "S"}
     class_state: Array  # (N,)
     mean: Array  # (states,)
     std: Array  # (states,)
@@ -255,6 +262,10 @@ SCORERS: dict[str, Any] = {
     kind.kind: kind for kind in (Linear, Quadratic, Projected, Viewed, Affine, BlockZ, Energy)
 }
 
+INNER = ("Scorer", "Linear")
+PLAIN: dict[Any, type[int]] = {"bool": bool, "int": int}
+"""Types of fields, as they are annotated, that are scorers themselves, and that are plain facts."""
+
 
 def describe(scorer: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """A scorer as plain facts and arrays by name; `restore` makes it of them again."""
@@ -274,20 +285,40 @@ def describe(scorer: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def restore(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
     """The scorer that `describe` gave as facts and arrays."""
-    made = SCORERS.get(facts.get("kind", ""))
+    kind = facts.get("kind")
+    made = SCORERS.get(kind) if isinstance(kind, str) else None
     if made is None:
-        raise StoreError(f"a scorer of the kind {facts.get('kind')!r} is unknown to this version")
+        raise StoreError(f"a scorer of the kind {kind!r} is unknown to this version")
     values: dict[str, Any] = {}
     for field in fields(made):
-        inner = facts.get(field.name)
-        if isinstance(inner, Mapping):
-            prefix = f"{field.name}."
+        told, name = facts.get(field.name), field.name
+        if field.type in INNER and isinstance(told, Mapping):
+            prefix = f"{name}."
             own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-            values[field.name] = restore(inner, own)
-        elif inner is not None:
-            values[field.name] = inner
-        elif field.name in arrays:
-            values[field.name] = arrays[field.name]
+            values[name] = restore(told, own)
+        elif field.type in PLAIN and type(told) is PLAIN[field.type] and told >= 0:
+            values[name] = told
+        elif field.type == "Array" and name in arrays:
+            values[name] = arrays[name]
+        elif told is not None:
+            raise StoreError(f"a scorer of the kind {kind} cannot have {told!r:.40} as its {name}")
         elif field.default is MISSING:  # others are newer than the files of earlier versions
-            raise StoreError(f"a scorer of the kind {made.kind} lacks its {field.name}")
+            raise StoreError(f"a scorer of the kind {kind} lacks its {name}")
     return made(**values)
+
+
+def misshapen(scorer: Any, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Arrays of a scorer that fit neither each other nor `sizes`: N of scores, d of features."""
+    known = dict(sizes)
+    for name, letters in scorer.shapes.items():
+        shape = tuple(getattr(scorer, name).shape)
+        fits = [known.setdefault(a, n) == n for a, n in zip(letters, shape, strict=False)]
+        if len(shape) != len(letters) or not all(fits):
+            wanted = ", ".join(str(known.get(letter, letter)) for letter in letters)
+            yield f"{name} is of the shape {shape}, not ({wanted})"
+    if hasattr(scorer, "over"):
+        inner = {"N": known["N"]}
+        width = known.get("P", known.get("d"))
+        if width is not None:
+            inner["d"] = width - getattr(scorer, "start", 0)
+        yield from (f"over.{problem}" for problem in misshapen(scorer.over, inner))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 RESTORE = "restore it from a copy"
-ROOM = "make room, then run the same command again; finished states are kept"
+ROOM = "make room, then run the same command again"
 OUTPUT = "`output`"  # what an error tells people to choose another of, where nothing else is said
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -339,7 +339,7 @@ def cannot_write(path: Path, error: OSError, place: str = OUTPUT) -> WriteError:
     """An error with the reason that the system gives, and the fix; `place` is what to change."""
     fix = f"choose another {place}"
     if error.errno in FULL:
-        fix = ROOM
+        fix = f"{ROOM}; finished states are kept" if place == OUTPUT else ROOM
     if error.errno in FORBIDDEN:
         fix = f"change its permissions or {fix}"
     return WriteError(f"cannot write {path} ({error.strerror}): {fix}")

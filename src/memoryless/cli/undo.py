@@ -30,23 +30,18 @@ def undo(
     """
     from memoryless.cli import output
     from memoryless.cli.show import kept_table
-    from memoryless.model_folder import load_state
-    from memoryless.names import printable
-    from memoryless.photos.overview import go_back, kept
+    from memoryless.names import first_ten, printable
+    from memoryless.photos.overview import go_back, list_kept
 
     if list_states:
-        current = load_state(model).number
-        told = kept(model, current, lambda problem: print(printable(problem), file=sys.stderr))
+        told = list_kept(model, lambda problem: print(printable(problem), file=sys.stderr))
         output.show(kept_table(told))
         return
-    before = None if to is not None else load_state(model)
-    now = go_back(model, to)
+    before, now = go_back(model, to)
     output.say(f"{model} is at state {now.number} again: {len(now.about['classes']):,} classes")
     if before:
         gone = [name for name in before.about["classes"] if name not in now.about["classes"]]
         if gone:
-            from memoryless.names import first_ten
-
             output.say(f"no longer known: {first_ten(gone)}")
         name = shlex.quote(str(model))
         output.say(f"to go forward again: memoryless undo {name} --to {before.number}")

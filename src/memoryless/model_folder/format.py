@@ -12,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from memoryless.confidence import MARGINS, TEMPERATURES
 from memoryless.errors import StoreError
+from memoryless.scorers import misshapen, restore
 from memoryless.settings import plain_values
 from memoryless.store import ANY, RESTORE, Within, check, read_arrays, read_json
 from memoryless.strategies import ModelSettings, stored_problems
 
 FORMAT = 2
+HISTORY = 5
+"""How many states before it a state keeps, where nobody said so."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 PARTS = ("record", "scorer", "network")
 """Files of arrays; only trained features have a network."""
@@ -26,6 +30,7 @@ ABOUT = {
     "memoryless": str,
     "date": (None, str),
     "parent": (None, {"state": Within(int, 1), "sha256": str}),
+    "history": Within(int, 0),
     "method": str,
     "settings": {str: ANY},
     "seed": int,
@@ -75,7 +80,8 @@ def described(file: Path, number: int) -> dict[str, Any]:
         about = upgraded(
             about, read_arrays(file.with_name("record.safetensors"), bound="record")[0]
         )
-    if isinstance(about.get("settings"), dict):  # those that came later stand at their defaults
+    about = {"history": HISTORY} | about  # what came later stands at its default
+    if isinstance(about.get("settings"), dict):
         about["settings"] = plain_values(ModelSettings()) | about["settings"]
     check_about(about, number, file)
     return about
@@ -122,16 +128,45 @@ def array_problems(
             yield f"{name} is not all numbers"
     if part == "record" and "network" not in about["files"]:
         yield from _sum_problems(len(about["classes"]), arrays)
+    if part == "record" and ledger(arrays) != about["ledger"]:
+        yield "its arrays are not of the sizes in the ledger of model.json"
+    if part == "scorer":
+        yield from _scorer_problems(about, arrays)
 
 
 def _sum_problems(classes: int, sums: Mapping[str, np.ndarray]) -> Iterator[str]:
     """What is wrong with sums over photos, the record of fixed features."""
     mean = sums.get("mean", np.zeros(0))
-    d = mean.shape[-1]
-    shapes = {"count": (classes,), "mean": (classes, d), "scatter": (d * (d + 1) // 2,)}
+    d = max(1, mean.shape[1]) if mean.ndim == 2 else 1
+    shapes = {
+        "count": (classes,),
+        "mean": (classes, d),
+        "scatter": (d * (d + 1) // 2,),
+        "held_out.losses": TEMPERATURES.shape,
+        "held_out.below": MARGINS.shape,
+        "held_out.count": (),
+    }
     for name, shape in shapes.items():
         if name not in sums or sums[name].shape != shape or sums[name].dtype != np.float64:
             yield f"{name} is not of the shape {shape} in float64"
+    if "count" in sums and (sums["count"] < 1).any():
+        yield "count is below 1 for a class"
+
+
+def _scorer_problems(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Iterator[str]:
+    try:
+        scorer = restore(about["scorer"], arrays)
+    except (StoreError, RecursionError) as error:
+        yield str(error)
+        return
+    classes = len(about["classes"])
+    if "network" in about["files"]:
+        yield from misshapen(scorer, {"N": classes})
+    elif scorer.kind != "viewed" or scorer.over.kind != "linear":
+        yield "the scorer of fixed features must be of the kind viewed, over one of the kind linear"
+    else:
+        d = about["ledger"].get("mean", 0) // (8 * classes)  # without a look into the record
+        yield from misshapen(scorer, {"N": classes + 1, "d": d})
 
 
 def _problems(about: Mapping[str, Any], number: int) -> Iterator[str]:
@@ -145,6 +180,11 @@ def _problems(about: Mapping[str, Any], number: int) -> Iterator[str]:
         yield f"parent.state must be below {number}"
     if not {"record", "scorer"} <= set(about["files"]) <= set(PARTS):
         yield f"files must be {', '.join(PARTS)}, the last only for trained features"
+    fixed = about["method"].partition("+")[0] == "fixed"
+    if fixed == ("network" in about["files"]):
+        yield f"the method {about['method']!r} and the files {', '.join(about['files'])} do not fit"
+    if fixed and about["confidence"] is None:
+        yield "confidence is null, which it can only be where features are trained"
     yield from _channel_problems(about["preparation"] or {"mean": [0.0], "std": [1.0]})
     if about["confidence"] and about["confidence"]["temperature"] <= 0:
         yield "confidence.temperature must be above 0"

@@ -14,7 +14,7 @@ from typing import Any
 from memoryless.card import card
 from memoryless.errors import MemorylessError, StoreError
 from memoryless.locks import locked
-from memoryless.model_folder.format import FORMAT, described, ledger, now
+from memoryless.model_folder.format import FORMAT, HISTORY, SHA256, described, ledger, now
 from memoryless.model_folder.saved import (
     NUMBER,
     Saved,
@@ -34,15 +34,12 @@ from memoryless.names import first_ten
 from memoryless.store import commit_folder, sync, write_bytes, write_json, write_tensors
 
 PLACE = "MODEL"  # what an error tells people to choose another of
-LEFT = re.compile(rf"(CURRENT|README\.md|states/{NUMBER}|backbones/[0-9a-f]{{64}}\.onnx)\.draft")
+WITHIN = rf"states/{NUMBER}|backbones/[0-9a-f]{{64}}\.onnx"
+LEFT = re.compile(rf"(CURRENT|README\.md|{WITHIN})\.draft")
 """What an interrupted writer leaves; the next one removes it."""
 SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave them
-FIRST = {
-    ".lock",
-    "CURRENT.draft",
-    "states",
-    "backbones",
-}  # all there may be before the first switch
+FIRST = re.compile(rf"\.lock|CURRENT\.draft|states|backbones|({WITHIN})(\.draft)?")
+"""All there may be before the first switch."""
 
 
 @dataclass
@@ -57,15 +54,18 @@ class Place:
         about: Mapping[str, Any],
         tensors: Mapping[str, Mapping[str, Any]],
         graph: bytes | None = None,
-        history: int = 5,
+        history: int | None = None,
     ) -> Saved:
-        """Write a state and make it the one that counts; keep `history` of those it comes from.
+        """Write a state and make it the one that counts; keep `history` of those it comes from, or
+        else as many as the state before did.
 
-        What is known here need not stand in `about`: format, version, date, parent, ledger and
-        digests.
+        What is known here need not stand in `about`: format, version, date, parent, history, ledger
+        and digests.
         """
+        if history is None:
+            history = self.before.about["history"] if self.before else HISTORY
         number = max(numbers(self.folder), default=0) + 1
-        whole = self._completed(about, tensors["record"])
+        whole = self._completed({**about, "history": history}, tensors["record"])
         if whole["backbone"]:
             _keep_graph(self.folder, whole["backbone"]["sha256"], graph)
         path = state_path(self.folder, number)
@@ -74,6 +74,14 @@ class Place:
         _point_to(self.before)
         with suppress(OSError, MemorylessError):  # the next writer tries again
             _drop_old(self.folder, number, history)
+        return self.before
+
+    def switch(self, number: int) -> Saved:
+        """Make a kept state the one that counts; the others stay until the next is saved."""
+        for problem in state_problems(self.folder, number):
+            raise StoreError(problem)
+        self.before = read_state(self.folder, number)
+        _point_to(self.before)
         return self.before
 
     def _completed(self, about: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +105,7 @@ def save_state(
     tensors: Mapping[str, Mapping[str, Any]],
     before: Saved | None,
     graph: bytes | None = None,
-    history: int = 5,
+    history: int | None = None,
 ) -> Saved:
     """Write a state and make it the one that counts; `before` is the one that it follows.
 
@@ -113,14 +121,10 @@ def save_state(
 
 
 def switch(folder: Path, number: int) -> Saved:
-    """Make a kept state the one that counts; the others stay until the next is saved."""
+    """Make a kept state the one that counts; the one that counted is not read."""
     kept_number(folder, number)
     with _held(folder):
-        for problem in state_problems(folder, number):
-            raise StoreError(problem)
-        saved = read_state(folder, number)
-        _point_to(saved)
-        return saved
+        return Place(folder, None).switch(number)
 
 
 @contextmanager
@@ -135,12 +139,19 @@ def _held(folder: Path) -> Iterator[None]:
 def _check_place(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file: choose another {PLACE}")
-    names = {path.name for path in inside(folder)}
-    others = sorted(names - FIRST - SYSTEM)
-    if others and "CURRENT" not in names and not has_lost_current(folder):
+    others = _others(folder)
+    if others and "CURRENT" not in others and not has_lost_current(folder):
         raise StoreError(
             f"{folder} holds other files ({first_ten(others)}): choose another {PLACE}, or empty it"
         )
+
+
+def _others(folder: Path) -> list[str]:
+    """What a folder holds, also among states and backbones, beside what a first save leaves."""
+    places = (folder, folder / "states", folder / "backbones")
+    paths = [path for place in places for path in inside(place) if path.name not in SYSTEM]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    return [name for name in names if not FIRST.fullmatch(name)]
 
 
 def _sweep(folder: Path) -> None:
@@ -184,7 +195,8 @@ def _drop_old(folder: Path, number: int, history: int) -> None:
     named = [read_state(folder, n).about["backbone"] for n in keep]
     digests = {backbone["sha256"] for backbone in named if backbone}
     graphs = [path for path in inside(folder / "backbones") if path.suffix == ".onnx"]
-    _discard([path for path in graphs if path.stem not in digests])
+    own = [path for path in graphs if SHA256.fullmatch(path.stem)]
+    _discard([path for path in own if path.stem not in digests])
 
 
 def _line(folder: Path, number: int) -> list[int]:

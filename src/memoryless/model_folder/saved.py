@@ -131,9 +131,19 @@ def read_current(folder: Path) -> tuple[int, str]:
 
 
 def has_lost_current(folder: Path) -> bool:
-    """Whether there are states, and not just the one that an interrupted first save leaves."""
+    """Whether there are states, and not just those that interrupted first saves leave."""
     there = numbers(folder)
-    return bool(there) and (there != [1] or (folder / "README.md").exists())
+    card = (folder / "README.md").exists()  # written after CURRENT
+    return bool(there) and (card or any(_has_counted(folder, number) for number in there))
+
+
+def _has_counted(folder: Path, number: int) -> bool:
+    """Whether a state came after another, or may have: of older formats no parent is known."""
+    try:
+        about = read_state(folder, number).about
+    except StoreError:
+        return True
+    return bool(about["parent"]) or (about["format"] == 1 and number > 1)
 
 
 def read_state(folder: Path, number: int, identity: str | None = None) -> Saved:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from memoryless.errors import ConfigError
-from memoryless.model_folder import Saved, kept_states, load_state, switch
+from memoryless.errors import ConfigError, StoreError
+from memoryless.model_folder import Saved, kept_states, load_state, switch, writing
 
 
 def overview(folder: Path, report: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
@@ -55,8 +55,21 @@ def _columns(about: dict[str, Any]) -> zip[tuple[str, int | None, int]]:
     return zip(about["classes"], about["counts"], about["class_state"], strict=True)
 
 
+def list_kept(folder: Path, report: Callable[[str], None]) -> list[dict[str, Any]]:
+    """The states that are kept; none of them is the current one where that cannot be read."""
+    try:
+        return kept(folder, load_state(folder).number, report)
+    except StoreError as error:
+        told = str(error)
+        states = kept(folder, None, lambda p: None if told.startswith(p) else report(p))
+        if not states:
+            raise
+    report(told)
+    return states
+
+
 def kept(
-    folder: Path, current: int, report: Callable[[str], None] = lambda problem: None
+    folder: Path, current: int | None, report: Callable[[str], None] = lambda problem: None
 ) -> list[dict[str, Any]]:
     """The states that can be gone back to, or forward to, oldest first."""
     return [
@@ -72,24 +85,31 @@ def kept(
     ]
 
 
-def go_back(folder: Path, to: int | None = None) -> Saved:
-    """Make a kept state the current one: `to`, or the one before; gives the state that counts now.
+def go_back(folder: Path, to: int | None = None) -> tuple[Saved | None, Saved]:
+    """Make a kept state the current one: `to`, or the one before; gives what was current, and is.
 
     The current state is not read where `to` names another, since it may be the damaged one.
     """
-    if to is None:
-        saved = load_state(folder)
-        parent = saved.about["parent"]
-        if parent is None:
-            raise ConfigError(
-                f"{folder} is at its first state, and nothing was before it: delete the folder to "
-                "begin anew"
-            )
-        there = [state.number for state in kept_states(folder)]
-        if parent["state"] not in there:
-            raise ConfigError(
-                f"{folder} keeps no state before the current one, {saved.number}: learn with a "
-                "larger `history` to keep more"
-            )
-        to = int(parent["state"])
-    return switch(folder, to)
+    if to is not None:
+        return None, switch(folder, to)
+    load_state(folder)  # says where there is no model, before a folder is made for one
+    with writing(folder) as place:
+        left = place.before
+        assert left is not None
+        return left, place.switch(_before(left))
+
+
+def _before(saved: Saved) -> int:
+    """The number of the state before, if it is kept."""
+    parent = saved.about["parent"]
+    if parent is None:
+        raise ConfigError(
+            f"{saved.folder} is at its first state, and nothing was before it: delete the folder "
+            "to begin anew"
+        )
+    if parent["state"] not in [state.number for state in kept_states(saved.folder)]:
+        raise ConfigError(
+            f"{saved.folder} keeps no state before the current one, {saved.number}: learn with a "
+            "larger `history` to keep more"
+        )
+    return int(parent["state"])

@@ -32,13 +32,12 @@ def teaching(
     Where nothing is saved in the end, nothing is left of a new folder.
     """
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    place = None
-    try:
-        with writing(folder) as place:
+    with writing(folder) as place:
+        try:
             yield place, _known(place.before, given, train) if place.before else _new(given, train)
-    finally:
-        if missing and (place is None or place.before is None):
-            _remove(folder, missing)
+        finally:
+            if missing and place.before is None:
+                _remove(folder, missing)  # while it is still held: nobody else writes there
 
 
 def _remove(folder: Path, made: list[Path]) -> None:
