@@ -141,6 +141,14 @@ BAD = {
     "model photos --train --method fixed+lda": (
         "--train trains the backbone, which fixed+lda never does: leave one out"
     ),
+    "model photos --crop 0": "crop must be above 0 and at most 1, not 0.0",
+    "model photos --epochs 3": (
+        "--epochs 3 is for training, and fixed+lda never trains its backbone: leave it out, or add "
+        "--train"
+    ),
+    "model photos --train --dry-run --image-size 0": (
+        "image_size must be from 1 to 1,000,000, not 0"
+    ),
     "known photos": (
         "the model knows cat, dog already: give these photos another name, or leave them out"
     ),
