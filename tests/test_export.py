@@ -245,7 +245,7 @@ def test_files_that_are_not_written(folder, tmp_path):
     )
     assert refusal(WriteError, folder, place, force=True) == f"{place} is a folder: name a file"
     assert refusal(WriteError, folder, inside, force=True) == (
-        f"{inside} would lie in the model's own folder: name a file elsewhere"
+        f"{inside} would lie in a model's own folder: name a place elsewhere"
     )
     assert refusal(WriteError, folder, there) == (
         f"{there} is there already: name another file, or add `force=True`"

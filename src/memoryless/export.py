@@ -27,6 +27,7 @@ from memoryless.extractor import ahead, open_session
 from memoryless.fixed_backbone import ONNX
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
+from memoryless.model_folder.apart import check_apart
 from memoryless.names import printable
 from memoryless.store import write_bytes
 
@@ -85,7 +86,7 @@ def export(
 
     If anything fails, nothing is written, and a file that was there before stays.
     """
-    _check_file(file, folder, force)
+    _check_file(file, force)
     saved = load_state(folder, parts=("scorer",))
     content, model = exported(saved), Model.of(saved)
     run = Runner(content)
@@ -98,14 +99,13 @@ def export(
     return Exported(saved, len(content), drawn, compared)
 
 
-def _check_file(file: Path, folder: Path, force: bool) -> None:
+def _check_file(file: Path, force: bool) -> None:
     """Raise unless the file may be written."""
     if file.suffix.lower() != ".onnx":
         raise ConfigError(f"{file} does not end in .onnx: name the file so")
     if file.is_dir():
         raise WriteError(f"{file} is a folder: name a file")
-    if file.resolve().is_relative_to(folder.resolve()):
-        raise WriteError(f"{file} would lie in the model's own folder: name a file elsewhere")
+    check_apart(file)
     if file.exists() and not force:
         raise WriteError(f"{file} is there already: name another file, or add `force=True`")
 
