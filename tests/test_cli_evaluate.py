@@ -55,6 +55,40 @@ def test_a_page_is_written(taught, capsys):
     assert Path("out/page.html").read_text().count("data:image/jpeg") == 5
 
 
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        (
+            "model/page.html",
+            "model/page.html would lie in a model's own folder: name a place elsewhere",
+        ),
+        ("test", "cannot write test (Is a directory): choose another --html"),
+        (
+            "test/cat/0.png/page.html",
+            "cannot write test/cat/0.png/page.html (File exists): choose another --html",
+        ),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_told_before_photos_are_judged(
+    page, sentence, taught, capsys, monkeypatch
+):
+    monkeypatch.setattr("memoryless.photos.evaluation.evaluate", None)
+    before = sorted(Path().rglob("*"))
+    code, out, err = call("evaluate", "model", "test", "--html", page, capsys=capsys)
+    assert (code, out, err) == (2, "", f"memoryless: {sentence}\n")
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_a_page_that_is_there_stays_if_nothing_is_evaluated(taught, capsys):
+    Path("page.html").write_text("an older page")
+    Path("test").rename("strange")
+    make_colours(Path("test"), "volcano")
+    assert call("evaluate", "model", "test", "--html", "page.html", capsys=capsys)[0] == 2
+    assert Path("page.html").read_text() == "an older page"
+    assert call("evaluate", "model", "test", "--html", "new.html", capsys=capsys)[0] == 2
+    assert not Path("new.html").exists()
+
+
 def test_of_two_halves_the_test_half_is_read(taught, capsys):
     Path("all").mkdir()
     Path("first").rename("all/train")

@@ -141,6 +141,14 @@ BAD = {
     "model photos --train --method fixed+lda": (
         "--train trains the backbone, which fixed+lda never does: leave one out"
     ),
+    "model photos --crop 0": "crop must be above 0 and at most 1, not 0.0",
+    "model photos --epochs 3": (
+        "--epochs 3 is for training, and fixed+lda never trains its backbone: leave it out, or add "
+        "--train"
+    ),
+    "model photos --train --dry-run --image-size 0": (
+        "image_size must be from 1 to 1,000,000, not 0"
+    ),
     "known photos": (
         "the model knows cat, dog already: give these photos another name, or leave them out"
     ),
@@ -195,6 +203,18 @@ def test_a_backbone_can_be_trained_too(flags, capsys):
     assert "time      minutes to hours: what is left is shown once training has begun\n" in out
     assert re.search(r"held out  [\d.]+ % right: \d of 2 photos", out)
     assert load_state(Path("model")).about["method"] == "inFT_siw"
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_repeats_are_told_as_they_are_treated(trained, flags, capsys):
+    for i in range(12):
+        shutil.copy("photos/cat/0.png", f"photos/cat/copy {i}.png")
+    flags = ["--train", "--image-size", "16"] if trained else flags
+    out = call("learn", "model", "photos", "--dry-run", *flags, capsys=capsys)[1]
+    (told,) = [line for line in out.splitlines() if line.startswith("repeats ")]
+    assert told.endswith(
+        "are nearly the same as another" + ("" if trained else "; such are held out together")
+    )
 
 
 def test_what_is_trained_by_default_keeps_no_covariance_of_a_class(flags, capsys):

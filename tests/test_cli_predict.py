@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,31 @@ def test_paths_from_standard_input(taught, capsys, monkeypatch):
     assert [answer["file"] for answer in json.loads(out)] == [
         "test/dog/1.png", "test/cat/0.png", "test/cat/1.png",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["--json", "--csv", "--top=1"])
+def test_a_path_that_is_no_text(form, taught, capsys, monkeypatch):
+    name = b"test/dog/\xff.png"
+    Path("test/dog/1.png").rename(os.fsdecode(name))
+    typed = io.TextIOWrapper(io.BytesIO(name + b"\n"), encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", typed)
+    code, out, err = call("predict", "model", "-", form, capsys=capsys)
+    assert (code, err) == (0, "")
+    assert "test/dog/" in out
+
+
+def test_standard_input_that_is_empty(taught, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    code, out, err = call("predict", "model", "-", "--json", capsys=capsys)
+    assert (code, out) == (0, "[]\n")
+    assert err == "standard input names no photo: give one path a line\n"
+
+
+def test_a_folder_without_a_photo_says_so(taught, capsys):
+    Path("empty").mkdir()
+    code, out, err = call("predict", "model", "empty", capsys=capsys)
+    assert (code, out) == (1, "")
+    assert err == "memoryless: empty holds no photo: name another place\n"
 
 
 def test_broken_files_are_told_and_the_rest_answered(taught, capsys):

@@ -35,6 +35,19 @@ def test_for_people(taught, capsys):
     assert (current[0], current[2]) == ("2", "3")
 
 
+def test_of_many_classes_ten_are_named(tmp_path, tiny_backbone, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = [f"class {i:02}" for i in range(12)]
+    make_colours(Path("photos"), *names, number=5)
+    plan = call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)[1]
+    listed = ", ".join(f"{name} 5" for name in names[:10])
+    assert f"learns    60 photos of 12 new classes: {listed} and 2 more\n" in plan
+    out = call("show", "model", capsys=capsys)[1]
+    assert f" 12 classes with their photos: {listed} and 2 more\n" in out
+    found = json.loads(call("show", "model", "--json", capsys=capsys)[1])
+    assert [c["class"] for c in found["classes"]] == names
+
+
 def test_for_programs(taught, capsys):
     found = json.loads(call("show", "model", "--json", capsys=capsys)[1])
     assert [c["class"] for c in found["classes"]] == ["cat", "dog", "owl"]

@@ -139,6 +139,34 @@ def test_outside_a_zip_one_folder_is_a_class():
     assert set(labels.values()) == {"birds"}
 
 
+def test_files_without_a_suffix_are_photos_if_they_begin_as_one():
+    place = holding("cat/1", "cat/README", "cat/lost", "cat/2.jpg", "LICENSE")
+
+    def lost() -> bytes:
+        raise OSError("gone")
+
+    place.heads = {"cat/1": lambda: b"\x89PNG", "cat/README": lambda: b"Photos", "cat/lost": lost}
+    place.heads["LICENSE"] = bytes
+    assert layout(place)[1] == dict.fromkeys(["cat/1", "cat/2.jpg", "cat/lost"], "cat")
+    assert place.skipped == {
+        "place/LICENSE": "not an image by its first bytes",
+        "place/cat/README": "not an image by its first bytes",
+    }
+
+
+def test_a_text_without_a_suffix_does_not_hide_the_training_photos():
+    place = holding("train/cat/1.jpg", "train/LICENSE", "test/cat/2.jpg")
+    place.heads["train/LICENSE"] = bytes
+    assert layout(place) == ("folders of classes in train/", {"train/cat/1.jpg": "cat"})
+
+
+def test_what_a_table_names_is_tried_whatever_it_begins_with():
+    place = holding("1", "2", "README", table="file_name,label\n1,cat\n2,dog\n")
+    place.heads = {"1": bytes, "2": bytes, "README": bytes}
+    assert layout(place) == ("metadata.csv", {"1": "cat", "2": "dog"})
+    assert place.notes == []
+
+
 @pytest.mark.parametrize("base", ["", "train/"])
 def test_photos_without_class_folders(base):
     place = holding(f"{base}1.jpg", f"{base}2.jpg")

@@ -26,6 +26,16 @@ def test_what_is_not_there_is_named_with_what_is(name, hint):
     assert str(caught.value) == f"unknown head '{name}': choose from siw, l2{hint}"
 
 
+def test_of_a_long_table_ten_are_named():
+    table = dict.fromkeys(f"class {i}" for i in range(1000))
+    with pytest.raises(ConfigError) as caught:
+        choose("class", "klass 999", table)
+    listed = ", ".join(f"class {i}" for i in range(10))
+    assert str(caught.value) == (
+        f"unknown class 'klass 999': choose from {listed} and 990 more; did you mean 'class 999'?"
+    )
+
+
 @pytest.mark.parametrize(
     ("number", "end"), [(0, ""), (1, "0"), (10, "8, 9"), (11, "8, 9 and 1 more")]
 )

@@ -17,10 +17,12 @@ from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan
 
 
-def teach(folder: Path, place: Path, settings: dict, spoil=lambda: None, **options):
+def teach(
+    folder: Path, place: Path, settings: dict, spoil=lambda: None, few: bool = False, **options
+):
     """The model in a folder, taught the photos of a place; `spoil` comes after the plan."""
     with teaching(folder, settings) as (held, model):
-        plan = make_plan(model, [place])
+        plan = make_plan(model, [place], few)
         spoil()
         return carry_out(plan, held, **options)
 
@@ -66,6 +68,53 @@ def test_a_class_that_vanishes_meanwhile(tmp_path, settings):
         "or directory): mend it, or take it out"
     )
     assert not (tmp_path / "model").exists()
+
+
+def vanish(place: Path, *names: str) -> None:
+    for name in names:
+        (place / name).unlink()
+
+
+def test_the_reason_is_that_of_the_class_that_lacks_photos(tmp_path, settings):
+    place = make_colours(tmp_path / "photos", "cat", "dog", number=12)
+    lost = ["cat/0.png", *(f"dog/{i}.png" for i in range(8))]
+    with pytest.raises(DataError) as error:
+        teach(tmp_path / "model", place, settings, lambda: vanish(place, *lost))
+    assert str(error.value) == (
+        f"too few photos of dog are left: the photo {place}/dog/0.png cannot be read (No such file "
+        "or directory): mend it, or take it out"
+    )
+
+
+def test_copies_do_not_make_up_for_photos_that_vanish(tmp_path, settings):
+    place = make_colours(tmp_path / "photos", "cat", number=30)
+    make_colours(place, "dog", number=5)
+    for i in range(6):
+        shutil.copy(place / "dog" / "0.png", place / "dog" / f"copy {i}.png")
+    with pytest.raises(DataError) as error:
+        teach(tmp_path / "model", place, settings, lambda: vanish(place, "dog/4.png"))
+    assert str(error.value).startswith("too few photos of dog are left: the photo ")
+
+
+def test_too_few_are_left_in_all(tmp_path, settings):
+    place = make_colours(tmp_path / "photos", "cat", "dog", number=10)
+    with pytest.raises(DataError) as error:
+        teach(tmp_path / "model", place, settings, lambda: vanish(place, "cat/3.png"))
+    assert str(error.value) == (
+        "a state needs at least 20 different photos, and there are 19 that can still be read: the "
+        f"photo {place}/cat/3.png cannot be read (No such file or directory): mend it, or take it "
+        "out"
+    )
+    assert not (tmp_path / "model").exists()
+
+
+def test_few_photos_may_become_fewer_but_not_none(tmp_path, settings):
+    place = make_colours(tmp_path / "photos", "cat", "dog", number=4)
+    done = teach(tmp_path / "a", place, settings, lambda: vanish(place, "cat/3.png"), few=True)
+    assert done.saved.about["counts"] == [3, 4]
+    with pytest.raises(DataError) as error:
+        teach(tmp_path / "b", place, settings, lambda: shutil.rmtree(place / "cat"), few=True)
+    assert str(error.value).startswith("too few photos of cat are left: ")
 
 
 def test_a_class_that_looks_like_a_known_one_is_told(tmp_path, settings):

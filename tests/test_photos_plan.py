@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,28 @@ def test_several_places_are_learned_together(model, tmp_path):
     assert plan.counts == {"cat": 24, "dog": 12}
     assert list(plan.layouts) == [str(place) for place in places]
     assert not plan.warnings[1:]
+
+
+def test_a_file_that_two_places_lead_to_counts_once(model, tmp_path):
+    make_colours(tmp_path / "train", "cat", "dog")
+    make_colours(tmp_path / "test", "cat", "dog", number=2)
+    (tmp_path / "link").symlink_to(tmp_path / "train")
+    for again in ("train", "link"):
+        plan = make_plan(model, [tmp_path, tmp_path / again])
+        assert plan.counts == {"cat": 12, "dog": 12}
+        (note,) = [note for note in plan.notes if "again" in note]
+        assert note.startswith(
+            f"24 photos were found again and count once: {tmp_path / again}/cat/0.png, "
+        )
+
+
+def test_a_file_under_two_names_stays_and_is_told(model, tmp_path):
+    make_colours(tmp_path / "cat", "grey", "black")
+    make_colours(tmp_path, "dog")
+    plan = make_plan(model, [tmp_path, tmp_path / "cat"])
+    assert plan.counts == {"black": 12, "cat": 24, "dog": 12, "grey": 12}
+    (note,) = plan.notes
+    assert note.startswith("nearly the same photo in different classes: ")
 
 
 def test_progress_counts_glances(model, tmp_path):
@@ -170,6 +193,50 @@ def test_a_near_duplicate_name_is_a_warning(model, tmp_path):
 def test_trained_features_need_no_trial(tmp_path):
     plan = make_plan(Model("inFT_siw"), [make_colours(tmp_path, "cat", "dog")])
     assert plan.seconds is plan.rate is plan.bytes is None
+
+
+NOT_MADE = {
+    "fixed+lda": [
+        ({"crop": 0}, "crop must be above 0 and at most 1, not 0"),
+        ({"image_size": 0}, "image_size must be from 1 to 1,000,000, not 0"),
+        (
+            {"epochs": 3},
+            "`epochs=3` is for training, and fixed+lda never trains its backbone: leave it out, or "
+            "add `train=True`",
+        ),
+    ],
+    "inFT_siw": [
+        (
+            {"device": "foo", "backbone": "onnx:x"},
+            "unknown device 'foo': choose auto, cpu, cuda, cuda:N or mps; backbone onnx:x cannot "
+            "be trained: choose `strategy=fixed`",
+        ),
+        ({"crop": 0, "image_size": 0}, "image_size must be from 1 to 1,000,000, not 0; crop must "
+         "be above 0 and at most 1, not 0"),
+    ],
+    "foo": [({}, "unknown strategy 'foo': choose from ")],
+    "replay": [({}, "strategy replay needs images of the past, which a model does not keep: "
+                "choose a method of another")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "sentence"),
+    [(m, *case) for m, cases in NOT_MADE.items() for case in cases],
+)
+def test_a_model_that_cannot_be_made_is_refused_before_a_photo_is_read(
+    method, settings, sentence, tmp_path
+):
+    with pytest.raises(ConfigError) as error:
+        make_plan(Model(method, **settings), [tmp_path / "nowhere"])
+    assert str(error.value).startswith(sentence)
+
+
+def test_the_device_of_a_trained_model_that_is_there_is_checked_too(taught, tmp_path):
+    taught.settings = replace(taught.settings, device="foo")
+    with pytest.raises(ConfigError) as error:
+        make_plan(taught, [tmp_path / "nowhere"])
+    assert "'foo'" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,19 @@ import zlib
 import numpy as np
 import pytest
 import torch
-from PIL import Image, ImageCms, UnidentifiedImageError
+from PIL import Image, ImageCms, UnidentifiedImageError, features
 
 from memoryless.data import pixels as module
 from memoryless.data.decode import decode
-from memoryless.data.pixels import attempt, read_pixels, reason, strictly, threads
+from memoryless.data.pixels import (
+    HEAD,
+    attempt,
+    begins_as_image,
+    read_pixels,
+    reason,
+    strictly,
+    threads,
+)
 
 RED = Image.new("RGB", (20, 10), (250, 20, 20))
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -293,6 +301,24 @@ def test_files_that_are_no_files(tmp_path):
         file.truncate(2**30 + 1)
     with pytest.raises(OSError, match="it has 1,073,741,825 bytes, more than 1,073,741,824"):
         module.read_file(tmp_path / "huge")
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "AVIF"])
+def test_images_are_known_by_their_first_bytes(form):
+    if form == "AVIF" and not features.check("avif"):
+        pytest.skip("this Pillow writes no AVIF")
+    content = io.BytesIO()
+    Image.new("RGB", (9, 9), "red").save(content, form)
+    assert begins_as_image(content.getvalue()[:HEAD])
+
+
+@pytest.mark.parametrize(
+    ("head", "may"),
+    [(b"....ftypheic....", True), (b"....ftypmp42....", False), (b"RIFF....WAVE", False),
+     (b"RIFF....WEBP", True), (b"MM\0*", True), (b"", False), (b"Photos of birds", False)],
+)  # fmt: skip
+def test_other_files_are_not(head, may):
+    assert begins_as_image(head) == may
 
 
 def test_as_many_threads_as_torch_may_take(monkeypatch):

@@ -136,6 +136,28 @@ def test_files_that_a_list_names(tmp_path):
     }
 
 
+def test_only_the_first_bytes_of_files_without_a_suffix_are_read(tmp_path):
+    packed(tmp_path / "a.zip", "cat/a", "cat/b.jpg")
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "a").write_bytes(bytes(1000))
+    for place in (read_zip(tmp_path / "a.zip"), read_folder(tmp_path)):
+        assert list(place.heads) == ["cat/a"]
+    assert place.heads["cat/a"]() == bytes(32)
+    with ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("a", b"x" * 1000)
+    assert read_zip(tmp_path / "b.zip").heads["a"]() == b"x" * 32
+
+
+def test_a_zip_is_closed_once_no_member_can_be_read(tmp_path):
+    place = read_zip(packed(tmp_path / "a.zip", "cat/a.jpg"))
+    read = place.files["cat/a.jpg"]
+    opened = read.args[0].fp
+    del place
+    assert read() is not None and not opened.closed
+    del read
+    assert opened.closed
+
+
 def test_a_zip_is_read_in_place(tmp_path):
     members = ["cat/", "./cat/a.jpg", "cat/.b", "__MACOSX/cat/a.jpg", "dog/", "dog/old/"]
     file = packed(tmp_path / "a.zip", *members)
@@ -241,7 +263,7 @@ def test_a_memory_that_is_full_is_not_the_zips_fault(tmp_path, monkeypatch):
     def fail(*args):
         raise MemoryError
 
-    monkeypatch.setattr(zipfile.ZipFile, "read", fail)
+    monkeypatch.setattr(zipfile.ZipFile, "open", fail)
     with pytest.raises(MemoryError):
         place.files["cat/a.jpg"]()
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memoryless.calibration import CALIBRATIONS
 from memoryless.errors import ConfigError
 from memoryless.heads import HEADS
 from memoryless.names import choose
-from memoryless.strategies import STRATEGIES
+from memoryless.strategies import STRATEGIES, ModelSettings
 from memoryless.transports import TRANSPORTS
 
 
@@ -199,6 +199,21 @@ def settings_for(method: Method, given: Any) -> dict[str, Any]:
     ):
         needs["held_out"] = 0.1
     return needs
+
+
+def trained_settings(name: str, given: ModelSettings, side: int) -> ModelSettings:
+    """Settings of a model that is trained by this method on images of a side, nothing left open.
+
+    Whatever is wrong with the method or the settings is an error here.
+    """
+    method = parse_method(name)
+    if not STRATEGIES[method.strategy].memoryless:
+        raise ConfigError(
+            f"strategy {method.strategy} needs images of the past, which a model does not keep: "
+            "choose a method of another"
+        )
+    given = replace(given, strategy=method.strategy)
+    return replace(given, **settings_for(method, given)).resolved(side)
 
 
 def parts_used(method: Method, ledger: Mapping[str, int]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from memoryless.errors import ConfigError
 
 T = TypeVar("T")
+LONG = 30  # entries of a table; in a sentence nobody reads more
 # An underscore between letters is no emphasis, and names full of them are easier to read as is.
 MARKDOWN = re.compile(r"[\\`|<>*\[\]&~$]|(?<!\w)_|_(?!\w)")
 
@@ -27,7 +28,8 @@ def choose(kind: str, name: str, table: Mapping[str, T]) -> T:
         return table[name]
     close = difflib.get_close_matches(name, table, n=1)
     hint = f"; did you mean '{close[0]}'?" if close else ""
-    raise ConfigError(f"unknown {kind} '{name}': choose from {', '.join(table)}{hint}")
+    listed = first_ten(table) if len(table) > LONG else ", ".join(table)
+    raise ConfigError(f"unknown {kind} '{name}': choose from {listed}{hint}")
 
 
 def first_ten(offenders: Iterable[str]) -> str:

@@ -101,7 +101,7 @@ def learn(
 def _tell_plan(plan: Plan, folder: Path) -> None:
     from memoryless.cli.wording import reasons, size, tell, tell_each
     from memoryless.data.dataset import counted
-    from memoryless.names import as_flags
+    from memoryless.names import as_flags, first_ten
 
     model = plan.model
     knows = counted(len(model.classes), "class", "classes")
@@ -109,7 +109,7 @@ def _tell_plan(plan: Plan, folder: Path) -> None:
     for place, layout in plan.layouts.items():
         tell("reads", f"{place}: {layout}")
     counts = plan.counts
-    listed = ", ".join(f"{name} {number}" for name, number in counts.items())
+    listed = first_ten(f"{name} {number}" for name, number in counts.items())
     classes = counted(len(counts), "new class", "new classes")
     tell("learns", f"{len(plan.photos):,} photos of {classes}: {listed}")
     if plan.skipped:
@@ -118,8 +118,8 @@ def _tell_plan(plan: Plan, folder: Path) -> None:
         tell("broken", reasons(plan.broken))
     tell_each("note", map(as_flags, plan.notes))
     if plan.near:
-        tell("repeats", f"{plan.near:,} photos are nearly the same as another; such are held out "
-             "together")  # fmt: skip
+        together = "; such are held out together" if model.fixed else ""
+        tell("repeats", f"{plan.near:,} photos are nearly the same as another{together}")
     tell("method", _method(model))
     tell("time", _time(plan))
     if plan.bytes is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,8 +75,17 @@ def _lines(paths: tuple[str, ...]) -> list[str]:
     for path in paths:
         if path.startswith("--"):
             raise ConfigError(f"unknown option: {path}: there are --top, --json and --csv")
-    typed = [line.rstrip("\r\n") for line in sys.stdin] if "-" in paths else []
-    return [p for path in paths for p in (filter(None, typed) if path == "-" else [path])]
+    typed = _typed() if "-" in paths else []
+    if paths == ("-",) and not typed:
+        print("standard input names no photo: give one path a line", file=sys.stderr)
+    return [p for path in paths for p in (typed if path == "-" else [path])]
+
+
+def _typed() -> list[str]:
+    """The lines of standard input; bytes that are no text stand in names as Python keeps them."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")
+    return [path for line in sys.stdin if (path := line.rstrip("\r\n"))]
 
 
 def _show(found: list[Answer]) -> None:

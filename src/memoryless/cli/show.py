@@ -57,9 +57,10 @@ def _tell(found: dict[str, Any]) -> None:
 def _tell_states(states: list[dict[str, Any]]) -> None:
     from memoryless.cli.wording import tell
     from memoryless.data.dataset import counted
+    from memoryless.names import first_ten
 
     for state in states:
-        names = ", ".join(f"{c['class']} {_known(c['photos'])}" for c in state["classes"])
+        names = first_ten(f"{c['class']} {_known(c['photos'])}" for c in state["classes"])
         classes = counted(len(state["classes"]), "class", "classes")
         tell(f"state {state['state']}", f"{_known(state['date'])}, {classes} with their photos: "
              f"{names}")  # fmt: skip

@@ -7,10 +7,12 @@ import io
 import posixpath
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 
 from PIL import Image
 
 from memoryless.data.listing import as_text
+from memoryless.data.pixels import begins_as_image
 from memoryless.data.places import NOWHERE, Place
 from memoryless.errors import DataError
 from memoryless.names import first_ten
@@ -94,7 +96,7 @@ def _holds_classes(held: Place, base: str) -> bool:
     own = [p for p in held.files if p.startswith(base) and "/" not in p.removeprefix(base)]
     if any(p in (base + TABLE, base + LIST) for p in own):
         return True
-    return bool(_folders(held, base)) and not any(map(is_image, own))
+    return bool(_folders(held, base)) and all(_why_no_image(held, path) for path in own)
 
 
 def by_layout(held: Place, base: str) -> tuple[str, dict[str, str]]:
@@ -126,14 +128,22 @@ def _by_folder(held: Place, base: str) -> dict[str, str]:
 
 
 def images(held: Place, paths: Iterable[str]) -> list[str]:
-    """Paths that are images by their names; the others are listed as not read."""
-    paths = sorted(paths)
-    foreign = [path for path in paths if not is_image(path)]
-    for path in foreign:
-        packed = path.lower().endswith(".zip")
-        why = "a zip, which is not opened here" if packed else "not an image by its name"
-        held.skipped[held.shown(path)] = why
-    return [path for path in paths if is_image(path)]
+    """Paths that may be images; the others are listed as not read."""
+    foreign = {path: _why_no_image(held, path) for path in sorted(paths)}
+    held.skipped |= {held.shown(path): why for path, why in foreign.items() if why}
+    return [path for path, why in foreign.items() if not why]
+
+
+def _why_no_image(held: Place, path: str) -> str:
+    """Why a file is not tried as an image; nothing if it is."""
+    if path.lower().endswith(".zip"):
+        return "a zip, which is not opened here"
+    if not is_image(path):
+        return "not an image by its name"
+    with suppress(OSError):  # that it cannot be read is told when it is tried
+        if path in held.heads and not begins_as_image(held.heads[path]()):
+            return "not an image by its first bytes"
+    return ""
 
 
 def is_image(name: str) -> bool:
@@ -194,8 +204,9 @@ def named(held: Place, base: str, rows: Iterable[Row], by: str) -> dict[str, str
     for path in [path for path, several in labels.items() if len(several) > 1]:
         held.skipped[held.shown(path)] = f"it has several labels: {first_ten(sorted(labels[path]))}"
         del labels[path]
-    unnamed = [p for p in held.files if p not in labels and p.startswith(base) and is_image(p)]
-    held.note([p for p in unnamed if held.shown(p) not in held.skipped] if by else [],
+    others = [p for p in held.files if p not in labels and p.startswith(base)] if by else []
+    unnamed = [p for p in others if held.shown(p) not in held.skipped]
+    held.note([p for p in unnamed if not _why_no_image(held, p)],
               f"photo is not named in {by} and was not read",
               f"photos are not named in {by} and were not read")  # fmt: skip
     return {path: next(iter(several)) for path, several in labels.items()}

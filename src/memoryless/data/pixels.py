@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import re
 import stat
 import sys
@@ -19,12 +18,16 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
+from memoryless.extractor import cores
+
 T = TypeVar("T")
 LARGEST_FILE = 2**30  # of the images that Pillow takes, none needs more bytes
 LEAST_SIDE = 512  # JPEGs are not decoded to a shorter side below this, whatever is needed
 GREY = ("1", "L", "LA", "La")
 # Brands of the box `ftyp` that HEIC files begin with (ISO/IEC 23008-12, annex B).
 HEIC = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
+HEAD = 32  # bytes of a file that tell whether it may be an image
+BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", b"II*\0", b"MM\0*")
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
 
 
@@ -133,6 +136,12 @@ def read_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def begins_as_image(head: bytes) -> bool:
+    """Whether a file that begins so may be a JPEG, PNG, GIF, BMP, TIFF, WebP, AVIF or HEIC."""
+    boxed = head[4:8] == b"ftyp" and head[8:12] in (*HEIC, b"avif", b"avis")
+    return boxed or head.startswith(BEGINNINGS) or head[:4] + head[8:12] == b"RIFFWEBP"
+
+
 def check_size(size: int) -> None:
     """Raise if a file has more bytes than any image needs."""
     if size > LARGEST_FILE:
@@ -208,5 +217,4 @@ def threads() -> int:
     torch = sys.modules.get("torch")
     if torch:
         return int(torch.get_num_threads())
-    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    return cores()

@@ -15,7 +15,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from memoryless.data.dataset import counted
 from memoryless.data.folders import hidden
-from memoryless.data.pixels import check_size, read_file, reason
+from memoryless.data.pixels import HEAD, check_size, read_file, reason
 from memoryless.errors import DataError
 from memoryless.names import first_ten
 
@@ -31,6 +31,8 @@ class Place:
 
     name: str
     files: dict[str, Content] = field(default_factory=dict)
+    heads: dict[str, Content] = field(default_factory=dict)
+    """The first bytes of files whose names do not tell whether they are images."""
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -62,6 +64,8 @@ def read_folder(root: Path) -> Place:
                 place.skipped[place.shown(path)] = why
             else:
                 place.files[path] = partial(_read_within, root, path)
+                if not posixpath.splitext(path)[1]:
+                    place.heads[path] = partial(_head_within, root, path)
     place.note(sorted(outside), "link out of the folder was not followed",
                "links out of the folder were not followed")  # fmt: skip
     return place
@@ -69,6 +73,11 @@ def read_folder(root: Path) -> Place:
 
 def _read_within(root: Path, path: str) -> bytes:
     return read_file(root / path)
+
+
+def _head_within(root: Path, path: str) -> bytes:
+    with (root / path).open("rb") as file:
+        return file.read(HEAD)
 
 
 def _entries(root: Path, here: str, place: Place) -> list[os.DirEntry[str]]:
@@ -120,7 +129,10 @@ def pick_files(root: Path, paths: Iterable[str]) -> Place:
 
 
 def read_zip(file: Path) -> Place:
-    """The members of a zip, which stays as it is: each is unpacked in memory when it is read."""
+    """The members of a zip, which stays as it is: each is unpacked in memory when it is read.
+
+    The zip is closed as soon as nobody can read a member of it any more.
+    """
     place = Place(str(file))
     try:
         if not file.is_file():
@@ -138,6 +150,8 @@ def read_zip(file: Path) -> Place:
             place.skipped[place.shown(path)] = why
         elif not member.is_dir():
             place.files[path] = partial(_unpack, archive, member)
+            if not posixpath.splitext(path)[1]:
+                place.heads[path] = partial(_unpack, archive, member, HEAD)
     above = {parent for path, _ in members for parent in _parents(path)}
     empty = [path for path, member in members if member.is_dir() and path not in above]
     place.skipped |= {place.shown(path): "an empty folder" for path in empty}
@@ -167,10 +181,11 @@ def _why_not_member(member: ZipInfo, several: bool) -> str:
     return ""
 
 
-def _unpack(archive: ZipFile, member: ZipInfo) -> bytes:
+def _unpack(archive: ZipFile, member: ZipInfo, most: int = -1) -> bytes:
     check_size(member.file_size)
     try:
-        return archive.read(member)
+        with archive.open(member) as file:
+            return file.read(most)
     except MemoryError:
         raise
     except Exception as error:  # a damaged member raises what its decompressor raises

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from memoryless.data.photos import Photo
 from memoryless.errors import DataError
-from memoryless.photos.plan import LEAST, Plan
+from memoryless.photos.plan import LEAST, Plan, too_few
 from memoryless.photos.seeing import Progress, see, silent
 
 if TYPE_CHECKING:
@@ -46,25 +47,27 @@ def carry_out(
     looks = list(see(plan.model, plan.photos, progress))
     sound = [i for i, look in enumerate(looks) if not isinstance(look, str)]
     late = {
-        photo.name: look
-        for photo, look in zip(plan.photos, looks, strict=True)
-        if isinstance(look, str)
+        photo: look for photo, look in zip(plan.photos, looks, strict=True) if isinstance(look, str)
     }
+    _check_left(plan, late)
     labels = [str(plan.photos[i].label) for i in sound]
-    _check_left(plan.counts, labels, late)
     seen = np.stack([np.asarray(looks[i]) for i in sound])
     taken = taken_for(plan.model, seen, labels) if plan.model.classes else {}
     lesson = plan.model.learn(seen, labels, groups=plan.groups[sound], report=report)
     saved = plan.model.save_in(place, history)
-    return Taught(lesson, saved, plan.broken | late, list(look_alikes(taken, lesson)))
+    named = {photo.name: why for photo, why in late.items()}
+    return Taught(lesson, saved, plan.broken | named, list(look_alikes(taken, lesson)))
 
 
-def _check_left(counts: Mapping[str, int], labels: Sequence[str], late: Mapping[str, str]) -> None:
-    """Raise if photos have vanished since the plan, and a class has too few left."""
-    left = Counter(labels)
-    for name, count in counts.items():
-        if left[name] < min(count, LEAST):
-            raise DataError(f"too few photos of {name} are left: {next(iter(late.values()))}")
+def _check_left(plan: Plan, late: Mapping[Photo, str]) -> None:
+    """Raise if photos have vanished since the plan, and too few different ones are left."""
+    left = [(p, look) for p, look in zip(plan.photos, plan.looks, strict=True) if p not in late]
+    for lost, why in late.items():
+        different = {look.sha256 for photo, look in left if photo.label == lost.label}
+        if len(different) < (1 if plan.few else LEAST):
+            raise DataError(f"too few photos of {lost.label} are left: {why}")
+    if late and not plan.few and (problem := too_few(*zip(*left, strict=True))):
+        raise DataError(f"{problem} that can still be read: {next(iter(late.values()))}")
 
 
 def taken_for(

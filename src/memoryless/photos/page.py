@@ -6,6 +6,7 @@ import base64
 import html
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from memoryless.data.dataset import counted
 from memoryless.data.glances import load
 from memoryless.data.photos import Photo
 from memoryless.errors import DataError, WriteError
+from memoryless.model_folder.apart import check_apart
 from memoryless.names import printable
 from memoryless.photos.evaluation import Evaluation, Mistake
 
@@ -63,11 +65,27 @@ PAGE = """<!doctype html>
 """
 
 
+def check_page(path: Path) -> None:
+    """Raise unless a page, which holds photos, may be written to a file; leave none there."""
+    check_apart(path)
+    there = path.exists()
+    with _writing(path), path.open("ab"):
+        pass
+    if not there:
+        path.unlink()
+
+
 def write_page(path: Path, model: str, place: str, evaluation: Evaluation) -> None:
     """Write the page to a file."""
+    with _writing(path):
+        path.write_text(render(model, place, evaluation), encoding="utf-8")
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(model, place, evaluation), encoding="utf-8")
+        yield
     except OSError as error:
         raise WriteError(
             f"cannot write {path} ({error.strerror}): choose another `html`"

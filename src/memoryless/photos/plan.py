@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memoryless.confidence import MARGINS, TEMPERATURES
+from memoryless.data.dataset import counted
 from memoryless.data.glances import Glance, glances, near_identical, usable
 from memoryless.data.photos import Found, Photo, find_photos
 from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten
 from memoryless.photos.seeing import Progress, see, silent
+from memoryless.trained import PHOTO_SIDE
 
 if TYPE_CHECKING:
     from memoryless.model import Model
@@ -47,14 +49,16 @@ class Plan:
     layouts: dict[str, str]
     """How each place was read."""
     photos: list[Photo]
+    looks: list[Glance]
+    """A glance at each photo."""
+    few: bool
+    """Whether photos may be so few that they can be traced back."""
     groups: np.ndarray
     """The number of each photo's group of near-identical ones."""
     broken: dict[str, str]
     skipped: dict[str, str]
     notes: list[str]
     warnings: list[str]
-    size: int
-    """Bytes of all photo files."""
     rate: float | None
     """Photos a second, measured; None with trained features, whose training takes the time."""
     bytes: int | None
@@ -64,6 +68,11 @@ class Plan:
     def counts(self) -> dict[str, int]:
         """The new classes and how many photos they have."""
         return dict(sorted(Counter(str(photo.label) for photo in self.photos).items()))
+
+    @property
+    def size(self) -> int:
+        """Bytes of all photo files."""
+        return sum(look.size for look in self.looks)
 
     @property
     def near(self) -> int:
@@ -79,6 +88,7 @@ def make_plan(
     model: Model, places: Sequence[Path], few: bool = False, progress: Progress = silent
 ) -> Plan:
     """Look at every photo, refuse what cannot be learned, and time a few."""
+    check_settings(model)
     layouts, found = find_in(places)
     _check_new(found.classes, model.classes)
     looks = glances(found.photos, progress)
@@ -92,18 +102,39 @@ def make_plan(
     rate, dimensions = time_a_few(model, photos) if model.fixed else (None, 0)
     classes = len(model.classes) + len(found.classes)
     return Plan(
-        model,
-        layouts,
-        photos,
-        groups,
-        broken,
-        {name: why for name, why in found.skipped.items() if name not in broken},
-        [*found.notes, *_across(photos, groups), *([SEES_LARGE] if model is not asked else [])],
-        [*alike_names(found.classes, model.classes), *(traced or _small(photos))],
-        sum(look.size for look in seen),
-        rate,
-        bytes_kept(classes, dimensions) if model.fixed else None,
+        model=model,
+        layouts=layouts,
+        photos=photos,
+        looks=seen,
+        few=few,
+        groups=groups,
+        broken=broken,
+        skipped={name: why for name, why in found.skipped.items() if name not in broken},
+        notes=[
+            *found.notes,
+            *_across(photos, groups),
+            *([SEES_LARGE] if model is not asked else []),
+        ],
+        warnings=[*alike_names(found.classes, model.classes), *(traced or _small(photos))],
+        rate=rate,
+        bytes=bytes_kept(classes, dimensions) if model.fixed else None,
     )
+
+
+def check_settings(model: Model) -> None:
+    """Raise if a model cannot be taught with its settings, before a photo is read."""
+    given = model.settings
+    if not model.fixed:
+        from memoryless.methods import trained_settings  # imports torch
+
+        trained_settings(model.method, given, given.image_size or PHOTO_SIDE)
+    elif given.strategy != "fixed":  # nothing is filled in before the backbone is made
+        if given.epochs is not None:
+            raise ConfigError(
+                f"`epochs={given.epochs}` is for training, and {model.method} never trains its "
+                "backbone: leave it out, or add `train=True`"
+            )
+        given.filled()
 
 
 def find_in(places: Sequence[Path]) -> tuple[dict[str, str], Found]:
@@ -112,9 +143,22 @@ def find_in(places: Sequence[Path]) -> tuple[dict[str, str], Found]:
         raise ConfigError("name a folder of photos, with a folder for each class")
     each = {place: find_photos(place) for place in places}
     layouts = {str(place): found.layout for place, found in each.items()}
-    photos = [photo for found in each.values() for photo in found.photos]
+    photos, notes = once([photo for found in each.values() for photo in found.photos])
     skipped = {name: why for found in each.values() for name, why in found.skipped.items()}
-    return layouts, Found("", photos, skipped, [n for found in each.values() for n in found.notes])
+    notes = [*(note for found in each.values() for note in found.notes), *notes]
+    return layouts, Found("", photos, skipped, notes)
+
+
+def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
+    """Each file of a class once, however many places lead to it, and a note of the others."""
+    first: dict[tuple[Path, str | None], Photo] = {}
+    again = []
+    for photo in photos:
+        if first.setdefault((Path(photo.name).resolve(), photo.label), photo) is not photo:
+            again.append(photo.name)
+    many = counted(len(again), "photo was found again and counts once",
+                   "photos were found again and count once")  # fmt: skip
+    return list(first.values()), [f"{many}: {first_ten(again)}"] if again else []
 
 
 def _check_new(new: Sequence[str], known: Sequence[str]) -> None:
