@@ -29,7 +29,7 @@ def test_for_people(taught, capsys):
     assert " 2 classes with their photos: cat 12, dog 12\n" in out
     assert " 1 class with their photos: owl 20\n" in out
     assert re.search(
-        r"keeps     11\.\d kB of past photos \(count 24 bytes, mean 1.2 kB, scatter 9.4 kB, ", out
+        r"keeps     11\.\d kB of averages \(count 24 bytes, mean 1.2 kB, scatter 9.4 kB, ", out
     )
     (current,) = [line.split() for line in out.splitlines() if line.endswith("current ")]
     assert (current[0], current[2]) == ("2", "3")

@@ -274,3 +274,14 @@ def test_large_photos_are_seen_so_if_it_does_not_take_too_long(
     plan = make_plan(Model(), [colours])
     assert plan.model.settings.image_size == size
     assert (SEES_LARGE in plan.notes) == (size is not None)
+
+
+def test_folders_within_a_class_may_be_the_classes(model, tmp_path):
+    make_colours(tmp_path / "photos" / "spring", "cat", "dog")
+    make_colours(tmp_path / "photos", "elk")
+    plan = make_plan(model, [tmp_path / "photos"])
+    assert plan.counts == {"elk": 12, "spring": 24}
+    assert (
+        "the photos of spring lie in 2 folders (cat, dog): if these are the classes, name the "
+        "folder spring itself"
+    ) in plan.warnings

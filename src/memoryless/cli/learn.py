@@ -28,7 +28,7 @@ def learn(
     epochs: int | None = None,
     seed: int | None = None,
     device: str | None = None,
-    history: int = 5,
+    history: int | None = None,
 ) -> int:
     """Learn new classes from photos; MODEL is made, or gets one more state.
 
@@ -70,7 +70,8 @@ def learn(
     device
         auto, cpu, cuda, cuda:N or mps.
     history
-        How many earlier states stay in the folder for memoryless undo.
+        How many earlier states stay in the folder for memoryless undo: 5 at first, and then as
+        many as were asked for last.
     """
     from memoryless.cli.bar import Bar
     from memoryless.errors import ConfigError
@@ -83,7 +84,7 @@ def learn(
         "mean": mean, "std": std, "backbone_weights": backbone_weights, "epochs": epochs,
         "seed": seed, "device": device,
     }  # fmt: skip
-    if history < 0:
+    if history is not None and history < 0:
         raise ConfigError(f"`history={history}` is no number of states: choose 0 or more")
     given = {name: value for name, value in settings.items() if value is not None}
     with teaching(model, given, train) as (place, taught):
@@ -171,6 +172,8 @@ def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...
 def _held_out(lesson: Any, classes: int) -> str:
     if not lesson.held_out:
         return "none: there are too few photos to measure how good it is"
+    if classes == 1:
+        return "a model of one class cannot be wrong yet: teach it another"
     share = 100 * lesson.right / lesson.held_out
     worst = sorted(
         ((right / n, name, right, n) for name, (right, n) in lesson.right_by_class.items() if n)

@@ -104,8 +104,9 @@ def _table(found: list[Answer]) -> Grid:
     for answer in found:
         (first, score), *others = answer.top
         then = ", ".join(f"{label} {part:.0%}" for label, part in others)
-        shown = first if answer.known else f"none of these (nearest: {first})"
-        rows.append([answer.file, shown, f"{score:.0%}", then])
+        sure = f"{score:.0%}"
+        shown = first if answer.known else f"none of these (nearest: {first} {sure})"
+        rows.append([answer.file, shown, sure if answer.known else "", then])
     caption = "scores are probabilities, if it is one of the classes that the model knows"
     columns = ["file", "answer", "score", "then"]
     return Grid(counted(len(rows), "answer", "answers"), caption, columns, rows, [])

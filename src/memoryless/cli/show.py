@@ -47,7 +47,7 @@ def _tell(found: dict[str, Any]) -> None:
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
     tell("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
     parts = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(found).items())
-    tell("keeps", f"{size(sum(found['ledger'].values()))} of past photos ({parts})")
+    tell("keeps", f"{size(sum(found['ledger'].values()))} of averages ({parts}), and no photo")
     sizes, states = found["bytes"], counted(len(found["kept"]), "state", "states")
     disk = f"{size(sizes['states'])} in {states}, backbone {size(sizes['backbones'])}"
     tell("on disk", disk)

@@ -39,7 +39,7 @@ class Taught:
 def carry_out(
     plan: Plan,
     place: Place,
-    history: int = 5,
+    history: int | None = None,
     progress: Progress = silent,
     report: Callable[[Any], None] = lambda progress: None,
 ) -> Taught:

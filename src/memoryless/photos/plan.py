@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,7 +115,11 @@ def make_plan(
             *_across(photos, groups),
             *([SEES_LARGE] if model is not asked else []),
         ],
-        warnings=[*alike_names(found.classes, model.classes), *(traced or _small(photos))],
+        warnings=[
+            *alike_names(found.classes, model.classes),
+            *(traced or _small(photos)),
+            *deeper(photos),
+        ],
         rate=rate,
         bytes=bytes_kept(classes, dimensions) if model.fixed else None,
     )
@@ -208,6 +212,22 @@ def _small(photos: Sequence[Photo]) -> Iterator[str]:
             f"fewer than {FEW} photos: {first_ten(small)}; more would be more accurate, and hide "
             "better which photos were used"
         )
+
+
+def deeper(photos: Sequence[Photo]) -> Iterator[str]:
+    """Classes whose photos all lie in several folders within theirs, which may be the classes."""
+    within: dict[str, set[str]] = {}
+    for photo in photos:
+        folders, label = PurePath(photo.name).parts[:-1], str(photo.label)
+        place = folders.index(label) + 1 if label in folders else len(folders)
+        within.setdefault(label, set()).add(folders[place] if place < len(folders) else "")
+    for label, inner in sorted(within.items()):
+        if len(inner) > 1 and "" not in inner:
+            names = first_ten(sorted(inner))
+            yield (
+                f"the photos of {label} lie in {len(inner)} folders ({names}): if these are the "
+                f"classes, name the folder {label} itself"
+            )
 
 
 def _across(photos: Sequence[Photo], groups: np.ndarray) -> Iterator[str]:
