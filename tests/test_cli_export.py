@@ -25,6 +25,10 @@ gives     scores, probabilities, margin and known of each photo
 compared  on 9 drawings probabilities differ by [\de-]+ at most
 decoded   in full, 3 of 3 large drawings \(100\.0 %\) get the same answer
 """
+NOTE = (
+    "note      only drawings were compared; compare photos of your own by memoryless export model "
+    "'my file.onnx' --check PHOTOS --force\n"
+)
 FOOT = r"""
 Keeps no photo, .* smallest class: 12 photos\. .*
 
@@ -33,10 +37,10 @@ next      docs/export\.md has ten lines of Python that run it without memoryless
 
 
 def test_without_photos_drawings_are_compared(taught, capsys):
-    code, out, err = call("export", "model", "out.onnx", capsys=capsys)
+    code, out, err = call("export", "model", "my file.onnx", capsys=capsys)
     assert (code, err) == (0, "")
-    assert re.fullmatch(HEAD + FOOT, out)
-    assert Path("out.onnx").exists()
+    assert re.fullmatch(HEAD.replace("out", "my file", 1) + NOTE + FOOT, out)
+    assert Path("my file.onnx").exists()
 
 
 def test_photos_are_compared_where_they_are_named(taught, capsys):

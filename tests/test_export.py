@@ -282,6 +282,30 @@ def test_a_file_that_differs_is_not_written(folder, tmp_path, monkeypatch, fault
     assert list(tmp_path.iterdir()) == [there]
 
 
+def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatch):
+    """Probabilities do not tell: only the threshold is another."""
+
+    def wrong(model, W, b, temperature, threshold):
+        right(model, W, b, temperature, threshold + fault)
+
+    right, margins = export.append_answers, []
+    for batch in drawings():
+        photos = np.stack([export.load(photo, WHOLE) for photo in batch])
+        margins += Model.load(folder).judge(photos).margin.tolist()
+    reach = max(0, *margins) - min(0, *margins)
+    monkeypatch.setattr(export, "append_answers", wrong)
+    fault = 0.0005 * reach
+    export.export(folder, tmp_path / "near.onnx")
+    fault = 0.002 * reach
+    assert re.fullmatch(
+        r"the margins of the exported file differ from the model's by up to [\d.e-]+, more than "
+        r"[\d.e-]+, so it was not written: export the backbone so that a photo's features do not "
+        r"depend on the photos beside it",
+        refusal(ConfigError, folder, tmp_path / "out.onnx"),
+    )
+    assert not (tmp_path / "out.onnx").exists()
+
+
 def tied(kind: str) -> onnx.ModelProto:
     """A backbone whose features depend on other photos of a batch, or that takes one at a time."""
     nodes = Nodes()

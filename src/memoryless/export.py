@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +24,7 @@ from memoryless.data.photos import Found, Photo
 from memoryless.data.quickdraw import SIDE, read_drawings
 from memoryless.errors import ConfigError, DataError, StoreError, WriteError, cause
 from memoryless.extractor import ahead, open_session
-from memoryless.fixed_backbone import ONNX
+from memoryless.fixed import without_folder
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
 from memoryless.model_folder.apart import check_apart
@@ -34,7 +34,9 @@ from memoryless.store import write_bytes
 if TYPE_CHECKING:
     import onnx
 
-LIMIT = 1e-3  # in probability; what is left between two runs of one graph is near 1e-6
+LIMIT = 1e-3
+"""The largest difference in probability, and in margin as a share of the range of margins; what is
+left between two runs of one graph is near 1e-6."""
 OUTPUTS = ("scores", "probabilities", "margin", "known")
 SCORER = {
     "kind": "viewed",
@@ -60,6 +62,10 @@ class Compared:
     """How many of these have the same answer if they are decoded in full."""
     broken: tuple[str, ...] = ()
     """A sentence for each photo that cannot be read."""
+    margin: float = 0.0
+    """The largest difference in margin."""
+    margins: tuple[float, float] = (0.0, 0.0)
+    """The lowest and the highest margin, or 0, above which a photo is known."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +99,9 @@ def export(
     drawn = compare(run, model, drawings())
     each = [[photo] for photo in found.photos] if found else []
     compared = compare(run, model, each, progress) if found else None
-    for one in filter(None, (drawn, compared)):
-        _check_difference(one)
+    both = [drawn, compared] if compared else [drawn]
+    _check_some(both)
+    _check_difference(_joined(both))  # one photo alone has no range of margins
     write_bytes(file, content, "file")
     return Exported(saved, len(content), drawn, compared)
 
@@ -196,21 +203,11 @@ def metadata(saved: Saved) -> dict[str, str]:
         "classes": json.dumps(about["classes"]),  # in ASCII: names may hold what is no Unicode
         "state": saved.identity,
         "memoryless": version("memoryless"),
-        "backbone": printable(_public(about["backbone"]["name"])),
+        "backbone": printable(without_folder(about["backbone"]["name"])),
         "preparation": json.dumps(about["preparation"]),
         **{name: repr(value) for name, value in about["confidence"].items()},
         "privacy": honest(about),
     }
-
-
-def _public(backbone: str) -> str:
-    """The name of a backbone without the folder that its file lay in, which is nobody's business.
-
-    >>> _public("onnx:/home/ann/own.onnx"), _public("timm:resnet18.a1_in1k")
-    ('onnx:own.onnx', 'timm:resnet18.a1_in1k')
-    """
-    path = backbone.removeprefix(ONNX)
-    return backbone if path == backbone else ONNX + Path(path).name
 
 
 class Runner:
@@ -277,11 +274,18 @@ def _compare_batch(run: Runner, model: Model, photos: Sequence[Photo]) -> Compar
         return Compared(0, 0.0, 0, 0, (str(error),))
     answers = run.answers(pixels)
     own = model.judge(np.stack([model.look(photo) for photo in pixels]))
-    difference = np.abs(answers["probabilities"] - own.probabilities).max()
+    compared = Compared(
+        photos=len(pixels),
+        difference=float(np.abs(answers["probabilities"] - own.probabilities).max()),
+        smaller=0,
+        same=0,
+        margin=float(np.abs(answers["margin"] - own.margin).max()),
+        margins=(min(0.0, float(own.margin.min())), max(0.0, float(own.margin.max()))),
+    )
     if pixels.shape == full.shape:
-        return Compared(len(pixels), float(difference), 0, 0)
+        return compared
     same = _first(answers) == _first(run.answers(full))
-    return Compared(len(pixels), float(difference), len(pixels), int(same.sum()))
+    return replace(compared, smaller=len(pixels), same=int(same.sum()))
 
 
 def _first(answers: dict[str, np.ndarray]) -> np.ndarray:
@@ -294,17 +298,31 @@ def _joined(parts: Sequence[Compared]) -> Compared:
         sum(getattr(part, name) for part in parts) for name in ("photos", "smaller", "same")
     )
     # Not Python's max, which passes over nan.
-    difference = float(np.max([0.0, *(part.difference for part in parts)]))
+    difference, margin = (
+        float(np.max([0.0, *(getattr(part, name) for part in parts)]))
+        for name in ("difference", "margin")
+    )
     broken = tuple(sentence for part in parts for sentence in part.broken)
-    return Compared(photos, difference, smaller, same, broken)
+    ends = np.array([(0.0, 0.0), *(part.margins for part in parts)])
+    margins = float(ends[:, 0].min()), float(ends[:, 1].max())
+    return Compared(photos, difference, smaller, same, broken, margin, margins)
+
+
+def _check_some(each: Sequence[Compared]) -> None:
+    for compared in each:
+        if not compared.photos:
+            raise DataError(f"no photo could be compared: {compared.broken[0]}")
 
 
 def _check_difference(compared: Compared) -> None:
-    if not compared.photos:
-        raise DataError(f"no photo could be compared: {compared.broken[0]}")
-    if not compared.difference <= LIMIT:  # nan is not
-        raise ConfigError(
-            f"the probabilities of the exported file differ from the model's by up to "
-            f"{compared.difference:.2g}, more than {LIMIT:g}, so it was not written: export the "
-            "backbone so that a photo's features do not depend on the photos beside it"
-        )
+    limits = {
+        "probabilities": (compared.difference, LIMIT),
+        "margins": (compared.margin, LIMIT * (compared.margins[1] - compared.margins[0])),
+    }
+    for what, (difference, limit) in limits.items():
+        if not difference <= limit:  # nan is not
+            raise ConfigError(
+                f"the {what} of the exported file differ from the model's by up to "
+                f"{difference:.2g}, more than {limit:.2g}, so it was not written: export the "
+                "backbone so that a photo's features do not depend on the photos beside it"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,11 +37,11 @@ def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool
     tell_each("note", found.notes if found else ())
     with Bar("comparing photos", len(found.photos) if found else 0) as bar:
         done = write(model, file, found, force, bar)
-    _tell(file, done)
+    _tell(model, file, done)
     return 1 if done.photos and done.photos.broken else 0
 
 
-def _tell(file: Path, done: Exported) -> None:
+def _tell(model: Path, file: Path, done: Exported) -> None:
     from memoryless.card import honest
     from memoryless.cli.output import say
     from memoryless.cli.wording import size, tell, tell_each
@@ -55,6 +56,10 @@ def _tell(file: Path, done: Exported) -> None:
     if done.photos:
         _tell_compared("photos", done.photos)
         tell_each("broken", done.photos.broken)
+    else:
+        command = shlex.join(["memoryless", "export", str(model), str(file)])
+        tell("note", "only drawings were compared; compare photos of your own by "
+             f"{command} --check PHOTOS --force")  # fmt: skip
     say("")
     say(honest(about))
     say("")
