@@ -284,3 +284,14 @@ def test_notes_name_ten_and_count_the_rest():
     (note,) = place.notes
     assert note.startswith("12 links: here/0, here/1, ")
     assert note.endswith(" and 2 more")
+
+
+def test_a_model_among_photos_is_left_alone(tmp_path):
+    (tmp_path / "birds" / "states" / "0001").mkdir(parents=True)
+    (tmp_path / "birds" / "CURRENT").write_text("0001")
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "1.png").touch()
+    place = read_folder(tmp_path)
+    assert list(place.files) == ["cat/1.png"]
+    assert place.skipped == {place.shown("birds/"): "a model"}
+    assert not read_folder(tmp_path / "birds").files

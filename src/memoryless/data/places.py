@@ -93,6 +93,9 @@ def _entries(root: Path, here: str, place: Place) -> list[os.DirEntry[str]]:
         return []
     if not entries and here:
         place.skipped[place.shown(here)] = "an empty folder"
+    if {"CURRENT", "states"} <= {entry.name for entry in entries}:
+        place.skipped[place.shown(here)] = "a model"
+        return []
     return entries
 
 
