@@ -119,8 +119,8 @@ def _tell_plan(plan: Plan, folder: Path) -> None:
         tell("broken", reasons(plan.broken))
     tell_each("note", map(as_flags, plan.notes))
     if plan.near:
-        together = "; such are held out together" if model.fixed else ""
-        tell("repeats", f"{plan.near:,} photos are nearly the same as another{together}")
+        tell("repeats", f"{plan.near:,} photos are nearly the same as another; such are held out "
+             "together")  # fmt: skip
     tell("method", _method(model))
     tell("time", _time(plan))
     if plan.bytes is not None:
