@@ -12,9 +12,8 @@ import numpy as np
 
 from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, judge
 from memoryless.data.dataset import hold_out_groups
-from memoryless.errors import ConfigError, DataError
+from memoryless.errors import DataError
 from memoryless.scorers import Scorer, describe, restore
-from memoryless.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from memoryless.data import Images
@@ -149,18 +148,11 @@ class TrainedFeatures:
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.learner import Learner, prepare
-        from memoryless.methods import parse_method, settings_for
+        from memoryless.methods import trained_settings
 
-        method = parse_method(self.method)
-        if not STRATEGIES[method.strategy].memoryless:
-            raise ConfigError(
-                f"strategy {method.strategy} needs images of the past, which a model does not "
-                "keep: choose a method of another"
-            )
-        given = replace(self.settings, strategy=method.strategy)
         channels, whole, _ = split.images.shape
         side = self.settings.image_size or whole
-        settings = replace(given, **settings_for(method, given)).resolved(side)
+        settings = trained_settings(self.method, self.settings, side)
         # Where images have a margin, crops of several sizes can be taken from them.
         augment = ("resized_crop", "flip") if side < whole else ("flip",)
         preparation = prepare(settings, split, side, augment)
