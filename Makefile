@@ -10,7 +10,7 @@ demo: $(READY)
 
 # One torch thread for each process: more threads than free cores make small tensors slow.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
