@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import copy
-import pickle
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +20,6 @@ from memoryless import Model
 from memoryless.calibration import StateNumbers
 from memoryless.cli import main
 from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
-from memoryless.data.cifar import LAYOUTS
 from memoryless.lab.analysis.typology import KINDS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
@@ -36,6 +31,7 @@ from memoryless.network import Network
 from memoryless.statistics import FORMS, Moments, Statistics
 from memoryless.strategies import Arrival, Strategy, Totals
 from memoryless.training import Progress
+from photo_toys import make_backbone
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")  # the same examples every time
@@ -132,27 +128,6 @@ def make_lists(root: Path) -> dict[str, Path]:
                  for label, name in enumerate(COLOURS) for i in numbers]  # fmt: skip
         (root / f"{split}.txt").write_text("\n".join(lines) + "\n\n")
     return {"train_list": root / "train.txt", "test_list": root / "test.txt"}
-
-
-def as_python_2(content: dict) -> bytes:
-    """A pickle that names NumPy's functions as the official files do."""
-    pickled = pickle.dumps(content, protocol=3)
-    return pickled.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
-
-
-def make_cifar(root: Path, name: str, classes: int = 10) -> Path:
-    layout = LAYOUTS[name]
-    folder = root / layout.folder
-    folder.mkdir(parents=True)
-    rng = np.random.default_rng(0)
-    for file in (*layout.train, *layout.test):
-        labels = list(range(classes)) * 2
-        pixels = rng.integers(0, 256, (len(labels), 3072), dtype=np.uint8)
-        content = {b"data": pixels, layout.label_key: labels, b"filenames": [b"x.png"]}
-        (folder / file).write_bytes(as_python_2(content))
-    names = [f"class {i}".encode() for i in range(classes)]
-    (folder / layout.meta).write_bytes(as_python_2({layout.names_key: names}))
-    return folder
 
 
 TINY = Config(states="3", backbone="resnet18_3x3", width=2, epochs=2, batch_size=16)
@@ -400,74 +375,11 @@ def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_backbone(tmp_path_factory.mktemp("backbone") / "tiny.onnx")
 
 
-def make_backbone(file: Path) -> Path:
-    """An ONNX file whose features are the mean colours of a grid of 4 x 4 cells."""
-    from onnx import TensorProto
-
-    from memoryless.graph import Nodes
-
-    nodes, size = Nodes(), 16
-    cells = nodes.add("AveragePool", "images", kernel_shape=[4, 4], strides=[4, 4])
-    nodes.add("Flatten", cells, name="out")
-    ends = {"images": (TensorProto.FLOAT, ["n", 3, size, size])}
-    model = nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", 48])})
-    file.write_bytes(model.SerializeToString())
-    return file
-
-
-def tiny_settings(backbone: Path) -> dict[str, object]:
-    """Settings of a model over the tiny backbone."""
-    return {
-        "backbone": f"onnx:{backbone}",
-        "image_size": 16,
-        "crop": 1.0,
-        "mean": (0.0, 0.0, 0.0),
-        "std": (1.0, 1.0, 1.0),
-    }
-
-
-def tiny_flags(backbone: Path) -> list[str]:
-    """The same as flags."""
-    flags = f"--image-size 16 --crop 1 --mean 0 0 0 --std 1 1 1 --backbone onnx:{backbone}"
-    return flags.split()
-
-
-def make_colours(root: Path, *classes: str, number: int = 12, seed: int = 0) -> Path:
-    """Folders of small photos; a class is a grid of colours, drawn from its name, under noise."""
-    for name in classes:
-        colours = np.random.default_rng([*name.encode()]).integers(0, 256, (4, 4, 3))
-        rng = np.random.default_rng([seed, *name.encode()])
-        (root / name).mkdir(parents=True, exist_ok=True)
-        for i in range(number):
-            cells = np.clip(colours + rng.normal(0, 60, (4, 4, 3)), 0, 255)
-            pixels = np.kron(cells, np.ones((5, 5, 1))).astype(np.uint8)
-            Image.fromarray(pixels).save(root / name / f"{i}.png")
-    return root
-
-
-CHROMIUM = Path("/usr/bin/chromium")
-
-
-@contextmanager
-def shown(file: Path, width: int, scheme: str) -> Iterator[Any]:
-    """A page in a browser: no errors, no request but for itself, nothing wider than the screen."""
-    from playwright.sync_api import sync_playwright
-
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
-        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        problems: list[str] = []
-        requests: list[str] = []
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(file.as_uri())
-        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-        assert problems == []
-        assert [r for r in requests if not r.startswith("data:")] == [file.as_uri()]
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (background != "rgb(255, 255, 255)") == (scheme == "dark")
-        yield page
-        browser.close()
+@pytest.fixture
+def cat_and_dog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of two classes over given features, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    model = Model(backbone="none")
+    features = np.random.default_rng(0).random((20, 8)).astype(np.float32)
+    model.learn(features, ["cat", "dog"] * 10)
+    model.save("model")

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from conftest import make_backbone, tiny_settings
 from memoryless.model import Model
 from memoryless.model_folder import FORMAT
+from photo_toys import make_backbone, tiny_settings
 
 MODELS = Path(__file__).parent / "models"
 IMAGES = (np.arange(4 * 8 * 8).reshape(4, 8, 8) ** 2 * 37 % 251).astype(np.uint8)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import as_python_2, make_cifar
+from cifar_toys import as_python_2, make_cifar
 from memoryless.data import cifar, load
 from memoryless.data.cifar import LAYOUTS
 from memoryless.errors import DataError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memoryless
-from conftest import call, make_colours, tiny_flags
+from conftest import call
 from memoryless.calibration import CALIBRATIONS
 from memoryless.cli import app
 from memoryless.cli.output import FORMATS
@@ -18,6 +18,7 @@ from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.presets import PRESETS
 from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
+from photo_toys import make_colours, tiny_flags
 
 
 def commands() -> list[str]:

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 from conftest import call
-from memoryless import Model
 
 
-@pytest.fixture
-def taught(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    model = Model(backbone="none")
-    features = np.random.default_rng(0).random((20, 8)).astype(np.float32)
-    model.learn(features, ["cat", "dog"] * 10)
-    model.save("model")
-
-
-def test_a_whole_model(taught, capsys):
+def test_a_whole_model(cat_and_dog, capsys):
     code, out, err = call("check", "model", capsys=capsys)
     assert (code, err) == (0, "")
     assert out == "model is whole: every file of 1 state is as it was written\n"
 
 
-def test_a_flipped_byte(taught, capsys):
+def test_a_flipped_byte(cat_and_dog, capsys):
     file = Path("model/states/0001/scorer.safetensors")
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
@@ -36,7 +23,7 @@ def test_a_flipped_byte(taught, capsys):
     assert err.startswith(f"memoryless: the file {file} is ")
 
 
-def test_every_problem_is_told_the_last_as_the_error(taught, capsys):
+def test_every_problem_is_told_the_last_as_the_error(cat_and_dog, capsys):
     Path("model/states/0001/scorer.safetensors").unlink()
     Path("model/letter.txt").touch()
     code, out, err = call("check", "model", capsys=capsys)
@@ -49,7 +36,7 @@ def test_every_problem_is_told_the_last_as_the_error(taught, capsys):
     )
 
 
-def test_what_does_no_harm_is_a_note(taught, capsys):
+def test_what_does_no_harm_is_a_note(cat_and_dog, capsys):
     Path("model/README.md").write_text("mine")
     code, out, _ = call("check", "model", capsys=capsys)
     assert code == 0

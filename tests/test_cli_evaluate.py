@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import call, make_colours, tiny_flags
+from conftest import call
+from photo_toys import make_colours, tiny_flags
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import call, make_colours, tiny_flags
+from conftest import call
+from photo_toys import make_colours, tiny_flags
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import call, make_colours, tiny_flags
+from conftest import call
 from memoryless.card import HONEST
 from memoryless.data.samples import write_samples
 from memoryless.model_folder import load_state
 from memoryless.photos.place import teaching
+from photo_toys import make_colours, tiny_flags
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import call, make_colours, tiny_flags
+from conftest import call
+from photo_toys import make_colours, tiny_flags
 
 HEAD = ["file", "known", "label_1", "score_1", "label_2", "score_2", "error"]
 

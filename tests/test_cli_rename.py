@@ -4,35 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 from conftest import call
-from memoryless import Model
 from memoryless.model_folder import load_state
 
 
-@pytest.fixture
-def taught(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    model = Model(backbone="none")
-    features = np.random.default_rng(0).random((20, 8)).astype(np.float32)
-    model.learn(features, ["cat", "dog"] * 10)
-    model.save("model")
-
-
-def test_a_class_gets_another_name(taught, capsys):
+def test_a_class_gets_another_name(cat_and_dog, capsys):
     code, out, _ = call("rename", "model", "cat", "house cat", capsys=capsys)
     assert (code, out) == (0, "cat is called house cat now; memoryless undo model takes it back\n")
     assert load_state(Path("model")).about["classes"] == ["house cat", "dog"]
 
 
-def test_a_name_may_begin_with_a_dash(taught, capsys):
+def test_a_name_may_begin_with_a_dash(cat_and_dog, capsys):
     assert call("rename", "model", "--", "cat", "-x", capsys=capsys)[0] == 0
     assert load_state(Path("model")).about["classes"] == ["-x", "dog"]
 
 
-def test_an_unknown_class(taught, capsys):
+def test_an_unknown_class(cat_and_dog, capsys):
     code, _, err = call("rename", "model", "cta", "x", capsys=capsys)
     assert code == 2
     assert err == "memoryless: unknown class 'cta': choose from cat, dog; did you mean 'cat'?\n"

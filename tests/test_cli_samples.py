@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conftest import call, make_colours, tiny_flags
+from conftest import call
+from photo_toys import make_colours, tiny_flags
 
 
 def test_drawings_can_be_learned_and_evaluated(tmp_path, tiny_backbone, monkeypatch, capsys):

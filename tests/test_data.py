@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_cifar, make_folder, make_lists
+from cifar_toys import make_cifar
+from conftest import make_folder, make_lists
 from memoryless.data import SOURCES, load
 from memoryless.errors import ConfigError, DataError
 from memoryless.settings import DataSettings

@@ -12,38 +12,17 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto
 from PIL import Image
 
 import memoryless
-from conftest import tiny_settings
+from exports import NAMES, draw, refusal, teach
 from memoryless import Model, export, graph
 from memoryless.confidence import Confidence
 from memoryless.data.photos import Found, Photo
-from memoryless.errors import ConfigError, DataError, MemorylessError, StoreError, WriteError
+from memoryless.errors import ConfigError, DataError, StoreError, WriteError
 from memoryless.export import WHOLE, Runner, compare, drawings, exported
-from memoryless.graph import OPSET, Nodes
+from memoryless.graph import OPSET
 from memoryless.model_folder import load_state
-
-NAMES = ("cat", "dog", "owl")
-
-
-def draw(name: str, number: int, side: int = 20) -> list[np.ndarray]:
-    """Photos of a class: four by four colours of its own, under noise."""
-    colours = np.random.default_rng([*name.encode()]).integers(0, 256, (4, 4, 3))
-    rng = np.random.default_rng(len(name))
-    cells = np.clip(colours + rng.normal(0, 60, (number, 4, 4, 3)), 0, 255)
-    return list(cells.repeat(side // 4, 1).repeat(side // 4, 2).astype(np.uint8))
-
-
-def teach(folder: Path, backbone: Path, *names: str, **settings: object) -> Path:
-    """The folder of a model over a tiny backbone."""
-    model = Model(**{**tiny_settings(backbone), **settings})
-    model.learn(
-        [p for name in names for p in draw(name, 12)], [n for n in names for _ in range(12)]
-    )
-    model.save(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +45,6 @@ def open_file(file: Path) -> onnxruntime.InferenceSession:
 
 def told(file: Path) -> dict[str, str]:
     return open_file(file).get_modelmeta().custom_metadata_map
-
-
-def refusal(kind: type[MemorylessError], *arguments, **settings) -> str:
-    with pytest.raises(kind) as caught:
-        export.export(*arguments, **settings)
-    assert type(caught.value) is kind
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("sides", [(20, 20), (16, 16), (37, 50), (300, 90), (1, 1), (1, 40)])
@@ -303,38 +275,6 @@ def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatc
         r"depend on the photos beside it",
         refusal(ConfigError, folder, tmp_path / "out.onnx"),
     )
-    assert not (tmp_path / "out.onnx").exists()
-
-
-def tied(kind: str) -> onnx.ModelProto:
-    """A backbone whose features depend on other photos of a batch, or that takes one at a time."""
-    nodes = Nodes()
-    cells = nodes.add("AveragePool", "images", kernel_shape=[4, 4], strides=[4, 4])
-    rows = nodes.add("Flatten", cells)
-    if kind == "one":
-        nodes.add("Reshape", rows, nodes.value(graph.whole(1, 48)), name="out")
-    else:
-        largest = nodes.add("ReduceMax", rows, nodes.value(graph.whole(0)), keepdims=1)
-        nodes.add("Add", rows, largest, name="out")
-    ends = {"images": (TensorProto.FLOAT, ["n", 3, 16, 16])}
-    return nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", 48])})
-
-
-@pytest.mark.parametrize(
-    ("kind", "sentence"),
-    [
-        ("all", r"the probabilities of the exported file differ from the model's by up to [01].*"),
-        (
-            "one",
-            r"the exported file cannot take 3 photos of \d+ x \d+ pixels at once \(.*\): export "
-            r"the backbone for any number of images, and learn with that",
-        ),
-    ],
-)
-def test_backbones_that_cannot_take_batches_are_noticed(kind, sentence, tmp_path):
-    onnx.save(tied(kind), tmp_path / "own.onnx")
-    model = teach(tmp_path / "model", tmp_path / "own.onnx", *NAMES)
-    assert re.fullmatch(sentence, refusal(ConfigError, model, tmp_path / "out.onnx"))
     assert not (tmp_path / "out.onnx").exists()
 
 

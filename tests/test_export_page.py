@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import call, make_colours, tiny_flags
+from conftest import call
 from memoryless import Model
 from memoryless.export import export
+from photo_toys import make_colours, tiny_flags
 
 ROOT = Path(__file__).parents[1]
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import tiny_settings
 from memoryless import Model
 from memoryless.data.dataset import hold_out_groups
 from memoryless.errors import ConfigError, DataError
 from memoryless.fixed import as_photo
 from memoryless.model_folder import load_state
+from photo_toys import tiny_settings
 
 
 def features(*classes: int, number: int = 12, d: int = 6):

@@ -3,61 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
 import torch
 from onnx import TensorProto, helper
 
-from memoryless import graph
+from graphs import (
+    FLOAT,
+    GREY,
+    IMAGES,
+    ROWS,
+    UINT8,
+    every_pixel,
+    mean_of_pixels,
+    plain_feature,
+    refusal,
+    saved,
+    with_ends,
+)
 from memoryless.errors import ConfigError
 from memoryless.extractor import Extractor
-from memoryless.graph import OPSET, Nodes, features_graph, read_backbone
+from memoryless.graph import OPSET, features_graph, read_backbone
 from memoryless.preparation import PhotoPreparation
-
-FLOAT, UINT8 = TensorProto.FLOAT, TensorProto.UINT8
-IMAGES, ROWS = {"images": (FLOAT, ["n", 3, 8, 8])}, {"out": (FLOAT, ["n", 3])}
-GREY = np.full((8, 8, 3), 50, dtype=np.uint8)
-
-
-def mean_of_pixels(size: int | str) -> onnx.ModelProto:
-    """A backbone whose features are the means of the three channels, times weights of 1."""
-    nodes = Nodes()
-    means = nodes.add("Flatten", nodes.add("GlobalAveragePool", "images"))
-    nodes.add("Mul", means, nodes.value(np.ones((1, 3), np.float32)), name="out")
-    return nodes.model({"images": (FLOAT, ["n", 3, size, size])}, {"out": (FLOAT, ["n", 3])})
-
-
-def with_ends(inputs: dict[str, Any], outputs: dict[str, Any]) -> onnx.ModelProto:
-    """The same nodes with other inputs and outputs."""
-    model = mean_of_pixels(8)
-    for ends, given in ((model.graph.input, inputs), (model.graph.output, outputs)):
-        del ends[:]
-        ends.extend(helper.make_tensor_value_info(name, *kind) for name, kind in given.items())
-    return model
-
-
-def saved(model: onnx.ModelProto, folder: Path) -> Path:
-    file = folder / "b.onnx"
-    file.write_bytes(model.SerializeToString())
-    return file
-
-
-def refusal(file: Path) -> str:
-    with pytest.raises(ConfigError) as caught:
-        read_backbone(file)
-    return str(caught.value)
-
-
-def every_pixel(size: int) -> onnx.ModelProto:
-    """A backbone whose features are the pixels."""
-    nodes = Nodes()
-    nodes.add("Flatten", "images", name="out")
-    ends = {"images": (FLOAT, ["n", 3, size, size])}
-    return nodes.model(ends, {"out": (FLOAT, ["n", 3 * size * size])})
 
 
 @pytest.mark.parametrize("sides", [(37, 50), (64, 64), (20, 9), (1, 1), (1, 300), (90, 200)])
@@ -105,12 +74,6 @@ def test_an_output_that_other_nodes_read_too_keeps_its_name_for_them(tmp_path):
     backbone.graph.node.append(helper.make_node("Relu", ["out"], ["unused"]))
     found = Extractor(features_graph(backbone, PhotoPreparation(8, 1.0, (0,) * 3, (1,) * 3)))
     assert found.feature(GREY).tolist() == [50.0] * 3
-
-
-def plain_feature(backbone: onnx.ModelProto) -> list[float]:
-    """The feature of a photo of 50s."""
-    preparation = PhotoPreparation(8, 1.0, (0.0,) * 3, (1.0,) * 3)
-    return Extractor(features_graph(backbone, preparation)).feature(GREY).tolist()
 
 
 @pytest.mark.parametrize("size", [8, "side"])
@@ -255,121 +218,6 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path, monkeypatch):
     file = saved(mean_of_pixels(8), tmp_path)
     monkeypatch.setattr(Path, "read_bytes", refuse)
     assert refusal(file) == f"{file} cannot be read (Permission denied): check `backbone`"
-
-
-def outside(model: onnx.ModelProto, place: str, **entries: int) -> onnx.ModelProto:
-    """The model with its weights in a file beside it."""
-    (weights,) = model.graph.initializer
-    weights.ClearField("raw_data")
-    weights.data_location = TensorProto.EXTERNAL
-    for key, value in {"location": place, **entries}.items():
-        weights.external_data.add(key=key, value=str(value))
-    return model
-
-
-TWOS = np.full(3, 2, np.float32).tobytes()
-
-
-@pytest.mark.parametrize(
-    ("place", "entries", "content"),
-    [
-        ("w.bin", {}, TWOS),
-        ("w.bin", {"offset": 4, "length": 12}, b"head" + TWOS + b"tail"),
-        ("w.bin", {"offset": 4, "checksum": 7, "odd": 1}, b"head" + TWOS),
-        ("deeper/w.bin", {}, TWOS),
-        ("deeper/../w.bin", {}, TWOS),
-    ],
-)
-def test_external_data_in_the_folder_is_brought_in(place, entries, content, tmp_path):
-    (tmp_path / "deeper").mkdir()
-    (tmp_path / place).write_bytes(content)
-    model = read_backbone(saved(outside(mean_of_pixels(8), place, **entries), tmp_path))
-    (tmp_path / place).unlink()
-    assert b"w.bin" not in model.SerializeToString()
-    assert plain_feature(model) == [100.0] * 3
-
-
-def test_external_data_of_attributes_subgraphs_and_functions_is_brought_in(tmp_path):
-    """onnxruntime would look for it in the folder that it is run from."""
-    (tmp_path / "w.bin").write_bytes(TWOS)
-    (tensor,) = outside(mean_of_pixels(8), "w.bin").graph.initializer
-    tensor.dims[:] = [3]
-    constant = helper.make_node("Constant", [], ["c"], value=tensor)
-    inner = helper.make_graph([constant], "inner", [], [])
-    model = mean_of_pixels(8)
-    opsets = [helper.make_opsetid("", OPSET)]
-    model.functions.append(helper.make_function("own", "F", [], ["c"], [constant], opsets))
-    model.graph.node.extend([constant, helper.make_node("If", [], [], then_branch=inner)])
-    found = read_backbone(saved(model, tmp_path)).SerializeToString()
-    assert found.count(TWOS) == 3
-    assert b"w.bin" not in found
-
-
-@pytest.mark.parametrize("kind", ["absolute", "above", "link", "folder link"])
-def test_external_data_outside_the_folder_is_not_followed(kind, tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "w.bin").write_bytes(TWOS)
-    (tmp_path / "in" / "link.bin").symlink_to(tmp_path / "w.bin")
-    (tmp_path / "in" / "up").symlink_to(tmp_path)
-    place = {
-        "absolute": str(tmp_path / "w.bin"),
-        "above": "../w.bin",
-        "link": "link.bin",
-        "folder link": "up/w.bin",
-    }[kind]
-    file = saved(outside(mean_of_pixels(8), place), tmp_path / "in")
-    assert refusal(file) == (
-        f"{file} keeps data in {place}, outside its folder, which is not followed: export it as "
-        "one file"
-    )
-
-
-@pytest.mark.parametrize(
-    ("place", "entries", "why"),
-    [
-        ("none.bin", {}, "there is no such file"),
-        ("", {}, "there is no such file"),
-        (".", {}, "there is no such file"),
-        ("w.bin", {"length": 13}, "it is too short"),
-        ("w.bin", {"offset": 1, "length": 12}, "it is too short"),
-        ("w.bin", {"offset": 99}, "it is too short"),
-        ("w.bin", {"length": -1}, "it is too short"),
-        ("w.bin", {"offset": -1, "length": 3}, "[Errno 22] Invalid argument"),
-        ("w.bin", {"length": "x"}, "invalid literal for int() with base 10: 'x'"),
-        ("w\0.bin", {}, "embedded null byte"),
-    ],
-)
-def test_external_data_that_cannot_be_read_says_so(place, entries, why, tmp_path):
-    (tmp_path / "w.bin").write_bytes(TWOS)
-    file = saved(outside(mean_of_pixels(8), place, **entries), tmp_path)
-    assert refusal(file) == (
-        f"{file} keeps data in {place}, which cannot be read ({why}): export it as one file"
-    )
-
-
-TOO_LARGE = "{file} has more than 2 GiB with its data: choose a smaller backbone"
-
-
-def test_more_than_2_gib_are_refused_before_they_are_read(tmp_path):
-    """Files with holes: they have a size, and take no room."""
-    file = tmp_path / "b.onnx"
-    with file.open("wb") as opened:
-        opened.truncate(2**31)
-    assert refusal(file) == TOO_LARGE.format(file=file)
-    saved(outside(mean_of_pixels(8), "w.bin"), tmp_path)
-    with (tmp_path / "w.bin").open("wb") as opened:
-        opened.truncate(2**31)
-    assert refusal(file) == TOO_LARGE.format(file=file)
-
-
-def test_data_that_are_named_many_times_are_counted_as_often(tmp_path, monkeypatch):
-    (tmp_path / "w.bin").write_bytes(TWOS)
-    model = outside(mean_of_pixels(8), "w.bin")
-    model.graph.initializer.extend([model.graph.initializer[0]] * 99)
-    file = saved(model, tmp_path)
-    read_backbone(file)
-    monkeypatch.setattr(graph, "LARGEST", file.stat().st_size + 50 * len(TWOS))
-    assert refusal(file) == TOO_LARGE.format(file=file)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import make_colours, tiny_flags
 from memoryless.model import Model
 from memoryless.model_folder import kept_states
 from memoryless.scorers import square_roots
 from memoryless.sums import Sums
+from photo_toys import make_colours, tiny_flags
 
 WINDOW, DISTINCT = 32, 16
 SECRET = "Grandmother at the lake, 1983"

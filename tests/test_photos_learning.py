@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from conftest import make_colours, tiny_settings
 from memoryless import Model
 from memoryless.errors import DataError
 from memoryless.photos.learning import carry_out, look_alikes, taken_for
 from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan
+from photo_toys import make_colours, tiny_settings
 
 
 def teach(

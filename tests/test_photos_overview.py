@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import tiny_settings
 from memoryless import Model
 from memoryless.errors import ConfigError, StoreError
 from memoryless.model_folder import load_state, writing
 from memoryless.photos.overview import go_back, overview
+from photo_toys import tiny_settings
 
 FEATURES = np.random.default_rng(0).random((24, 48)).astype(np.float32)
 

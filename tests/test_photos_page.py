@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from PIL import Image
 
-from conftest import hostile_text, shown
+from conftest import hostile_text
 from memoryless.data.photos import Photo
 from memoryless.errors import WriteError
 from memoryless.photos.evaluation import Evaluation, Mistake
 from memoryless.photos.page import PICTURES, render, thumbnail, write_page
+from photo_toys import shown
 
 
 def png(width: int = 600, height: int = 300) -> bytes:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import tiny_settings
 from memoryless import Model
 from memoryless.errors import ConfigError, StoreError, WriteError
 from memoryless.model_folder import writing
 from memoryless.photos.place import TRAINED, teaching
+from photo_toys import tiny_settings
 
 FEATURES = np.random.default_rng(0).random((24, 48)).astype(np.float32)
 

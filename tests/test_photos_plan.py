@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import make_colours, tiny_settings
 from memoryless import Model
 from memoryless.data.glances import Glance
 from memoryless.errors import ConfigError, DataError
 from memoryless.model_folder import load_state
 from memoryless.photos import plan as plan_module
 from memoryless.photos.plan import SEES_LARGE, alike_names, bytes_kept, make_plan, sees_large
+from photo_toys import make_colours, tiny_settings
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from conftest import make_colours
 from memoryless.data.photos import Photo
 from memoryless.errors import ConfigError
 from memoryless.photos import prediction
 from memoryless.photos.prediction import Answer, answers, check_top, find_all
 from memoryless.photos.seeing import Verdict
+from photo_toys import make_colours
 
 
 @pytest.fixture

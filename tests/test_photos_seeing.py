@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import make_colours, tiny_settings
 from memoryless import Model
 from memoryless.data.photos import find_photos
 from memoryless.photos import seeing
 from memoryless.photos.seeing import judge, see
+from photo_toys import make_colours, tiny_settings
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from conftest import TINY, hostile_text, make_toy, shown
+from conftest import TINY, hostile_text, make_toy
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.measures import best_method, class_accuracies
@@ -20,6 +20,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.report import fill, render
 from memoryless.lab.runs import RunFolder
+from photo_toys import shown
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,83 @@
+"""Small graphs for the tests of graphs, and files of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from memoryless.errors import ConfigError
+from memoryless.extractor import Extractor
+from memoryless.graph import Nodes, features_graph, read_backbone
+from memoryless.preparation import PhotoPreparation
+
+FLOAT, UINT8 = TensorProto.FLOAT, TensorProto.UINT8
+
+
+IMAGES, ROWS = {"images": (FLOAT, ["n", 3, 8, 8])}, {"out": (FLOAT, ["n", 3])}
+
+
+GREY = np.full((8, 8, 3), 50, dtype=np.uint8)
+
+
+def mean_of_pixels(size: int | str) -> onnx.ModelProto:
+    """A backbone whose features are the means of the three channels, times weights of 1."""
+    nodes = Nodes()
+    means = nodes.add("Flatten", nodes.add("GlobalAveragePool", "images"))
+    nodes.add("Mul", means, nodes.value(np.ones((1, 3), np.float32)), name="out")
+    return nodes.model({"images": (FLOAT, ["n", 3, size, size])}, {"out": (FLOAT, ["n", 3])})
+
+
+def with_ends(inputs: dict[str, Any], outputs: dict[str, Any]) -> onnx.ModelProto:
+    """The same nodes with other inputs and outputs."""
+    model = mean_of_pixels(8)
+    for ends, given in ((model.graph.input, inputs), (model.graph.output, outputs)):
+        del ends[:]
+        ends.extend(helper.make_tensor_value_info(name, *kind) for name, kind in given.items())
+    return model
+
+
+def saved(model: onnx.ModelProto, folder: Path) -> Path:
+    file = folder / "b.onnx"
+    file.write_bytes(model.SerializeToString())
+    return file
+
+
+def refusal(file: Path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read_backbone(file)
+    return str(caught.value)
+
+
+def every_pixel(size: int) -> onnx.ModelProto:
+    """A backbone whose features are the pixels."""
+    nodes = Nodes()
+    nodes.add("Flatten", "images", name="out")
+    ends = {"images": (FLOAT, ["n", 3, size, size])}
+    return nodes.model(ends, {"out": (FLOAT, ["n", 3 * size * size])})
+
+
+def plain_feature(backbone: onnx.ModelProto) -> list[float]:
+    """The feature of a photo of 50s."""
+    preparation = PhotoPreparation(8, 1.0, (0.0,) * 3, (1.0,) * 3)
+    return Extractor(features_graph(backbone, preparation)).feature(GREY).tolist()
+
+
+def outside(model: onnx.ModelProto, place: str, **entries: int) -> onnx.ModelProto:
+    """The model with its weights in a file beside it."""
+    (weights,) = model.graph.initializer
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": place, **entries}.items():
+        weights.external_data.add(key=key, value=str(value))
+    return model
+
+
+TWOS = np.full(3, 2, np.float32).tobytes()
+
+
+TOO_LARGE = "{file} has more than 2 GiB with its data: choose a smaller backbone"
