@@ -18,6 +18,7 @@ from memoryless.strategies.base import BASE_RECIPE
 
 SETTINGS = plain_values(replace(ModelSettings(), **BASE_RECIPE))
 FACTS, _ = describe(Viewed(Linear(np.zeros(0), np.zeros(0)), start=0, square_roots=True))
+STATE = {"date": "2026-11-16T12:00:00Z", "photos": 40, "more": {}, "model": None}
 GRAPHS = (b"a graph", b"another graph")
 
 
@@ -30,13 +31,15 @@ def describe_toy(classes: int = 4, states: int = 2, graph: bytes | None = None) 
         "settings": SETTINGS,
         "seed": 0,
         "classes": [f"bird {i:04d}" for i in range(classes)],
+        "labels": "str",
         "counts": [20] * classes,
         "class_state": [i * states // classes for i in range(classes)],
-        "states": [{"date": "2026-11-16T12:00:00Z", "photos": 40}] * states,
+        "states": [STATE] * states,
         "preparation": photos if graph else None,
         "backbone": {"name": "toy", "sha256": digest} if graph else None,
         "scorer": FACTS,
-        "confidence": {"temperature": 2.5, "threshold": -3.0},
+        "confidence": {"temperature": 2.5, "threshold": -3.0, "averaged": False},
+        "forgettable": False,
     }
 
 

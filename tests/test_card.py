@@ -7,13 +7,14 @@ import re
 from hypothesis import given
 
 from conftest import hostile_text
-from folders import GRAPHS, describe_toy, save_toy
+from folders import GRAPHS, STATE, describe_toy, save_toy
 from memoryless.card import card
 
 ABOUT = describe_toy(graph=GRAPHS[0]) | {
     "memoryless": "0.3.0",
     "classes": ["barn owl", "great tit", "wren", "crane"],
     "counts": [20, 1_200, 7, 30],
+    "forgotten": None,
     "ledger": {"count": 32, "mean": 1_024_000},
 }
 
@@ -46,7 +47,8 @@ def test_the_honest_sentence_stands_word_for_word():
 
 def test_what_older_versions_did_not_write_is_unknown():
     page = card(
-        ABOUT | {"counts": [20, None, 7, 30], "states": [{"date": None, "photos": None}] * 2}
+        ABOUT
+        | {"counts": [20, None, 7, 30], "states": [STATE | {"date": None, "photos": None}] * 2}
     )
     assert "smallest class: an unknown number of photos." in page
     assert "| great tit | unknown | 1 |" in page
@@ -76,3 +78,20 @@ def test_names_do_nothing(text):
 def test_it_is_the_readme_of_the_folder(tmp_path):
     saved = save_toy(tmp_path)
     assert (tmp_path / "README.md").read_text() == card(saved.about)
+
+
+def test_it_names_what_was_merged_and_what_was_added():
+    states = [STATE | {"model": "north"}, STATE | {"model": "south", "more": {"wren": 5, "a|b": 9}}]
+    sure = {"temperature": 2.5, "threshold": -3.0, "averaged": True}
+    lines = card(ABOUT | {"states": states, "confidence": sure}).splitlines()
+    assert "| state | date | new classes | photos | more photos of | learned by |" in lines
+    assert "| 1 | 2026-11-16T12:00:00Z | 2 | 40 |  | north |" in lines
+    assert "| 2 | 2026-11-16T12:00:00Z | 2 | 40 | wren 5, a\\|b 9 | south |" in lines
+    assert "| temperature | 2.5 (the mean of the merged models', until the next learn) |" in lines
+
+
+def test_it_tells_what_can_be_forgotten_and_that_something_was():
+    forgotten = {"state": 3, "date": "2026-11-16T12:00:00Z"}
+    lines = card(ABOUT | {"forgettable": True, "forgotten": forgotten}).splitlines()
+    assert "| forgetting | exact: each class's own scatter is kept |" in lines
+    assert "| forgotten | classes, last on 2026-11-16T12:00:00Z |" in lines

@@ -238,8 +238,8 @@ def test_a_place_that_cannot_be_written(folder, tmp_path):
 
 @pytest.mark.parametrize(("fault", "shown"), [(1000, r"0\.\d+"), (np.nan, "nan")])
 def test_a_file_that_differs_is_not_written(folder, tmp_path, monkeypatch, fault, shown):
-    def wrong(model, W, b, temperature, threshold):
-        right(model, W, b, fault * temperature, threshold)
+    def wrong(model, W, b, sure):
+        right(model, W, b, replace(sure, temperature=fault * sure.temperature))
 
     right, there = export.append_answers, tmp_path / "out.onnx"
     monkeypatch.setattr(export, "append_answers", wrong)
@@ -257,8 +257,8 @@ def test_a_file_that_differs_is_not_written(folder, tmp_path, monkeypatch, fault
 def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatch):
     """Probabilities do not tell: only the threshold is another."""
 
-    def wrong(model, W, b, temperature, threshold):
-        right(model, W, b, temperature, threshold + fault)
+    def wrong(model, W, b, sure):
+        right(model, W, b, replace(sure, threshold=sure.threshold + fault))
 
     right, margins = export.append_answers, []
     for batch in drawings():

@@ -81,7 +81,11 @@ def test_a_failure_leaves_the_model_as_it_was():
     [
         (np.zeros((3, 5)), ["a"] * 3, r"^features must be \(n, 6\), not \(3, 5\)$"),
         (np.zeros((3, 6)), ["a"] * 2, "^there are 3 images and 2 labels: give each one$"),
-        (np.zeros((1, 6)), ["class 0"], "^class 0 was learned before: a class is learned once"),
+        (
+            np.zeros((1, 6)),
+            ["class 0"],
+            "^class 0 was learned before: add `more=True` to add",
+        ),
         (np.zeros((1, 6)), [" "], "^labels must be names, one string an image, not ' '$"),
         (np.zeros((2, 4, 4, 3), np.uint8), ["a"] * 2, "^a model with `backbone=none` takes"),
     ],

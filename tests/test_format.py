@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from folders import GRAPHS, save_toy
+from folders import GRAPHS, STATE, save_toy
 from memoryless.errors import StoreError
-from memoryless.model_folder import ABOUT, load_state
+from memoryless.model_folder import ABOUT, FORMAT, load_state
 from memoryless.store import write_json
 
 ODD = [None, -1, 0.5, 10**30, "x", [], {}, [1], [[]], True, float(10**30)]
@@ -21,6 +21,7 @@ SOUND = {
     "seed": [-1],
     "date": [None],
     "parent": [None],
+    "forgotten": [None],
     "scorer": [{}],
     "settings": [{}],
     "ledger": [{}],
@@ -69,7 +70,7 @@ def test_every_key_is_checked(folder, key):
         ({"class_state": [0, 0, 1, 2]}, "class_state names a state that states does not have"),
         ({"parent": {"state": 1, "sha256": "0" * 64}}, "parent.state must be below 1"),
         (
-            {"confidence": {"temperature": 0, "threshold": 1}},
+            {"confidence": {"temperature": 0, "threshold": 1, "averaged": True}},
             "confidence.temperature must be above 0",
         ),
         ({"method": "inFT_siw"}, "the method 'inFT_siw' and the files record, scorer do not fit"),
@@ -79,6 +80,24 @@ def test_every_key_is_checked(folder, key):
         ),
         ({"date": "16 November"}, "'16 November' is no date"),
         ({"preparation": None}, "preparation is null, not an object"),
+        (
+            {"forgettable": True},
+            "forgettable and ledger do not fit: what can be forgotten has a spread",
+        ),
+        ({"labels": "bytes"}, "labels must be one of str, int, float, bool"),
+        (
+            {"forgotten": {"state": 2, "date": "2026-11-16T12:00:00Z"}},
+            "forgotten.state must not be above 1",
+        ),
+        ({"forgotten": {"state": 1, "date": "today"}}, "'today' is no date"),
+        (
+            {"states": [STATE, STATE | {"more": {"bird 0000": 20}}]},
+            "states tell of 20 more photos of 'bird 0000', and counts do not",
+        ),
+        (
+            {"states": [STATE, STATE | {"more": {"crow": 2}}]},
+            "states tell of 2 more photos of 'crow', and counts do not",
+        ),
         ({"more": 1}, "it has 'more', which does not belong there"),
         ({"settings": {"width": "x"}}, "settings: width must be a whole number, not 'x'"),
         ({"settings": {"speed": 1}}, "settings: 'speed' is no setting"),
@@ -124,19 +143,25 @@ def test_settings_that_came_later_stand_at_their_defaults(folder):
     assert load_state(folder).about["settings"] == settings
 
 
-def test_history_came_later_too(folder):
+def test_what_format_2_does_not_tell_stands_at_its_default(folder):
     file = folder / "states" / "0001" / "model.json"
-    about = json.loads(file.read_text())
-    del about["history"], about["sha256"]
+    about = json.loads(file.read_text()) | {"format": 2}
+    for key in ("sha256", "history", "forgotten", "labels", "forgettable"):
+        del about[key]
+    about["states"] = [{"date": None, "photos": 40}] * 2
+    del about["confidence"]["averaged"]
     write_json(file, about, bound="0001")
     (folder / "CURRENT").write_text(f"0001 {hashlib.sha256(file.read_bytes()).hexdigest()}\n")
-    assert load_state(folder).about["history"] == 5
+    read = load_state(folder).about
+    assert (read["history"], read["forgotten"], read["labels"]) == (5, None, "str")
+    assert read["states"] == [STATE | {"date": None}] * 2
+    assert (read["confidence"]["averaged"], read["forgettable"]) == (False, False)
 
 
 def test_a_newer_format_is_refused_with_the_version_to_install(folder):
     """Whatever else it holds."""
     file = folder / "states" / "0001" / "model.json"
-    spoil(folder, {"format": 3, "memoryless": "9.1", "new": [], "classes": {}})
+    spoil(folder, {"format": FORMAT + 1, "memoryless": "9.1", "new": [], "classes": {}})
     for action in (load_state, save_toy):
         with pytest.raises(StoreError) as caught:
             action(folder)

@@ -29,7 +29,7 @@ STOREYS = [
         "record",
     },
     {"strategies", "training", "learner", "fixed_backbone"},
-    {"model", "fixed", "trained", "model_folder", "card", "build", "methods"},
+    {"model", "classes", "fixed", "trained", "model_folder", "card", "build", "methods"},
     {"lab", "photos", "export"},
     {"cli"},
     {"__main__"},

@@ -41,7 +41,7 @@ def test_a_model_comes_back_whole(kind, tmp_path):
     model, images = learned(kind)
     model.save(tmp_path / "model")
     again = Model.load(tmp_path / "model")
-    assert vars(again)["classes"] == model.classes
+    assert again.classes == model.classes
     assert (again.counts, again.class_state) == (model.counts, model.class_state)
     assert np.array_equal(again.scores(images), model.scores(images))
     assert json.dumps(model.about()) == json.dumps(again.about())

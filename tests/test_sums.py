@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from memoryless.scorers import Linear
-from memoryless.sums import Sums, closest
+from memoryless.sums import Sums, closest, far, moved
 
 
 def draw(classes: int = 4, d: int = 5, seed: int = 0, n: int = 40):
@@ -95,3 +95,85 @@ def test_the_closest_pairs_and_what_they_lose():
 def test_one_class_has_no_pair():
     sums = Sums.of(np.random.default_rng(0).normal(size=(5, 2)), np.zeros(5, dtype=int), 1)
     assert closest(sums, sums.discriminant(), 1, 1.0) == []
+
+
+def test_more_photos_of_a_class_move_its_mean_and_widen_the_scatter():
+    """Class 0 has 1 and 3, then 8: mean 4, scatter 9 + 1 + 16; class 1 is new."""
+    past = Sums.of(np.array([[1.0], [3.0]]), np.array([0, 0]), 1)
+    more = Sums.of(np.array([[8.0], [5.0]]), np.array([0, 1]), 2)
+    both = past.join(more, np.array([0, 1]))
+    assert both.count.tolist() == [3, 1]
+    assert both.mean.tolist() == [[4.0], [5.0]]
+    assert both.scatter.item() == pytest.approx(26)
+
+
+def test_without_its_spread_a_forgotten_class_stays_in_the_covariance_with_its_weight():
+    sums = Sums.of(np.array([[0.0], [2.0], [0.0], [4.0], [8.0]]), np.array([0, 0, 1, 1, 1]), 2)
+    left = sums.without(np.array([False, True]))
+    assert (left.count.tolist(), left.mean.tolist()) == ([2], [[1.0]])
+    assert left.scatter / 2 == pytest.approx(sums.scatter / 5)
+
+
+def test_with_its_spread_a_class_is_forgotten_as_if_it_had_never_been():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 9)), rng.integers(0, 4, 60)
+    left = Sums.of(X, y, 4, forgettable=True).without(np.arange(4) == 2)
+    places = np.array([0, 1, 0, 2])  # of the classes that stay
+    never = Sums.of(X[y != 2], places[y[y != 2]], 3, forgettable=True)
+    for name in ("count", "mean", "scatter"):
+        assert np.allclose(getattr(left, name), getattr(never, name), rtol=0, atol=1e-12)
+
+
+def test_the_spread_of_a_class_is_its_scatter_and_no_photo():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5, 9))
+    sums = Sums.of(X, np.zeros(5, dtype=int), 1, forgettable=True)
+    assert sums.spread.shape == (4, 9)
+    assert np.allclose(sums.spread.T @ sums.spread, np.cov(X.T, bias=True) * 5)
+    away = np.concatenate(
+        [X, X - X.mean(0), X[:, None].repeat(5, 1).reshape(-1, 9) - np.tile(X, (5, 1))]
+    )
+    for sign in (1, -1):
+        assert np.abs(sums.spread[:, None] - sign * away).max(2).min() > 1e-3
+
+
+def test_photos_of_another_kind_lie_many_standard_errors_away():
+    rng = np.random.default_rng(0)
+    old, same, other = rng.normal(size=(3, 50, 40)) + np.array([0, 0, 0.5])[:, None, None]
+    zeros = np.zeros(50, dtype=int)
+    past = Sums.of(old, zeros, 1)
+    for photos, away in ((same, False), (other, True)):
+        after = past.join(Sums.of(photos, zeros, 1), np.array([0]))
+        (errors,) = moved(past, after)
+        direct = np.linalg.norm(photos.mean(0) - old.mean(0))
+        variance = after.scatter.trace() / 99
+        assert errors == pytest.approx(direct / np.sqrt(variance * 2 / 50))
+        assert (errors > far(after)) == away
+
+
+def test_classes_without_new_photos_have_not_moved():
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    past = Sums.of(X, y, 2)
+    after = past.join(Sums.of(X + 9, y, 2), np.array([1, 2]))
+    errors = moved(past, after)
+    assert errors[0] == 0
+    assert errors[1] > far(after)
+
+
+def test_of_few_features_chance_is_wider():
+    X, y = np.random.default_rng(0).normal(size=(90, 50)), np.arange(90) % 3
+    assert far(Sums.of(X, y, 3)) == pytest.approx(1.5, abs=0.1)
+    assert far(Sums.of(X[:, :1], y, 3)) == pytest.approx(np.sqrt(1 + 5 * np.sqrt(2)))
+
+
+def test_rounding_is_no_spread():
+    """Photos that are all alike, in two parts: nothing but rounding differs, and scores are those
+    of the identity.
+    """
+    X, y = np.array([[0.1, 0.7]] * 6 + [[0.3, 0.2]] * 5), np.array([0] * 6 + [1] * 5)
+    parts = (
+        Sums.none(2)
+        .join(Sums.of(X[1::2], y[1::2], 2))
+        .join(Sums.of(X[::2], y[::2], 2), np.array([0, 1]))
+    )
+    assert np.allclose(parts.covariance, np.eye(2))

@@ -12,6 +12,7 @@ HONEST = (
     "photos can reveal whether a photo was used; smallest class: {smallest} photos. Not anonymous "
     "unless you show it: `memoryless audit`."
 )
+AVERAGED = "the mean of the merged models', until the next learn"
 USE = """```console
 $ memoryless predict MODEL photo.jpg
 $ memoryless learn MODEL more-photos/
@@ -50,16 +51,27 @@ def _facts(about: Mapping[str, Any]) -> str:
     if backbone:
         rows.append(["backbone", f"{_text(backbone['name'])}, SHA-256 {backbone['sha256']}"])
     if about["confidence"]:
-        rows += [[key, f"{value:g}"] for key, value in about["confidence"].items()]
+        note = f" ({AVERAGED})" if about["confidence"]["averaged"] else ""
+        for key in ("temperature", "threshold"):
+            rows.append([key, f"{about['confidence'][key]:g}{note}"])
+    if about["forgettable"]:
+        rows.append(["forgetting", "exact: each class's own scatter is kept"])
+    if about["forgotten"]:
+        rows.append(["forgotten", f"classes, last on {_text(about['forgotten']['date'])}"])
     return _table(["", ""], rows)
 
 
 def _states(about: Mapping[str, Any]) -> str:
+    """The states; how many photos were of known classes, and who learned it, where that is so."""
     rows = []
     for i, state in enumerate(about["states"]):
         new = sum(of == i for of in about["class_state"])
-        rows.append([str(i + 1), _known(state["date"]), str(new), _known(state["photos"])])
-    return _table(["state", "date", "new classes", "photos"], rows)
+        more = [f"{_text(name)} {number:,}" for name, number in state["more"].items()]
+        row = [str(i + 1), _known(state["date"]), str(new), _known(state["photos"])]
+        rows.append([*row, ", ".join(more), _text(state["model"] or "")])
+    columns = ["state", "date", "new classes", "photos", "more photos of", "learned by"]
+    shown = [i for i in range(len(columns)) if i < 4 or any(row[i] for row in rows)]
+    return _table([columns[i] for i in shown], [[row[i] for i in shown] for row in rows])
 
 
 def _classes(about: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ states count, however few a state brings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -27,6 +27,8 @@ class Confidence:
     temperature: float = 1.0
     threshold: float = float(MARGINS[0])
     """The least margin of a photo that is of a known class; at first every photo has it."""
+    averaged: bool = False
+    """Whether both are averages of merged models', until the next state is learned."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,18 @@ class HeldOut:
     count: np.ndarray  # () how many photos there are
 
     @classmethod
+    def none(cls) -> Self:
+        """The sums over no photo."""
+        return cls(np.zeros(len(TEMPERATURES)), np.zeros(len(MARGINS)), np.array(0.0))
+
+    @classmethod
     def of(cls, scores: np.ndarray, margin: np.ndarray, labels: np.ndarray) -> Self:
         """The sums over photos with these scores (n, N), margins (n,) and classes (n,).
 
         With one class there is nothing to be sure of, and few photos are not summed up.
         """
         if len(labels) < LEAST or scores.shape[1] < 2:
-            return cls(np.zeros(len(TEMPERATURES)), np.zeros(len(MARGINS)), np.array(0.0))
+            return cls.none()
         some = slice(None, None, -(-len(labels) // MOST))
         scores, margin, labels = scores[some], margin[some], labels[some]
         losses = [_loss(scores / temperature, labels) for temperature in TEMPERATURES]
@@ -76,6 +83,16 @@ class HeldOut:
             return Confidence()
         threshold = _quantile(self.below, (1 - ACCEPTED) * float(self.count))
         return Confidence(_temperature(self.losses), threshold)
+
+
+def average(parts: Sequence[tuple[Confidence, HeldOut]]) -> Confidence:
+    """The mean of merged models' temperatures and thresholds; held-out photos weigh alike."""
+    weights = np.array([float(told.count) for _, told in parts])
+    if not weights.any():
+        return Confidence()
+    pairs = [(sure.temperature, sure.threshold) for sure, _ in parts]
+    temperature, threshold = weights @ np.array(pairs) / weights.sum()
+    return Confidence(float(temperature), float(threshold), averaged=True)
 
 
 def _loss(scores: np.ndarray, labels: np.ndarray) -> float:
@@ -113,6 +130,9 @@ class Measured:
     labels: np.ndarray  # (h,)
     alike: Sequence[tuple[int, int, float]] = ()
     """Pairs of classes most alike, with the share of photos that they may lose to each other."""
+    unlike: Mapping[int, float] = field(default_factory=dict)
+    """Past classes whose new photos look unlike the past ones: by how many standard errors their
+    means differ."""
 
 
 @dataclass(frozen=True)

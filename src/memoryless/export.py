@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image
 
 from memoryless.card import honest
+from memoryless.confidence import Confidence
 from memoryless.data.glances import load
 from memoryless.data.photos import Found, Photo
 from memoryless.data.quickdraw import SIDE, read_drawings
@@ -131,7 +132,8 @@ def exported(saved: Saved) -> bytes:
             "export a model of fewer classes, or one with a smaller backbone"
         )
     model = onnx.load_model_from_string(graph)
-    append_answers(model, arrays["over.W"], arrays["over.b"], **saved.about["confidence"])
+    sure = Confidence(**saved.about["confidence"])
+    append_answers(model, arrays["over.W"], arrays["over.b"], sure)
     own = {entry.key: entry.value for entry in model.metadata_props}  # such as a license
     onnx.helper.set_model_props(model, own | metadata(saved))
     model.producer_version = version("memoryless")
@@ -160,9 +162,7 @@ def _check_exportable(saved: Saved) -> None:
         )
 
 
-def append_answers(
-    model: onnx.ModelProto, W: np.ndarray, b: np.ndarray, temperature: float, threshold: float
-) -> None:
+def append_answers(model: onnx.ModelProto, W: np.ndarray, b: np.ndarray, sure: Confidence) -> None:
     """Make a features graph give answers instead: `scorers.Viewed`, then `confidence.judge`.
 
     The last row of the layer is that of the mean of all photos.
@@ -181,11 +181,11 @@ def append_answers(
     rows = nodes.add("Gemm", view, nodes.value(W), nodes.value(b), transB=1)  # (n, N + 1)
     sizes = nodes.value(whole(classes, 1))
     nodes.nodes.append(helper.make_node("Split", [rows, sizes], ["scores", "everything"], axis=1))
-    cooled = nodes.add("Div", "scores", nodes.value(np.float32(temperature)))
+    cooled = nodes.add("Div", "scores", nodes.value(np.float32(sure.temperature)))
     nodes.add("Softmax", cooled, name="probabilities", axis=1)
     best = nodes.add("ReduceMax", "scores", columns, keepdims=0)
     over = nodes.add("Sub", best, nodes.add("Squeeze", "everything", columns))
-    nodes.add("Sub", over, nodes.value(np.float32(threshold)), name="margin")
+    nodes.add("Sub", over, nodes.value(np.float32(sure.threshold)), name="margin")
     nodes.add("GreaterOrEqual", "margin", nodes.value(np.float32(0)), name="known")
     model.graph.node.extend(nodes.nodes)
     model.graph.initializer.extend(nodes.values)
@@ -205,7 +205,7 @@ def metadata(saved: Saved) -> dict[str, str]:
         "memoryless": version("memoryless"),
         "backbone": printable(without_folder(about["backbone"]["name"])),
         "preparation": json.dumps(about["preparation"]),
-        **{name: repr(value) for name, value in about["confidence"].items()},
+        **{key: repr(about["confidence"][key]) for key in ("temperature", "threshold")},
         "privacy": honest(about),
     }
 

@@ -5,6 +5,7 @@ It needs torch only to make the graph of a backbone that is a torch module, once
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, judge
+from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
 from memoryless.data.dataset import hold_out_groups
-from memoryless.errors import DataError
+from memoryless.errors import ConfigError, DataError
 from memoryless.preparation import PhotoPreparation
-from memoryless.scorers import Linear, Viewed, describe, restore, square_roots
-from memoryless.sums import Sums, closest
+from memoryless.scorers import Linear, View, Viewed, describe, restore
+from memoryless.sums import Sums, closest, far, moved
 
 if TYPE_CHECKING:
     from memoryless.extractor import Extractor, TorchExtractor
@@ -40,16 +41,19 @@ class FixedFeatures:
     saved: Saved | None = None
     """Where graph, sums and scorer are read from when they are first needed."""
     confidence: Confidence = field(default_factory=Confidence)
+    forgettable: bool = False
+    """Whether each class's own scatter is kept too, so that it can be forgotten exactly."""
 
     @classmethod
-    def first(cls, settings: ModelSettings) -> FixedFeatures:
+    def first(cls, settings: ModelSettings, forgettable: bool = False) -> FixedFeatures:
         """Before the first photo: the graph is made of the backbone that settings name."""
         if settings.backbone == "none":
-            return cls(settings)
+            return cls(settings, forgettable=forgettable)
         from memoryless.fixed_backbone import features_graph_of
 
         graph, preparation = features_graph_of(settings)
-        made = cls(replace(settings, backbone=without_folder(settings.backbone)), preparation)
+        settings = replace(settings, backbone=without_folder(settings.backbone))
+        made = cls(settings, preparation, forgettable=forgettable)
         made.graph = graph
         return made
 
@@ -58,7 +62,8 @@ class FixedFeatures:
         """What was saved."""
         about = saved.about
         prepared = about["preparation"] and PhotoPreparation(**about["preparation"])
-        return cls(settings, prepared, saved, Confidence(**about["confidence"]))
+        sure = Confidence(**about["confidence"])
+        return cls(settings, prepared, saved, sure, about["forgettable"])
 
     @cached_property
     def graph(self) -> bytes | None:
@@ -69,8 +74,15 @@ class FixedFeatures:
         return Sums.restore(self.saved.arrays("record")) if self.saved else None
 
     @cached_property
-    def held_out(self) -> HeldOut | None:
-        return HeldOut.restore(self.saved.arrays("record")) if self.saved else None
+    def held_out(self) -> HeldOut:
+        return HeldOut.restore(self.saved.arrays("record")) if self.saved else HeldOut.none()
+
+    @cached_property
+    def view(self) -> View:
+        """What of features is summed up: square roots of photos', others as settings say."""
+        if self.saved:
+            return View(square_roots=self.saved.about["scorer"]["square_roots"])
+        return View(square_roots=self.settings.square_roots or self.preparation is not None)
 
     @cached_property
     def scorer(self) -> Viewed:
@@ -124,41 +136,81 @@ class FixedFeatures:
         return features
 
     def learn(
-        self, features: np.ndarray, labels: np.ndarray, new: int, groups: np.ndarray, report: Any
+        self, features: np.ndarray, labels: np.ndarray, groups: np.ndarray, report: Any
     ) -> tuple[FixedFeatures, Measured]:
-        """What is known after a state; labels of its `new` classes follow those of the past.
+        """What is known after a state; labels of new classes follow those of the past.
 
         Held-out photos measure the model that the others make; then all are added to the sums.
         """
-        past = self.sums.classes if self.sums is not None else 0
-        roots, own = square_roots(features.astype(np.float64)), labels - past
-        held = hold_out_groups(own, groups, HELD_OUT, past)
-        without = self._joined(roots[~held], own[~held], new).discriminant()
-        scores, margin = scored(without, roots[held])
-        sums = self._joined(roots, own, new)
+        seen = self.view(features.astype(np.float64, copy=False))
+        past = self.sums if self.sums is not None else Sums.none(seen.shape[1], self.forgettable)
+        held = hold_out_groups(within(labels)[1], groups, HELD_OUT, past.classes)
+        first, places = self._sums_of(seen[~held], labels[~held])
+        without = past.join(first, places)
+        scores, margin = scored(without.discriminant(), seen[held])
+        sums = without.join(*self._sums_of(seen[held], labels[held])) if held.any() else without
+        held_out = self.held_out.join(HeldOut.of(scores, margin, labels[held]))
+        after, layer = self.after(sums, held_out, held_out.confidence)
+        new, temperature = sums.classes - past.classes, after.confidence.temperature
+        alike = closest(sums, layer, new, temperature)
+        return after, Measured(scores, labels[held], alike, _unlike(past, sums))
+
+    def _sums_of(self, seen: np.ndarray, labels: np.ndarray) -> tuple[Sums, np.ndarray]:
+        """Sums over the classes that labels name, and which these are."""
+        places, own = within(labels)
+        return Sums.of(seen, own, len(places), self.forgettable), places
+
+    def after(
+        self, sums: Sums, held_out: HeldOut, sure: Confidence
+    ) -> tuple[FixedFeatures, Linear]:
+        """The same with other sums, and the layer that these make."""
+        after = FixedFeatures(self.settings, self.preparation, None, sure, sums.spread is not None)
         layer = sums.discriminant()
-        told = HeldOut.of(scores, margin, labels[held])
-        held_out = self.held_out.join(told) if self.held_out else told
-        sure = held_out.confidence
-        after = FixedFeatures(self.settings, self.preparation, confidence=sure)
-        after.graph, after.sums, after.held_out = self.graph, sums, held_out
-        after.scorer = Viewed(
-            Linear(layer.W.astype(np.float32), layer.b.astype(np.float32)), 0, True
-        )
+        after.graph, after.sums, after.held_out, after.view = self.graph, sums, held_out, self.view
+        after.scorer = Viewed(self._rounded(layer), 0, self.view.square_roots)
         if "extractor" in vars(self):
             after.extractor = self.extractor
-        return after, Measured(scores, labels[held], closest(sums, layer, new, sure.temperature))
+        return after, layer
 
-    def _joined(self, roots: np.ndarray, labels: np.ndarray, new: int) -> Sums:
-        sums = Sums.of(roots, labels, new)
-        return sums if self.sums is None else self.sums.join(sums)
+    def _rounded(self, layer: Linear) -> Linear:
+        """The layer in single precision over square roots, which are at most 1; features of other
+        kinds may lie far from zero and close together.
+        """
+        kind = np.float32 if self.view.square_roots else np.float64
+        return Linear(layer.W.astype(kind), layer.b.astype(kind))
+
+    def forget(self, gone: np.ndarray) -> FixedFeatures:
+        """The same without the classes of a mask (N,)."""
+        assert self.sums is not None
+        return self.after(self.sums.without(gone), self.held_out, self.confidence)[0]
+
+    def merge(self, other: FixedFeatures, places: np.ndarray) -> FixedFeatures:
+        """The sums of both; class i of the other is class places[i] of the result."""
+        for what in self._differences(other):
+            raise ConfigError(
+                f"models can only be merged if their features compare, and these differ in their "
+                f"{what}"
+            )
+        assert self.sums is not None and other.sums is not None
+        sure = average([(part.confidence, part.held_out) for part in (self, other)])
+        sums, held_out = self.sums.join(other.sums, places), self.held_out.join(other.held_out)
+        return self.after(sums, held_out, sure)[0]
+
+    def _differences(self, other: FixedFeatures) -> Iterator[str]:
+        """In what features of the two differ."""
+        if self.graph != other.graph:
+            yield f"backbone ({self.settings.backbone} and {other.settings.backbone})"
+        if self.preparation != other.preparation:
+            yield f"preparation ({self.preparation} and {other.preparation})"
+        if (self._d, self.view) != (other._d, other.view):
+            yield f"features ({self._d} numbers, {self.view}, and {other._d}, {other.view})"
 
     def judge(self, features: np.ndarray) -> Judgement:
         return judge(*scored(self.scorer, features), self.confidence)
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
         """What stands in model.json, the arrays of each file, and the graph."""
-        assert self.sums is not None and self.held_out is not None
+        assert self.sums is not None
         facts, arrays = describe(self.scorer)
         record = self.sums.arrays() | self.held_out.arrays()
         digest = self.graph and sha256(self.graph).hexdigest()
@@ -167,8 +219,20 @@ class FixedFeatures:
             "backbone": digest and {"name": self.settings.backbone, "sha256": digest},
             "scorer": facts,
             "confidence": asdict(self.confidence),
+            "forgettable": self.forgettable,
         }
         return about, {"record": record, "scorer": arrays}, self.graph
+
+
+def within(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes that labels name, and each label's place among them."""
+    return np.unique(labels, return_inverse=True)
+
+
+def _unlike(past: Sums, after: Sums) -> dict[int, float]:
+    """Past classes whose new photos differ from the past ones by more than chance."""
+    errors, chance = moved(past, after), far(after)
+    return {int(c): float(errors[c]) for c in np.flatnonzero(errors > chance)}
 
 
 def without_folder(backbone: str) -> str:

@@ -6,6 +6,7 @@ loading a model and predicting over fixed features import no torch.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from memoryless.classes import Classes
 from memoryless.confidence import Judgement, Measured
 from memoryless.errors import ConfigError, DataError
 from memoryless.fixed import METHOD, FixedFeatures
@@ -33,14 +35,17 @@ class Lesson:
     """What a state taught, measured on photos that were held out."""
 
     held_out: int
-    """How many photos of the new classes were held out."""
+    """How many photos of the state were held out."""
     right: int
     """How many of them were put into their class, of all classes."""
     right_by_class: dict[str, tuple[int, int]]
-    """For each new class how many were right, of how many."""
+    """For each class of the state how many were right, of how many."""
     alike: list[tuple[str, str, float]]
     """The pairs of classes most alike, at least one of them new, with the share of photos that
     they are expected to lose to each other."""
+    unlike: dict[str, float]
+    """Known classes whose new photos look unlike the ones before: by how many standard errors their
+    means differ, where chance gives about 1."""
     temperature: float
     threshold: float
 
@@ -49,11 +54,14 @@ class Model:
     """A model learns new classes, keeps no image of them, and scores images over all so far.
 
     By default features are fixed: those of a pretrained backbone. A method with another strategy
-    than `fixed` trains a backbone. `settings` are fields of `ModelSettings`; what the method needs
-    is switched on.
+    than `fixed` trains a backbone. A `forgettable` model also keeps each class's own scatter, so
+    that `forget` is exact. `settings` are fields of `ModelSettings`; what the method needs is
+    switched on.
     """
 
-    def __init__(self, method: str = METHOD, seed: int = 0, **settings: Any):
+    def __init__(
+        self, method: str = METHOD, seed: int = 0, forgettable: bool = False, **settings: Any
+    ):
         for name in settings:
             choose("setting", name, vars(ModelSettings()))
         if "strategy" in settings:
@@ -62,22 +70,37 @@ class Model:
         self.fixed = method.partition("+")[0] == "fixed"
         if self.fixed and method != METHOD:
             raise ConfigError(f"over fixed features a model's method is {METHOD}, not {method}")
+        if forgettable:
+            self._check_sums("keep what forgetting a class exactly needs")
+        self.forgettable = forgettable
         self.settings = ModelSettings(**settings)
-        self.classes: tuple[str, ...] = ()
-        """Names of the classes so far; scores have a column for each."""
-        self.counts: tuple[int | None, ...] = ()
-        """Photos of each class; None where that was not written down."""
-        self.class_state: tuple[int, ...] = ()
-        """The state that brought each class."""
-        self._states: list[dict[str, Any]] = []
+        self.label_type = "str"
+        """Of which type labels were before they became names of classes."""
+        self._classes = Classes()
         self._knows: FixedFeatures | TrainedFeatures | None = None
         self._saved: Saved | None = None
+        self._forgot = False  # since it was saved last
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes so far; scores have a column for each."""
+        return self._classes.names
+
+    @property
+    def counts(self) -> tuple[int | None, ...]:
+        """Photos of each class; None where that was not written down."""
+        return self._classes.counts
+
+    @property
+    def class_state(self) -> tuple[int, ...]:
+        """The state that brought each class."""
+        return self._classes.first
 
     def open(self) -> None:
         """Make or load the backbone now; else the first image does."""
         if self._knows is None and self.fixed:
             self.settings = replace(self.settings, strategy="fixed").filled()
-            self._knows = FixedFeatures.first(self.settings)
+            self._knows = FixedFeatures.first(self.settings, self.forgettable)
             self.settings = self._knows.settings
         elif self._knows is None:
             self._knows = TrainedFeatures(self.method, self.settings, self.seed)
@@ -100,48 +123,94 @@ class Model:
         labels: Iterable[str],
         groups: np.ndarray | None = None,
         report: Callable[[Progress], None] = lambda progress: None,
+        more: bool = False,
     ) -> Lesson:
-        """Learn the classes that the labels name, one string an image; none may be known already.
+        """Learn the classes that the labels name, one string an image.
 
-        Images are uint8, (n, H, W), (n, C, H, W), (n, H, W, C) or, over fixed features, photos of
-        any sizes, or what `look` gave. Images of one of the `groups` are held out together. If
-        anything fails, the model is as it was before.
+        With `more`, some may be known already: the model is then as if all their images had come at
+        once. Images are uint8, (n, H, W), (n, C, H, W), (n, H, W, C) or, over fixed features,
+        photos of any sizes, or what `look` gave. Images of one of the `groups` are held out
+        together. If anything fails, the model is as it was before.
         """
-        names = self._checked(labels)
+        if more:
+            self._check_sums("add images to known classes")
+        names = self._checked(labels, new=not more)
         knows = self._opened()
         looks: Any = knows.looks(images)
         if len(names) != len(looks) or not names:
             raise DataError(f"there are {len(looks)} images and {len(names)} labels: give each one")
-        count = Counter(names)
-        new, past = sorted(count), len(self.classes)
-        index = {name: past + i for i, name in enumerate(new)}
+        count = dict(sorted(Counter(names).items()))
+        classes = self._classes.learn(count, now())
+        index = {name: i for i, name in enumerate(classes.names)}
         numbers = np.array([index[name] for name in names], dtype=np.int64)
         groups = np.arange(len(names)) if groups is None else groups
-        after, measured = knows.learn(looks, numbers, len(new), groups, report)
-        self._knows = after
-        self.settings = after.settings
-        self.classes += tuple(new)
-        self.counts += tuple(count[name] for name in new)
-        self.class_state += (len(self._states),) * len(new)
-        self._states.append({"date": now(), "photos": len(names)})
-        return self._lesson(measured, past)
+        after, measured = knows.learn(looks, numbers, groups, report)
+        self._knows, self._classes, self.settings = after, classes, after.settings
+        return self._lesson(measured, count)
 
-    def _lesson(self, measured: Measured, past: int) -> Lesson:
+    def _lesson(self, measured: Measured, classes: Iterable[str]) -> Lesson:
         right = measured.scores.argmax(1) == measured.labels
-        of_class = {
-            name: (int(right[measured.labels == i].sum()), int((measured.labels == i).sum()))
-            for i, name in enumerate(self.classes[past:], past)
-        }
-        alike = [(self.classes[a], self.classes[b], share) for a, b, share in measured.alike]
+        index = {name: i for i, name in enumerate(self.classes)}
+        size = len(self.classes)
+        held = np.bincount(measured.labels, minlength=size)
+        good = np.bincount(measured.labels[right], minlength=size)
         sure = self._opened().confidence
         return Lesson(
-            len(right), int(right.sum()), of_class, alike, sure.temperature, sure.threshold
+            held_out=len(right),
+            right=int(right.sum()),
+            right_by_class={
+                name: (int(good[index[name]]), int(held[index[name]])) for name in classes
+            },
+            alike=[(self.classes[a], self.classes[b], share) for a, b, share in measured.alike],
+            unlike={self.classes[c]: errors for c, errors in measured.unlike.items()},
+            temperature=sure.temperature,
+            threshold=sure.threshold,
         )
+
+    def forget(self, *names: str) -> dict[str, float]:
+        """Forget classes; gives the weight that each had in the covariance that classes share.
+
+        A forgettable model is then as if they had never been; in others their spread stays in that
+        covariance with its weight. Once the model is saved, no state before can be gone back to.
+        """
+        knows = self._learned("forget a class")
+        index = {name: i for i, name in enumerate(self.classes)}
+        gone = np.zeros(len(index), dtype=bool)
+        for name in names:
+            gone[choose("class", name, index)] = True
+        if gone.all():
+            raise ConfigError("a model cannot forget its last class: delete its folder instead")
+        counts = np.array(self.counts, dtype=np.float64)
+        self._knows, self._classes = knows.forget(gone), self._classes.forget(names)
+        self._forgot = True
+        weights = counts / counts.sum()
+        return {name: float(weights[index[name]]) for name in names}
+
+    @classmethod
+    def merge(cls, models: Mapping[str, Model], join: bool = False) -> Model:
+        """One model of several, by name, over the same features: as if it had learned everything.
+
+        Classes of the same name are refused, or, with `join`, are one. Temperature and threshold
+        are averages until the next state is learned.
+        """
+        parts = {name: (model, model._learned("be merged")) for name, model in models.items()}
+        if not join:
+            _check_distinct(models)
+        (name, (first, knows)), *others = parts.items()
+        whole = copy.copy(first)
+        whole._saved, whole._classes = None, Classes().merge(first._classes, name)
+        for name, (model, other) in others:
+            whole._classes = whole._classes.merge(model._classes, name)
+            index = {name: i for i, name in enumerate(whole.classes)}
+            places = np.array([index[name] for name in model.classes])
+            knows = knows.merge(other, places)
+        whole._knows = knows
+        whole.forgettable = whole._knows.forgettable
+        return whole
 
     def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
         """Scores, probabilities, and whether any class fits, of images or of what `look` gave."""
-        if not self.classes:
-            raise ConfigError("the model has learned nothing yet: call learn first")
+        self._check_taught()
         knows = self._opened()
         looks: Any = knows.looks(images)
         return knows.judge(looks)
@@ -161,24 +230,21 @@ class Model:
         renamed = self._checked((names.get(name, name) for name in self.classes), new=False)
         if twice := [name for name, number in Counter(renamed).items() if number > 1]:
             raise DataError(f"{first_ten(twice)} would name two classes: choose another name")
-        self.classes = tuple(renamed)
+        self._classes = self._classes.rename(names)
 
     def about(self) -> dict[str, Any]:
         """What a folder tells of the model, beside the digests of its files."""
         return self._stored()[0]
 
     def _stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
-        if not self.classes:
-            raise ConfigError("the model has learned nothing yet: call learn first")
+        self._check_taught()
         about, parts, graph = self._opened().stored()
         told = {
             "method": self.method,
             "settings": plain_values(self._settings_to_keep()),
             "seed": self.seed,
-            "classes": list(self.classes),
-            "counts": list(self.counts),
-            "class_state": list(self.class_state),
-            "states": self._states,
+            "labels": self.label_type,
+            **self._classes.about(),
         }
         return told | about, parts, graph
 
@@ -197,11 +263,15 @@ class Model:
         where it is not given, and 5 at first.
         """
         about, parts, graph = self._stored()
-        self._saved = save_state(Path(folder), about, parts, self._saved, graph, history)
+        self._saved = save_state(
+            Path(folder), about, parts, self._saved, graph, history, self._forgot
+        )
+        self._forgot = False
 
     def save_in(self, place: Place, history: int | None = None) -> Saved:
         """The same, in a folder that is held for writing since before the model was loaded."""
-        self._saved = place.save(*self._stored(), history)
+        self._saved = place.save(*self._stored(), history, self._forgot)
+        self._forgot = False
         return self._saved
 
     @classmethod
@@ -219,13 +289,33 @@ class Model:
     def of(cls, saved: Saved) -> Model:
         """The model that was saved."""
         about = saved.about
-        model = cls(about["method"], about["seed"])
+        model = cls(about["method"], about["seed"], about["forgettable"])
+        model.label_type = about["labels"]
         model.settings = ModelSettings(**conform(ModelSettings(**about["settings"]))[0])
-        model.classes, model.counts = tuple(about["classes"]), tuple(about["counts"])
-        model.class_state, model._states = tuple(about["class_state"]), list(about["states"])
+        model._classes = Classes.of(about)
         kind = FixedFeatures if model.fixed else TrainedFeatures
         model._knows, model._saved = kind.of(saved, model.settings), saved
         return model
+
+    def _check_sums(self, what: str) -> None:
+        """Raise unless everything that is kept is a sum over images."""
+        if not self.fixed:
+            raise ConfigError(
+                f"{self.method} trains its backbone, and a network is no sum over images: it "
+                f"cannot {what}; only models with fixed features can"
+            )
+
+    def _learned(self, what: str) -> FixedFeatures:
+        """What a model over fixed features knows, if it has learned something."""
+        self._check_sums(what)
+        self._check_taught()
+        knows = self._opened()
+        assert isinstance(knows, FixedFeatures)
+        return knows
+
+    def _check_taught(self) -> None:
+        if not self.classes:
+            raise ConfigError("the model has learned nothing yet: call learn first")
 
     def _opened(self) -> FixedFeatures | TrainedFeatures:
         if self._knows is None:
@@ -241,7 +331,20 @@ class Model:
         past = sorted({name for name in names if name in self.classes}) if new else []
         if past:
             raise DataError(
-                f"{first_ten(past)} was learned before: a class is learned once, so give its "
-                "images another name or leave them out"
+                f"{first_ten(past)} was learned before: add `more=True` to add images to it, or "
+                "give them another name"
             )
         return names
+
+
+def _check_distinct(models: Mapping[str, Model]) -> None:
+    seen: dict[str, list[str]] = {}
+    for name, model in models.items():
+        for label, count in zip(model.classes, model.counts, strict=True):
+            seen.setdefault(label, []).append(f"{count} photos in {name}")
+    twice = [f"{label} ({', '.join(where)})" for label, where in seen.items() if len(where) > 1]
+    if twice:
+        raise DataError(
+            f"several models have {first_ten(twice)}: add `same_class=join` if these are the same "
+            "class, or rename one"
+        )

@@ -113,17 +113,17 @@ class TrainedFeatures:
         self,
         images: Images,
         labels: np.ndarray,
-        new: int,
         groups: np.ndarray,
         report: Any,
     ) -> tuple[TrainedFeatures, Measured]:
-        """What is known after a state; labels of its `new` classes follow those of the past."""
+        """What is known after a state of new classes; their labels follow those of the past."""
         from memoryless.build import EndOfState, build_scorers
         from memoryless.data import Split
         from memoryless.methods import parse_method
 
         split = Split.whole(images, labels)
         learner = copy.deepcopy(self.learner) if self.learner else self._first_learner(split)
+        new = len(np.unique(labels))
         learned = learner.learn(split, new, report=report, held_out=self._apart(labels, groups))
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
@@ -175,6 +175,7 @@ class TrainedFeatures:
             "backbone": None,
             "scorer": facts,
             "confidence": asdict(self.confidence),
+            "forgettable": False,
         }
         parts = {
             "record": self.learner.record.tensors(),

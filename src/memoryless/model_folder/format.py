@@ -5,6 +5,7 @@ ones of today's.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,30 +19,42 @@ from memoryless.scorers import misshapen, restore
 from memoryless.settings import plain_values
 from memoryless.store import ANY, RESTORE, Within, check, read_arrays, read_json
 from memoryless.strategies import ModelSettings, stored_problems
+from memoryless.sums import spread_rows
 
-FORMAT = 2
+FORMAT = 3
 HISTORY = 5
 """How many states before it a state keeps, where nobody said so."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 PARTS = ("record", "scorer", "network")
 """Files of arrays; only trained features have a network."""
+LABELS = ("str", "int", "float", "bool")
+"""Of which type labels were before they became names of classes."""
+STATE = {
+    "date": (None, str),
+    "photos": (None, Within(int, 0)),
+    "more": {str: Within(int, 1)},  # photos of classes that were known already
+    "model": (None, str),  # the one that learned it, if it was merged into this one
+}
 ABOUT = {
     "format": Within(int, 1),
     "memoryless": str,
     "date": (None, str),
     "parent": (None, {"state": Within(int, 1), "sha256": str}),
     "history": Within(int, 0),
+    "forgotten": (None, {"state": Within(int, 1), "date": str}),
     "method": str,
     "settings": {str: ANY},
     "seed": int,
     "classes": [str],
+    "labels": str,
     "counts": [(None, Within(int, 1))],
     "class_state": [Within(int, 0)],
-    "states": [{"date": (None, str), "photos": (None, Within(int, 0))}],
+    "states": [STATE],
     "preparation": ANY,
     "backbone": (None, {"name": str, "sha256": str}),
     "scorer": {str: ANY},
-    "confidence": (None, {"temperature": float, "threshold": float}),
+    "confidence": (None, {"temperature": float, "threshold": float, "averaged": bool}),
+    "forgettable": bool,
     "ledger": {str: Within(int, 0)},
     "files": {str: str},
 }
@@ -80,7 +93,8 @@ def described(file: Path, number: int) -> dict[str, Any]:
         about = upgraded(
             about, read_arrays(file.with_name("record.safetensors"), bound="record")[0]
         )
-    about = {"history": HISTORY} | about  # what came later stands at its default
+    if about.get("format") in (1, 2):
+        about = with_defaults(about)
     if isinstance(about.get("settings"), dict):
         about["settings"] = plain_values(ModelSettings()) | about["settings"]
     check_about(about, number, file)
@@ -114,6 +128,17 @@ def upgraded(about: Mapping[str, Any], record: Mapping[str, np.ndarray]) -> dict
     }
 
 
+def with_defaults(about: Mapping[str, Any]) -> dict[str, Any]:
+    """A description of format 2, as one of today's: what came later stands at its default."""
+    states, sure = about.get("states"), about.get("confidence")
+    whole = {"history": HISTORY, "forgotten": None, "labels": "str", "forgettable": False, **about}
+    if isinstance(states, list) and all(isinstance(state, dict) for state in states):
+        whole["states"] = [{"more": {}, "model": None} | state for state in states]
+    if isinstance(sure, dict):
+        whole["confidence"] = {"averaged": False} | sure
+    return whole
+
+
 def ledger(record: Mapping[str, Any]) -> dict[str, int]:
     """Bytes of each part of a record."""
     return {name: part.nbytes for name, part in record.items()}
@@ -127,16 +152,17 @@ def array_problems(
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             yield f"{name} is not all numbers"
     if part == "record" and "network" not in about["files"]:
-        yield from _sum_problems(len(about["classes"]), arrays)
+        yield from _sum_problems(about, arrays)
     if part == "record" and ledger(arrays) != about["ledger"]:
         yield "its arrays are not of the sizes in the ledger of model.json"
     if part == "scorer":
         yield from _scorer_problems(about, arrays)
 
 
-def _sum_problems(classes: int, sums: Mapping[str, np.ndarray]) -> Iterator[str]:
+def _sum_problems(about: Mapping[str, Any], sums: Mapping[str, np.ndarray]) -> Iterator[str]:
     """What is wrong with sums over photos, the record of fixed features."""
-    mean = sums.get("mean", np.zeros(0))
+    classes = len(about["classes"])
+    mean, count = sums.get("mean", np.zeros(0)), sums.get("count", np.zeros(0))
     d = max(1, mean.shape[1]) if mean.ndim == 2 else 1
     shapes = {
         "count": (classes,),
@@ -146,11 +172,15 @@ def _sum_problems(classes: int, sums: Mapping[str, np.ndarray]) -> Iterator[str]
         "held_out.below": MARGINS.shape,
         "held_out.count": (),
     }
+    if "count" in sums and (count < 1).any():
+        yield "count is below 1 for a class"
+    elif about["forgettable"]:
+        shapes["spread"] = (int(spread_rows(count, d).sum()), d)
     for name, shape in shapes.items():
         if name not in sums or sums[name].shape != shape or sums[name].dtype != np.float64:
             yield f"{name} is not of the shape {shape} in float64"
-    if "count" in sums and (sums["count"] < 1).any():
-        yield "count is below 1 for a class"
+    if about["format"] > 2 and [float(n) for n in about["counts"]] != count.tolist():
+        yield "count is not as in model.json"
 
 
 def _scorer_problems(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Iterator[str]:
@@ -188,7 +218,15 @@ def _problems(about: Mapping[str, Any], number: int) -> Iterator[str]:
     yield from _channel_problems(about["preparation"] or {"mean": [0.0], "std": [1.0]})
     if about["confidence"] and about["confidence"]["temperature"] <= 0:
         yield "confidence.temperature must be above 0"
-    for date in (about["date"], *(state["date"] for state in about["states"])):
+    if fixed and about["forgettable"] != ("spread" in about["ledger"]):
+        yield "forgettable and ledger do not fit: what can be forgotten has a spread"
+    if about["labels"] not in LABELS:
+        yield f"labels must be one of {', '.join(LABELS)}"
+    yield from _more_problems(about)
+    if about["forgotten"] and about["forgotten"]["state"] > number:
+        yield f"forgotten.state must not be above {number}"
+    forgot = [about["forgotten"]["date"]] if about["forgotten"] else []
+    for date in (about["date"], *forgot, *(state["date"] for state in about["states"])):
         if date is not None and not _is_date(date):
             yield f"{date!r} is no date"
 
@@ -212,6 +250,17 @@ def _class_problems(about: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} must have {len(classes)} entries, one a class"
     if max(about["class_state"], default=0) >= len(about["states"]):
         yield "class_state names a state that states does not have"
+
+
+def _more_problems(about: Mapping[str, Any]) -> Iterator[str]:
+    """Photos that came to known classes are of classes that are there, and part of their count."""
+    counts = dict(zip(about["classes"], about["counts"], strict=False))
+    added: Counter[str] = Counter()
+    for state in about["states"]:
+        added.update(state["more"])
+    for name, number in added.items():
+        if name not in counts or counts[name] is None or counts[name] <= number:
+            yield f"states tell of {number} more photos of {name!r}, and counts do not"
 
 
 def now() -> str:

@@ -25,13 +25,21 @@ from memoryless.model_folder.saved import (
     kept_number,
     load_state,
     numbers,
+    read_current,
     read_graph,
     read_state,
     state_path,
     state_problems,
 )
 from memoryless.names import first_ten
-from memoryless.store import commit_folder, sync, write_bytes, write_json, write_tensors
+from memoryless.store import (
+    cannot_write,
+    commit_folder,
+    sync,
+    write_bytes,
+    write_json,
+    write_tensors,
+)
 
 PLACE = "MODEL"  # what an error tells people to choose another of
 WITHIN = rf"states/{NUMBER}|backbones/[0-9a-f]{{64}}\.onnx"
@@ -55,23 +63,29 @@ class Place:
         tensors: Mapping[str, Mapping[str, Any]],
         graph: bytes | None = None,
         history: int | None = None,
+        forgets: bool = False,
     ) -> Saved:
         """Write a state and make it the one that counts; keep `history` of those it comes from, or
         else as many as the state before did.
 
-        What is known here need not stand in `about`: format, version, date, parent, history, ledger
-        and digests.
+        A state that forgets classes follows none, and all before it are deleted for good. What is
+        known here need not stand in `about`: format, version, date, parent, history, forgotten,
+        ledger and digests.
         """
         if history is None:
             history = self.before.about["history"] if self.before else HISTORY
         number = max(numbers(self.folder), default=0) + 1
         whole = self._completed({**about, "history": history}, tensors["record"])
+        if forgets:
+            whole |= {"parent": None, "forgotten": {"state": number, "date": whole["date"]}}
         if whole["backbone"]:
             _keep_graph(self.folder, whole["backbone"]["sha256"], graph)
         path = state_path(self.folder, number)
         commit_folder(path, lambda draft: _fill(draft, number, whole, tensors), PLACE)
         self.before = read_state(self.folder, number)
         _point_to(self.before)
+        if forgets:
+            _delete_forgotten(self.before)
         with suppress(OSError, MemorylessError):  # the next writer tries again
             _drop_old(self.folder, number, history)
         return self.before
@@ -88,6 +102,7 @@ class Place:
         parent = self.before and {"state": self.before.number, "sha256": self.before.identity}
         known = {"format": FORMAT, "memoryless": version("memoryless"), "date": now()}
         known |= {"parent": parent, "ledger": ledger(record)}
+        known |= {"forgotten": self.before and self.before.about["forgotten"]}
         return known | {key: value for key, value in about.items() if key not in known}
 
 
@@ -106,6 +121,7 @@ def save_state(
     before: Saved | None,
     graph: bytes | None = None,
     history: int | None = None,
+    forgets: bool = False,
 ) -> Saved:
     """Write a state and make it the one that counts; `before` is the one that it follows.
 
@@ -117,13 +133,14 @@ def save_state(
                 f"{folder} holds another model, or this one as changed since it was loaded: choose "
                 f"another {PLACE}, or load that one"
             )
-        return place.save(about, tensors, graph, history)
+        return place.save(about, tensors, graph, history, forgets)
 
 
 def switch(folder: Path, number: int) -> Saved:
     """Make a kept state the one that counts; the one that counted is not read."""
     kept_number(folder, number)
     with _held(folder):
+        kept_number(folder, number)  # it may have been one of a forgotten class
         return Place(folder, None).switch(number)
 
 
@@ -133,6 +150,9 @@ def _held(folder: Path) -> Iterator[None]:
     _check_place(folder)
     with locked(folder, PLACE):
         _sweep(folder)
+        if (folder / "CURRENT").exists():
+            with suppress(OSError, MemorylessError):  # what is damaged is told by who reads it
+                _delete_forgotten(read_state(folder, *read_current(folder)))
         yield
 
 
@@ -186,6 +206,16 @@ def _point_to(saved: Saved) -> None:
     write_bytes(saved.folder / "CURRENT", line.encode(), PLACE)
     with suppress(MemorylessError):  # the state counts already, and a card can be written again
         write_bytes(saved.folder / "README.md", card(saved.about).encode(), PLACE)
+
+
+def _delete_forgotten(current: Saved) -> None:
+    """Delete all states from before a class was forgotten; an interrupted writer may leave some."""
+    forgotten, folder = current.about["forgotten"], current.folder
+    old = [n for n in numbers(folder) if forgotten and n < forgotten["state"]]
+    try:
+        _discard([state_path(folder, n) for n in old])
+    except OSError as error:
+        raise cannot_write(folder / "states", error, PLACE) from error
 
 
 def _drop_old(folder: Path, number: int, history: int) -> None:

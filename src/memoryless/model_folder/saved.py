@@ -143,7 +143,8 @@ def _has_counted(folder: Path, number: int) -> bool:
         about = read_state(folder, number).about
     except StoreError:
         return True
-    return bool(about["parent"]) or (about["format"] == 1 and number > 1)
+    came_after = about["parent"] or about["forgotten"]
+    return bool(came_after) or (about["format"] == 1 and number > 1)
 
 
 def read_state(folder: Path, number: int, identity: str | None = None) -> Saved:

@@ -1,0 +1,97 @@
+"""The classes of a model: their names, how many photos they have, and the states that brought them.
+
+A state tells its date, its photos, how many of them were `more` of classes that were known already,
+and, if it was merged into this one, the `model` that learned it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+State = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Names, counts and first states, one each a class, and all states; a change gives another."""
+
+    names: tuple[str, ...] = ()
+    counts: tuple[int | None, ...] = ()
+    """Photos of each class; None where that was not written down."""
+    first: tuple[int, ...] = ()
+    """The state that brought each class."""
+    states: tuple[State, ...] = ()
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> Self:
+        """The classes that a description tells of."""
+        keys = ("classes", "counts", "class_state", "states")
+        return cls(*(tuple(about[key]) for key in keys))
+
+    def about(self) -> dict[str, Any]:
+        """The classes as a description tells of them."""
+        return {
+            "classes": list(self.names),
+            "counts": list(self.counts),
+            "class_state": list(self.first),
+            "states": list(self.states),
+        }
+
+    def learn(self, count: Mapping[str, int], date: str, model: str | None = None) -> Self:
+        """With one more state: so many photos of each class; new ones come last, in that order."""
+        more = {name: n for name, n in count.items() if name in self.names}
+        new = [name for name in count if name not in more]
+        state = {"date": date, "photos": sum(count.values()), "more": more, "model": model}
+        counts = [n and n + more.get(name, 0) for name, n in self._counted()]
+        return type(self)(
+            (*self.names, *new),
+            (*counts, *(count[name] for name in new)),
+            (*self.first, *[len(self.states)] * len(new)),
+            (*self.states, state),
+        )
+
+    def brought(self) -> list[dict[str, int]]:
+        """How many photos of each class every state brought; all counts must be known."""
+        found = [dict(state["more"]) for state in self.states]
+        for (name, count), first in zip(self._counted(), self.first, strict=True):
+            assert count is not None
+            found[first][name] = count - sum(state["more"].get(name, 0) for state in self.states)
+        return found
+
+    def forget(self, names: Collection[str]) -> Self:
+        """Without some classes, and without their photos in any state."""
+        gone = [sum(n for name, n in b.items() if name in names) for b in self.brought()]
+        states = [
+            state
+            | {"photos": state["photos"] - number}
+            | {"more": {name: n for name, n in state["more"].items() if name not in names}}
+            for state, number in zip(self.states, gone, strict=True)
+        ]
+        stay = [i for i, name in enumerate(self.names) if name not in names]
+        return type(self)(
+            tuple(self.names[i] for i in stay),
+            tuple(self.counts[i] for i in stay),
+            tuple(self.first[i] for i in stay),
+            tuple(states),
+        )
+
+    def rename(self, names: Mapping[str, str]) -> Self:
+        """With other names for some classes."""
+        states = [
+            state | {"more": {names.get(name, name): n for name, n in state["more"].items()}}
+            for state in self.states
+        ]
+        renamed = tuple(names.get(name, name) for name in self.names)
+        return type(self)(renamed, self.counts, self.first, tuple(states))
+
+    def merge(self, other: Self, model: str) -> Self:
+        """With all states of another model; of a class that both have, its photos are more."""
+        joined = self
+        for state, count in zip(other.states, other.brought(), strict=True):
+            joined = joined.learn(count, state["date"], state["model"] or model)
+        return joined
+
+    def _counted(self) -> zip[tuple[str, int | None]]:
+        return zip(self.names, self.counts, strict=True)
