@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
 from conftest import SMALL_MODEL, draw_birds
 from memoryless import Model
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, DataError
+from memoryless.model_folder import kept_states, load_state
 
 
 def learned(kind: str) -> tuple[Model, np.ndarray]:
@@ -67,3 +69,117 @@ def test_predicting_over_fixed_features_imports_no_torch(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(len(images))
+
+
+def draw(classes: str, number: int = 12, seed: int = 0) -> tuple[np.ndarray, list[str]]:
+    """Features of classes, each around a point of its own, and their names."""
+    rng = np.random.default_rng(seed)
+    centres = np.stack([np.random.default_rng(ord(c)).normal(size=6) * 3 for c in classes])
+    X = centres.repeat(number, 0) + rng.normal(size=(len(classes) * number, 6))
+    return X, [c for c in classes for _ in range(number)]
+
+
+def taught(*states: tuple[str, int], **settings: Any) -> Model:
+    model = Model(backbone="none", **settings)
+    for seed, (classes, number) in enumerate(states):
+        model.learn(*draw(classes, number, seed), more=True)
+    return model
+
+
+def assert_alike(one: Model, other: Model) -> None:
+    """The same classes, and scores equal to a millionth of their range."""
+    X, _ = draw("abcd", seed=99)
+    first, second = one.scores(X), other.scores(X)
+    columns = [other.classes.index(name) for name in one.classes]
+    assert sorted(one.classes) == sorted(other.classes)
+    assert np.abs(first - second[:, columns]).max() <= 1e-6 * np.ptp(first)
+
+
+def test_more_images_of_a_class_are_as_if_they_had_come_at_once():
+    parts = [draw("ab", seed=0), draw("bc", seed=1), draw("ac", seed=2)]
+    several, once = Model(backbone="none"), Model(backbone="none")
+    for part in parts:
+        several.learn(*part, more=True)
+    once.learn(np.concatenate([X for X, _ in parts]), [name for _, y in parts for name in y])
+    assert several.classes == ("a", "b", "c")
+    assert several.counts == once.counts == (24, 24, 24)
+    assert_alike(several, once)
+
+
+def test_it_tells_of_classes_whose_new_images_are_unlike_the_old():
+    model = taught(("ab", 40))
+    X, y = draw("ab", 40, seed=5)
+    X[40:] += 2
+    assert list(model.learn(X, y, more=True).unlike) == ["b"]
+
+
+def test_a_model_that_can_forget_is_then_as_if_it_had_never_learned():
+    model = taught(("ab", 12), ("bc", 9), ("ad", 15), forgettable=True)
+    never = Model(backbone="none", forgettable=True)
+    for seed, (classes, number) in enumerate((("ab", 12), ("bc", 9), ("ad", 15))):
+        X, y = draw(classes, number, seed)
+        stay = np.array(y) != "b"
+        never.learn(X[stay], [name for name in y if name != "b"], more=True)
+    assert model.forget("b") == {"b": pytest.approx(21 / 72)}
+    assert (model.classes, model.counts) == (never.classes, never.counts)
+    assert_alike(model, never)
+
+
+def test_other_models_keep_the_spread_of_what_they_forget():
+    model = taught(("abc", 12))
+    model.forget("a", "c")
+    assert model.classes == ("b",)
+    assert model.about()["forgettable"] is False
+
+
+def test_nothing_before_a_forgotten_class_can_be_gone_back_to(tmp_path):
+    model = taught(("ab", 12))
+    model.save(tmp_path / "model")
+    model.learn(*draw("c"))
+    model.save(tmp_path / "model")
+    model.forget("b")
+    model.save(tmp_path / "model")
+    model.learn(*draw("d"))
+    model.save(tmp_path / "model")
+    assert [saved.number for saved in kept_states(tmp_path / "model")] == [3, 4]
+    about = load_state(tmp_path / "model").about
+    assert (about["classes"], about["forgotten"]["state"]) == (["a", "c", "d"], 3)
+
+
+def test_merged_models_are_as_one_that_learned_everything():
+    north, south, whole = taught(("ab", 12)), taught(("bc", 20)), Model(backbone="none")
+    for part in (("ab", 12), ("bc", 20)):
+        whole.learn(*draw(*part), more=True)
+    both = Model.merge({"north": north, "south": south}, join=True)
+    assert (both.classes, both.counts) == (("a", "b", "c"), (12, 32, 20))
+    assert both.about()["confidence"]["averaged"]
+    assert_alike(both, whole)
+    both.learn(*draw("d"))
+    assert not both.about()["confidence"]["averaged"]
+
+
+def test_classes_of_several_models_are_refused_with_their_counts():
+    with pytest.raises(DataError, match="12 photos in north, 20 photos in south"):
+        Model.merge({"north": taught(("ab", 12)), "south": taught(("bc", 20))})
+
+
+@pytest.mark.parametrize("action", ["more", "forget", "merge", "forgettable"])
+def test_trained_features_are_no_sums(action):
+    model, images = learned("trained")
+    actions = {
+        "more": lambda: model.learn(images, ["bird"] * len(images), more=True),
+        "forget": lambda: model.forget(model.classes[0]),
+        "merge": lambda: Model.merge({"a": model, "b": model}),
+        "forgettable": lambda: Model("inFT_siw", forgettable=True),
+    }
+    with pytest.raises(ConfigError, match="a network is no sum over images: it cannot"):
+        actions[action]()
+
+
+def test_what_cannot_be_forgotten():
+    model = taught(("ab", 12))
+    with pytest.raises(ConfigError, match=r"^unknown class 'B': choose from a, b"):
+        model.forget("B")
+    with pytest.raises(ConfigError, match=r"^a model cannot forget its last class: delete its"):
+        model.forget("a", "b")
+    assert model.classes == ("a", "b")
