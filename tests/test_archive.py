@@ -243,6 +243,12 @@ def test_a_file_that_may_not_be_read(packed, monkeypatch):
     assert str(caught.value) == f"the file {packed} may not be read: change its permissions"
 
 
+def test_a_card_of_another_version_is_a_note(packed):
+    packed.write_bytes(archive_of(files_of(packed) | {"README.md": b"# A model"}))
+    (told,) = check_folder(packed)
+    assert told.startswith(f"note: {packed}/README.md is not as this version would write it: ")
+
+
 def test_bytes_that_no_reader_looks_at_are_checked_too(packed):
     """A reader does not mind, since what it reads is sound."""
     packed.write_bytes(packed.read_bytes()[:-2] + b"\x05\x00photo")

@@ -83,6 +83,7 @@ def test_unpacking_gives_every_byte_back(kind, tmp_path, tiny_backbone):
     assert saved.identity == done.saved.identity == load_state(folder).identity
     assert of_current(again) == of_current(folder)
     assert sorted(content(again)) == sorted([*of_current(folder), "README.md"])
+    assert not list(again.rglob("*.draft"))
     assert check_folder(again) == check_folder(done.file) == []
     assert content(folder) == before
     assert pack(again, tmp_path / "b.memoryless").file.read_bytes() == done.file.read_bytes()
@@ -146,6 +147,20 @@ def test_a_packed_model_is_not_changed(tmp_path):
         assert error(action, file) == (ConfigError, told)
     assert file.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", file.name]
+
+
+def test_a_state_that_counted_is_kept_whatever_was_left(tmp_path):
+    """Power was cut after the switch, and later CURRENT was deleted by mistake."""
+    folder = tmp_path / "again"
+    save_toys(tmp_path / "model", 2)
+    saved = unpack(pack(tmp_path / "model").file, folder)
+    (folder / "UNPACKING.draft").mkdir()
+    (folder / "CURRENT").unlink()
+    told = f"the file {folder / 'CURRENT'} is missing: restore it from a copy, or go back by "
+    told += f"memoryless undo {folder} --to 2"
+    for action in (load_state, save_toy):
+        assert error(action, folder) == (StoreError, told)
+    assert switch(folder, 2).identity == saved.identity
 
 
 def test_an_overview_of_a_packed_model(tmp_path, tiny_backbone):

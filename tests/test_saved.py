@@ -263,11 +263,14 @@ def test_a_reader_never_fails_while_a_writer_commits(writer, tmp_path):
     assert len(seen) > 10
 
 
-def test_a_model_judges_while_a_writer_commits(writer, tmp_path):
-    seen = 0
+def test_a_model_judges_and_is_packed_while_a_writer_commits(writer, tmp_path, tmp_path_factory):
+    seen, file = 0, tmp_path_factory.mktemp("packed") / "it.memoryless"
     while writer.poll() is None:
-        judged = Model.load(tmp_path).judge(np.ones((2, 3)))
-        assert judged.scores.shape == (2, 4)
+        pack(tmp_path, file)
+        for place in (tmp_path, file):
+            judged = Model.load(place).judge(np.ones((2, 3)))
+            assert judged.scores.shape == (2, 4)
+        file.unlink()
         seen += 1
     assert writer.wait() == 0
     assert seen > 10

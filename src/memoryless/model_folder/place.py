@@ -47,7 +47,7 @@ from memoryless.store import (
 
 PLACE = "MODEL"  # what an error tells people to choose another of
 WITHIN = rf"states/{NUMBER}|backbones/[0-9a-f]{{64}}\.onnx"
-LEFT = re.compile(rf"(CURRENT|README\.md|{WITHIN})\.draft|{re.escape(UNPACKING)}")
+LEFT = re.compile(rf"(CURRENT|README\.md|UNPACKING|{WITHIN})\.draft")
 """What an interrupted writer leaves; the next one removes it."""
 SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave them
 FIRST = re.compile(rf"\.lock|(CURRENT|UNPACKING)\.draft|states|backbones|({WITHIN})(\.draft)?")
