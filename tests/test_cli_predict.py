@@ -123,7 +123,11 @@ BAD = {
     "predict strange test": (
         3, "there is no model in strange: name a folder that a model was saved in"
     ),
-    "predict test/cat/0.png test": (3, "test/cat/0.png is a file: name the folder of a model"),
+    "predict test/cat/0.png test": (
+        3,
+        "test/cat/0.png is no packed model: name the folder of a model, or a file that memoryless "
+        "pack wrote",
+    ),
     "predict model": (2, "name at least one photo or folder, or - for one path a line"),
     "predict model test --top 0": (2, "--top 0 names no class: choose 1 or more"),
     "predict model test --jsn": (2, "unknown option: --jsn: there are --top, --json and --csv"),

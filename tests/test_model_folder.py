@@ -28,6 +28,7 @@ from memoryless.model_folder import (
     check_folder,
     kept_states,
     load_state,
+    pack,
     save_state,
     switch,
     writing,
@@ -75,14 +76,17 @@ def test_format_2_opens_and_learns_on(tmp_path):
     assert Model.load(folder).classes == tuple(f"class {c}" for c in range(6))
 
 
-def test_the_page_is_enough_to_read_a_model(monkeypatch):
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_page_is_enough_to_read_a_model(packed, tmp_path):
     """Its program knows NumPy, JSON, safetensors and onnxruntime alone."""
     page = (TESTS.parent / "docs" / "model-format.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     assert "memoryless" not in code.replace("model.memoryless", "")
     names: dict = {}
     exec(compile(code, "model-format.md", "exec"), names)
-    classes, scores, known = names["read_model"](MODELS / "format-2", PHOTOS)
+    folder = MODELS / "format-2"
+    place = pack(folder, tmp_path / "it.memoryless").file if packed else folder
+    classes, scores, known = names["read_model"](place, PHOTOS)
     assert classes == [f"class {c}" for c in range(4)]
     told = expected("format-2")
     temperature = load_state(MODELS / "format-2").about["confidence"]["temperature"]

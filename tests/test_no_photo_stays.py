@@ -42,7 +42,9 @@ def sign(photos: Path) -> None:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory, tiny_backbone):
-    """Two states learned by the command, with every folder that it could write to; photos gone."""
+    """Two states learned by the command and packed, with every folder that it could write to;
+    photos gone.
+    """
     root = tmp_path_factory.mktemp("scene")
     places = {name: root / name for name in ("home", "tmp", "cache", "here")}
     for place in places.values():
@@ -64,6 +66,8 @@ def scene(tmp_path_factory, tiny_backbone):
             command, env=environment, cwd=places["here"], capture_output=True, check=True
         )
         (places["here"] / f"log{state}").write_bytes(log.stdout + log.stderr)
+    command = [sys.executable, "-m", "memoryless", "pack", "model"]
+    subprocess.run(command, env=environment, cwd=places["here"], capture_output=True, check=True)
     model = Model.load(places["here"] / "model")
     model.open()
     looks = np.stack([model.look(np.asarray(Image.open(path))) for path in photos])
@@ -82,6 +86,7 @@ def test_the_scan_would_find_a_photo(scene):
     content = next(iter(photos.values()))
     assert windows(content[100:400]) & windows(content)
     assert SECRET.encode() in content
+    assert scene[0]["here"] / "model.memoryless" in written(scene[0])
 
 
 def test_no_bytes_of_one_photo_stay(scene):

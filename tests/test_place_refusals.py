@@ -33,8 +33,9 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
     folder = tmp_path / "model"
     folder.write_text("mine")
     assert error(save_toy, folder) == (StoreError, f"{folder} is a file: choose another MODEL")
+    told = "is no packed model: name the folder of a model, or a file that memoryless pack wrote"
+    assert error(load_state, folder) == (StoreError, f"{folder} {told}")
     told = f"{folder} is a file: name the folder of a model"
-    assert error(load_state, folder) == (StoreError, told)
     assert error(lambda f: switch(f, 1), folder) == (StoreError, told)
 
 

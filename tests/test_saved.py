@@ -16,7 +16,7 @@ import pytest
 from folders import GRAPHS, content, save_toy, save_toys
 from memoryless import Model
 from memoryless.errors import StoreError
-from memoryless.model_folder import check_folder, kept_states, load_state, switch
+from memoryless.model_folder import check_folder, kept_states, load_state, pack, switch
 
 TESTS = Path(__file__).parent
 
@@ -216,10 +216,11 @@ if sys.argv[1] == "pickle":
 @pytest.mark.parametrize(
     ("kind", "seen"), [("", ""), ("pickle", "pickle.find_class builtins len\n")]
 )
-def test_nothing_in_a_folder_is_run(kind, seen, tmp_path):
+def test_nothing_in_a_folder_or_file_is_run(kind, seen, tmp_path):
     """The second case shows that code would be noticed."""
-    save_toys(tmp_path, 2, graph=GRAPHS[0])
-    command = [sys.executable, "-c", NO_CODE, kind, str(tmp_path), str(TESTS / "models/format-1")]
+    save_toys(tmp_path / "model", 2, graph=GRAPHS[0])
+    places = [tmp_path / "model", pack(tmp_path / "model").file, TESTS / "models/format-1"]
+    command = [sys.executable, "-c", NO_CODE, kind, *map(str, places)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == seen
 
@@ -262,11 +263,14 @@ def test_a_reader_never_fails_while_a_writer_commits(writer, tmp_path):
     assert len(seen) > 10
 
 
-def test_a_model_judges_while_a_writer_commits(writer, tmp_path):
-    seen = 0
+def test_a_model_judges_and_is_packed_while_a_writer_commits(writer, tmp_path, tmp_path_factory):
+    seen, file = 0, tmp_path_factory.mktemp("packed") / "it.memoryless"
     while writer.poll() is None:
-        judged = Model.load(tmp_path).judge(np.ones((2, 3)))
-        assert judged.scores.shape == (2, 4)
+        pack(tmp_path, file)
+        for place in (tmp_path, file):
+            judged = Model.load(place).judge(np.ones((2, 3)))
+            assert judged.scores.shape == (2, 4)
+        file.unlink()
         seen += 1
     assert writer.wait() == 0
     assert seen > 10

@@ -276,7 +276,8 @@ class Model:
 
     @classmethod
     def load(cls, folder: Path | str, number: int | None = None) -> Model:
-        """The model in a folder, or an earlier state of it, every byte that is read checked.
+        """The model in a folder or a packed file, or an earlier state of it, every byte that is
+        read checked.
 
         Neither an image nor torch is needed.
         """

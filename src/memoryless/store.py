@@ -12,18 +12,21 @@ import json
 import math
 import os
 import shutil
+import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+from zipfile import Path as ZipPath
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from memoryless.errors import StoreError, WriteError
+from memoryless.errors import StoreError, WriteError, cause
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,6 +38,8 @@ FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What file systems say of syncing a folder where they cannot.
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+# What zipfile raises of damaged files, and of kinds that it does not know.
+ZIP_ERRORS = (BadZipFile, EOFError, NotImplementedError, struct.error)
 EXACT = 2**53  # up to here floats hold every whole number
 ANY = object()  # a shape for `check` that everything has
 
@@ -62,7 +67,7 @@ def read_arrays(
     path: Path, *, bound: str = "", fix: str = RESTORE
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What `write_tensors` wrote, or an error that ends with `fix` if a byte of it has changed."""
-    with _reading(path, fix):
+    with reading(path, fix):
         content = path.read_bytes()  # by safetensors itself, only a path in UTF-8 can be opened
         arrays = {name: array.copy() for name, array in sorted(load(content).items())}
         told = _parse(content[8 : 8 + int.from_bytes(content[:8], "little")].decode())
@@ -124,7 +129,7 @@ def write_json(
 def read_json(path: Path, *, bound: str = "", fix: str = RESTORE) -> dict[str, Any]:
     """What `write_json` wrote, without the checksum, or an error if any of it has changed."""
     content = parse_json(path, fix=fix)
-    with _reading(path, fix):
+    with reading(path, fix):
         if content.pop("sha256", None) == _json_digest(content, bound):
             return content
     raise _displaced(path, fix)
@@ -132,19 +137,22 @@ def read_json(path: Path, *, bound: str = "", fix: str = RESTORE) -> dict[str, A
 
 def read_bytes(path: Path, *, fix: str = RESTORE) -> bytes:
     """The content of a file."""
-    with _reading(path, fix):
+    with reading(path, fix):
         return path.read_bytes()
 
 
-def file_size(path: Path, *, fix: str = RESTORE) -> int:
-    """The bytes of a file."""
-    with _reading(path, fix):
+def file_size(path: Path | ZipPath, *, fix: str = RESTORE) -> int:
+    """The bytes of a file, which may be in a zip."""
+    with reading(path, fix):
+        if isinstance(path, ZipPath):
+            with path.open("rb"):  # says where there is none
+                return path.root.getinfo(path.at).file_size
         return path.stat().st_size
 
 
 def parse_json(path: Path, *, fix: str = RESTORE) -> dict[str, Any]:
     """The object in a JSON file, its checksum not looked at."""
-    with _reading(path, fix):
+    with reading(path, fix):
         return _parse(path.read_bytes().decode())
 
 
@@ -165,7 +173,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _reading(path: Path, fix: str) -> Iterator[None]:
+def reading(path: Path | ZipPath, fix: str) -> Iterator[None]:
     """Turn whatever reading a file can raise into one sentence."""
     try:
         if path.exists() and not path.is_file():  # opening a pipe would wait for ever
@@ -179,9 +187,9 @@ def _reading(path: Path, fix: str) -> Iterator[None]:
         raise StoreError(f"the file {path} is damaged (its JSON is too deep): {fix}") from error
     except UnicodeError as error:
         raise StoreError(f"the file {path} is damaged (it is not UTF-8): {fix}") from error
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+    except (SafetensorError, *ZIP_ERRORS, OSError, ValueError, TypeError) as error:
         long = str(error).startswith("Exceeds the limit")  # of digits that Python turns to numbers
-        reason = "it has a number of too many digits" if long else error
+        reason = "it has a number of too many digits" if long else cause(error)
         raise StoreError(f"the file {path} is damaged ({reason}): {fix}") from error
 
 

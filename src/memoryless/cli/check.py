@@ -11,7 +11,7 @@ def check(model: Path, /) -> None:
     Parameters
     ----------
     model
-        Folder of the model.
+        Folder of the model, or a packed .memoryless file.
     """
     from memoryless.cli.output import say
     from memoryless.data.dataset import counted

@@ -19,7 +19,7 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
     Parameters
     ----------
     model
-        Folder of the model.
+        Folder of the model, or a packed .memoryless file.
     test
         Test photos in the same layouts as for memoryless learn; of train/ and test/, test/ is read.
     json

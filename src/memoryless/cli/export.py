@@ -20,7 +20,7 @@ def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool
     Parameters
     ----------
     model
-        Folder of the model.
+        Folder of the model, or a packed .memoryless file.
     file
         The file to write, which ends in .onnx.
     check

@@ -29,7 +29,7 @@ def predict(
     Parameters
     ----------
     model
-        Folder of the model.
+        Folder of the model, or a packed .memoryless file.
     paths
         Photos, folders or zips of photos, patterns such as "*.jpg", or - for one path a line on
         standard input.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,12 @@ def show(model: Path, /, *, json: bool = False) -> None:
     Parameters
     ----------
     model
-        Folder of the model.
+        Folder of the model, or a packed .memoryless file.
     json
         Print the same, with every class, as JSON.
     """
     from memoryless.cli import output
+    from memoryless.cli.wording import tell
     from memoryless.names import printable
     from memoryless.photos.overview import overview
     from memoryless.store import to_json
@@ -31,7 +33,11 @@ def show(model: Path, /, *, json: bool = False) -> None:
         return
     _tell(found)
     _tell_states(found["states"])
-    output.show(kept_table(found["kept"]))
+    if found["packed"]:
+        name = shlex.quote(str(model))
+        tell("packed", f"memoryless unpack {name} MODEL makes a folder, which can be taught")
+    else:
+        output.show(kept_table(found["kept"]))
 
 
 def _tell(found: dict[str, Any]) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from memoryless.card import card
 from memoryless.errors import StoreError
+from memoryless.model_folder.archive import OURS, archive_of
 from memoryless.model_folder.format import PARTS
+from memoryless.model_folder.packed import read_whole
 from memoryless.model_folder.place import LEFT, SYSTEM
 from memoryless.model_folder.saved import (
-    NUMBER,
     Saved,
+    inside,
     kept_states,
     load_state,
     part_problems,
@@ -21,16 +23,15 @@ from memoryless.model_folder.saved import (
 )
 from memoryless.store import RESTORE, read_bytes
 
-GRAPH = r"backbones/([0-9a-f]{64})\.onnx"
-STATE = rf"states/{NUMBER}/(model\.json|({'|'.join(PARTS)})\.safetensors)"
-OURS = re.compile(rf"CURRENT|README\.md|\.lock|{GRAPH}|{STATE}")
-
 
 def check_folder(folder: Path) -> list[str]:
-    """What is wrong with a model's folder, one sentence each, after every file was read.
+    """What is wrong with a model's folder or a packed file, one sentence each, after every file was
+    read.
 
     A sentence that begins with "note: " tells of nothing that harms the model.
     """
+    if folder.is_file():
+        return list(_packed_problems(folder))
     found: list[str] = []
     states = kept_states(folder, found.append)
     for saved in states:
@@ -44,6 +45,19 @@ def check_folder(folder: Path) -> list[str]:
     return list(dict.fromkeys(found))  # a backbone is of several states
 
 
+def _packed_problems(file: Path) -> Iterator[str]:
+    """Also bytes that no reader looks at must be those that packing would write."""
+    try:
+        saved, files = read_whole(file)
+        told = {"README.md": read_bytes(saved.folder / "README.md")}
+    except StoreError as error:
+        yield str(error)
+        return
+    if archive_of(files | told) != read_bytes(file):
+        yield f"the file {file} is damaged (a model is packed into other bytes): {RESTORE}"
+    yield from _card_notes(saved)
+
+
 def _parent_problems(saved: Saved, states: Sequence[Saved]) -> Iterator[str]:
     """Whether the state that this one follows, if it is kept, is the one that it followed."""
     parent = saved.about["parent"]
@@ -54,8 +68,8 @@ def _parent_problems(saved: Saved, states: Sequence[Saved]) -> Iterator[str]:
 
 
 def _graph_problems(folder: Path) -> Iterator[str]:
-    for path in sorted((folder / "backbones").glob("*.onnx")):
-        if re.fullmatch("[0-9a-f]{64}", path.stem):
+    for path in inside(folder / "backbones"):
+        if re.fullmatch(r"[0-9a-f]{64}\.onnx", path.name):
             try:
                 read_graph(folder, path.stem)
             except StoreError as error:
@@ -74,7 +88,7 @@ def _strangers(folder: Path, states: Sequence[Saved]) -> Iterator[str]:
         name = path.relative_to(folder).as_posix()
         if LEFT.match(name):
             yield f"note: {path} was left by an interrupted command: the next one removes it"
-        elif path in surplus or not (OURS.fullmatch(name) or path.name in SYSTEM):
+        elif path in surplus or not (re.fullmatch(rf"\.lock|{OURS}", name) or path.name in SYSTEM):
             yield f"the file {path} is no part of the model: move it elsewhere"
 
 

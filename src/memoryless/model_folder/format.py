@@ -90,9 +90,7 @@ def described(file: Path, number: int) -> dict[str, Any]:
     _check_version(about, file)
     if about.get("format") == 1:
         check(about, ABOUT_1, file)
-        about = upgraded(
-            about, read_arrays(file.with_name("record.safetensors"), bound="record")[0]
-        )
+        about = upgraded(about, read_arrays(file.parent / "record.safetensors", bound="record")[0])
     if about.get("format") in (1, 2):
         about = with_defaults(about)
     if isinstance(about.get("settings"), dict):

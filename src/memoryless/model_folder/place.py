@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,16 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from memoryless.card import card
-from memoryless.errors import MemorylessError, StoreError
+from memoryless.errors import ConfigError, MemorylessError, StoreError
 from memoryless.locks import locked
+from memoryless.model_folder.archive import NUMBER, is_packed
 from memoryless.model_folder.format import FORMAT, HISTORY, SHA256, described, ledger, now
 from memoryless.model_folder.saved import (
-    NUMBER,
+    UNPACKING,
     Saved,
+    current_line,
     digest_of,
     graph_file,
     has_lost_current,
     inside,
+    is_unpacking,
     kept_number,
     load_state,
     numbers,
@@ -35,6 +39,7 @@ from memoryless.names import first_ten
 from memoryless.store import (
     cannot_write,
     commit_folder,
+    make_folder,
     sync,
     write_bytes,
     write_json,
@@ -43,10 +48,10 @@ from memoryless.store import (
 
 PLACE = "MODEL"  # what an error tells people to choose another of
 WITHIN = rf"states/{NUMBER}|backbones/[0-9a-f]{{64}}\.onnx"
-LEFT = re.compile(rf"(CURRENT|README\.md|{WITHIN})\.draft")
+LEFT = re.compile(rf"(CURRENT|README\.md|UNPACKING|{WITHIN})\.draft")
 """What an interrupted writer leaves; the next one removes it."""
 SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}  # file browsers leave them
-FIRST = re.compile(rf"\.lock|CURRENT\.draft|states|backbones|({WITHIN})(\.draft)?")
+FIRST = re.compile(rf"\.lock|(CURRENT|UNPACKING)\.draft|states|backbones|({WITHIN})(\.draft)?")
 """All there may be before the first switch."""
 
 
@@ -98,6 +103,21 @@ class Place:
         _point_to(self.before)
         return self.before
 
+    def adopt(self, number: int, files: Mapping[str, bytes]) -> Saved:
+        """Write the files of a state of elsewhere, and make it the one that counts; in a folder
+        without a model.
+        """
+        _clear(self.folder)
+        with _telling(self.folder):
+            make_folder(self.folder / UNPACKING)
+        for name in (name for name in files if name.startswith("backbones/")):
+            write_bytes(self.folder / name, files[name], PLACE)
+        own = {Path(name).name: files[name] for name in files if name.startswith("states/")}
+        commit_folder(state_path(self.folder, number), lambda draft: _put(draft, own), PLACE)
+        saved = self.switch(number)
+        _sweep(self.folder)
+        return saved
+
     def _completed(self, about: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
         parent = self.before and {"state": self.before.number, "sha256": self.before.identity}
         known = {"format": FORMAT, "memoryless": version("memoryless"), "date": now()}
@@ -138,6 +158,7 @@ def save_state(
 
 def switch(folder: Path, number: int) -> Saved:
     """Make a kept state the one that counts; the one that counted is not read."""
+    refuse_packed(folder)
     kept_number(folder, number)
     with _held(folder):
         kept_number(folder, number)  # it may have been one of a forgotten class
@@ -156,7 +177,15 @@ def _held(folder: Path) -> Iterator[None]:
         yield
 
 
+def refuse_packed(folder: Path) -> None:
+    """Raise if what is to be changed is a packed file."""
+    if is_packed(folder):
+        unpack = f"memoryless unpack {shlex.quote(str(folder))} {PLACE}"
+        raise ConfigError(f"{folder} is a packed model, which cannot be changed: {unpack} first")
+
+
 def _check_place(folder: Path) -> None:
+    refuse_packed(folder)
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file: choose another {PLACE}")
     others = _others(folder)
@@ -174,7 +203,24 @@ def _others(folder: Path) -> list[str]:
     return [name for name in names if not FIRST.fullmatch(name)]
 
 
+@contextmanager
+def _telling(folder: Path) -> Iterator[None]:
+    """Turn what the system says of writing in a folder into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(folder, error, PLACE) from error
+
+
+def _clear(folder: Path) -> None:
+    """Delete states that have never counted."""
+    with _telling(folder):
+        _discard([state_path(folder, number) for number in numbers(folder)])
+
+
 def _sweep(folder: Path) -> None:
+    if is_unpacking(folder):
+        _clear(folder)
     for place in (folder, folder / "states", folder / "backbones"):
         for path in place.glob("*.draft"):
             if LEFT.fullmatch(path.relative_to(folder).as_posix()):
@@ -187,6 +233,11 @@ def _keep_graph(folder: Path, digest: str, graph: bytes | None) -> None:
         read_graph(folder, digest)
     else:
         write_bytes(graph_file(folder, digest), graph, PLACE)
+
+
+def _put(draft: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        write_bytes(draft / name, content, PLACE)
 
 
 def _fill(draft: Path, number: int, about: dict[str, Any], tensors: Mapping[str, Any]) -> None:
@@ -202,8 +253,7 @@ def _fill(draft: Path, number: int, about: dict[str, Any], tensors: Mapping[str,
 
 def _point_to(saved: Saved) -> None:
     """Make a state the one that counts."""
-    line = f"{saved.number:04d} {saved.identity}\n"
-    write_bytes(saved.folder / "CURRENT", line.encode(), PLACE)
+    write_bytes(saved.folder / "CURRENT", current_line(saved).encode(), PLACE)
     with suppress(MemorylessError):  # the state counts already, and a card can be written again
         write_bytes(saved.folder / "README.md", card(saved.about).encode(), PLACE)
 

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from memoryless.errors import ConfigError, StoreError
+from memoryless.model_folder.archive import NUMBER, opened
 from memoryless.model_folder.format import array_problems, described
 from memoryless.store import RESTORE, file_size, read_arrays, read_bytes
 
-NUMBER = r"(\d{4}|[1-9]\d{4,8})"
+UNPACKING = "UNPACKING.draft"
+"""A folder that is there while a state of elsewhere is written, until the first switch."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,12 @@ class Saved:
 
 
 def load_state(folder: Path, number: int | None = None, parts: Sequence[str] = ()) -> Saved:
-    """The state that counts, or a kept one.
+    """The state that counts in a folder or a packed file, or a kept one.
 
     The arrays of `parts` are read at once (those that it has), so that no writer can take them
     away meanwhile.
     """
+    folder = opened(folder)
     if number is not None:
         with _offering_a_way_back(folder, kept_number(folder, number)):
             return _with_parts(read_state(folder, number), parts)
@@ -73,7 +76,7 @@ def kept_states(folder: Path, report: Callable[[str], None] = lambda problem: No
     """The states that can be gone back to, or forward to, oldest first; `report` is told of those
     that are damaged.
     """
-    states = []
+    states, folder = [], opened(folder)
     for number in numbers(folder):
         try:
             states.append(read_state(folder, number))
@@ -96,8 +99,8 @@ def numbers(folder: Path) -> list[int]:
 def inside(folder: Path) -> list[Path]:
     """What a folder holds; nothing if it is none."""
     try:
-        return sorted(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
+        return sorted(folder.iterdir(), key=lambda path: path.name)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last is zipfile's
         return []
     except OSError as error:
         raise StoreError(
@@ -132,9 +135,17 @@ def read_current(folder: Path) -> tuple[int, str]:
 
 def has_lost_current(folder: Path) -> bool:
     """Whether there are states, and not just those that interrupted first saves leave."""
+    if is_unpacking(folder):
+        return False
     there = numbers(folder)
     card = (folder / "README.md").exists()  # written after CURRENT
     return bool(there) and (card or any(_has_counted(folder, number) for number in there))
+
+
+def is_unpacking(folder: Path) -> bool:
+    """Whether the states in a folder come from elsewhere and have not counted here yet."""
+    switched = (folder / "CURRENT").exists() or (folder / "README.md").exists()
+    return (folder / UNPACKING).exists() and not switched
 
 
 def _has_counted(folder: Path, number: int) -> bool:
@@ -155,7 +166,7 @@ def read_state(folder: Path, number: int, identity: str | None = None) -> Saved:
     about, found = described(file, number), digest_of(file)
     if identity not in (None, found):
         raise StoreError(f"the file {current} is damaged, or {file} (they differ): {RESTORE}")
-    files = [file, *(file.with_name(f"{name}.safetensors") for name in about["files"])]
+    files = [file, *(file.parent / f"{name}.safetensors" for name in about["files"])]
     return Saved(folder, number, found, about, sum(map(file_size, files)))
 
 
@@ -183,11 +194,20 @@ def graph_file(folder: Path, digest: str) -> Path:
 
 def read_graph(folder: Path, digest: str) -> bytes:
     """The backbone of this digest."""
-    file = graph_file(folder, digest)
+    return read_sealed(graph_file(folder, digest), digest)
+
+
+def read_sealed(file: Path, digest: str) -> bytes:
+    """The content of a file, which has this digest."""
     content = read_bytes(file)
     if hashlib.sha256(content).hexdigest() != digest:
         raise StoreError(f"the file {file} is damaged (its checksum differs): {RESTORE}")
     return content
+
+
+def current_line(saved: Saved) -> str:
+    """What stands in CURRENT where this state counts."""
+    return f"{saved.number:04d} {saved.identity}\n"
 
 
 def digest_of(path: Path) -> str:
@@ -222,7 +242,8 @@ def _offering_a_way_back(folder: Path, damaged: int | None) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        for number in reversed(numbers(folder) if RESTORE in str(error) else []):
+        ways = RESTORE in str(error) and isinstance(folder, Path)  # a packed file has no other
+        for number in reversed(numbers(folder) if ways else []):
             if number != damaged and not any(state_problems(folder, number)):
                 command = f"memoryless undo {shlex.quote(str(folder))} --to {number}"
                 raise StoreError(f"{error}, or go back by {command}") from error

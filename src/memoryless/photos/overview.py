@@ -8,6 +8,9 @@ from typing import Any
 
 from memoryless.errors import ConfigError, StoreError
 from memoryless.model_folder import Saved, kept_states, load_state, switch, writing
+from memoryless.model_folder.place import refuse_packed
+from memoryless.model_folder.saved import inside
+from memoryless.store import file_size
 
 
 def overview(folder: Path, report: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
@@ -22,12 +25,17 @@ def overview(folder: Path, report: Callable[[str], None] = lambda problem: None)
         **{key: about[key] for key in told},
         "states": _learned(about),
         "classes": _classes(about),
+        "packed": saved.folder is not folder,
         "kept": kept(folder, saved.number, report),
         "bytes": {
             "states": sum(state.size for state in kept_states(folder)),
-            "backbones": sum(p.stat().st_size for p in (folder / "backbones").glob("*.onnx")),
+            "backbones": sum(map(file_size, _graphs(saved))),
         },
     }
+
+
+def _graphs(saved: Saved) -> list[Path]:
+    return [path for path in inside(saved.folder / "backbones") if path.name.endswith(".onnx")]
 
 
 def _learned(about: dict[str, Any]) -> list[dict[str, Any]]:
@@ -57,6 +65,7 @@ def _columns(about: dict[str, Any]) -> zip[tuple[str, int | None, int]]:
 
 def list_kept(folder: Path, report: Callable[[str], None]) -> list[dict[str, Any]]:
     """The states that are kept; none of them is the current one where that cannot be read."""
+    refuse_packed(folder)
     try:
         return kept(folder, load_state(folder).number, report)
     except StoreError as error:
