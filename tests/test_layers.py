@@ -58,7 +58,7 @@ WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli",
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
 WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".membership"]
-WITHOUT_TORCH += [".photos.windows", ".photos.scan"]
+WITHOUT_TORCH += [".photos.windows", ".photos.scan", ".photos.auditing", ".photos.audit_page"]
 
 
 def modules() -> list[Path]:
