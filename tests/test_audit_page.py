@@ -12,16 +12,16 @@ from hypothesis import given
 from conftest import hostile_text
 from memoryless.membership import Estimate, Told
 from memoryless.photos.audit_page import columns, render, summary, write_audit
-from memoryless.photos.auditing import Audit, Row
+from memoryless.photos.auditing import Audit, Exposure
 from memoryless.photos.scan import Scan, Trace
 from photo_toys import shown
 
 
-def make_row(name: str, area: float = 70.0, trained: bool = False) -> Row:
+def make_exposure(name: str, area: float = 70.0, trained: bool = False) -> Exposure:
     told = Told(30, 25, Estimate(area, area - 5, area + 5), Estimate(4.2, 1, 9))
     sure = replace(told, auroc=Estimate(100, 100, 100))
     attacks = {"score": told} | ({} if trained else {"distance": told, "scatter": sure})
-    return Row(name, 30, 25, attacks)
+    return Exposure(name, 30, 25, attacks)
 
 
 def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
@@ -34,8 +34,9 @@ def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
     return Audit(**{
         "model": model, "date": "2026-11-17T12:00:00Z", "versions": {"python": "3.11"},
         "places": {"members": name, "others": name}, "honest": "Keeps no photo.",
-        "smallest": {"class": name, "photos": 30}, "whole": make_row("all classes", 65, trained),
-        "classes": [make_row(name, trained=trained)], "left_out": [name], "warnings": [],
+        "smallest": {"class": name, "photos": 30},
+        "whole": make_exposure("all classes", 65, trained),
+        "classes": [make_exposure(name, trained=trained)], "left_out": [name], "warnings": [],
         "scan": Scan(9, 12345, 30, 28, 3, 0 if trained else 30, []), "broken": {},
     } | more)  # fmt: skip
 

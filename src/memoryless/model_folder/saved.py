@@ -54,8 +54,14 @@ class Saved:
         """Every file of the folder by its name there, also of other states, and what is no part of
         the model.
         """
-        paths = [path for path in files_in(self.folder) if path.is_file()]
-        return {path.relative_to(self.folder).as_posix(): read_bytes(path) for path in paths}
+        found = {}
+        for path in files_in(self.folder):
+            try:
+                found[path.relative_to(self.folder).as_posix()] = read_bytes(path)
+            except StoreError:
+                if path.is_file():  # else a folder, or a writer has just removed it
+                    raise
+        return found
 
 
 def load_state(folder: Path, number: int | None = None, parts: Sequence[str] = ()) -> Saved:

@@ -9,15 +9,15 @@ from typing import Any
 from memoryless.card import parts_kept
 from memoryless.data.dataset import counted
 from memoryless.membership import Estimate
-from memoryless.photos.auditing import ALL, Audit, Row
+from memoryless.photos.auditing import ALL, Audit, Exposure
 from memoryless.photos.frame import framed, table, text, write_text
 from memoryless.photos.scan import Scan
 
 ATTACKS = {
     "score": "from its answers: how far a photo's own class scores above the best other one",
     "distance": "from its files: how near a photo's feature is to the stored mean of its class",
-    "scatter": "from its files: how near it is to that mean, measured by the stored scatter, which "
-    "spans just the photos it is of while these are fewer than the numbers of a feature",
+    "scatter": "from its files: how near it is to that mean, measured by the stored scatter; this is "
+    "certain where fewer photos were learned than a feature has numbers",
 }
 TOGETHER = (
     "each class less the middle between the means of its members and of its others, so that "
@@ -39,7 +39,7 @@ MEASURES = {
         "of fewer than 100 others, none is; in brackets the interval as above",
     ),
 }
-STYLE = "tbody th { min-width: 5rem; }\n"  # or a long text beside it leaves it no room
+STYLE = "tbody th { min-width: 6.5rem; }\n"  # or a long text beside it leaves it no room
 KINDS = {
     "bytes": "bytes of the photo",
     "name": "its file name",
@@ -74,7 +74,7 @@ def _kept(found: Audit) -> str:
     )
 
 
-def _told(whole: Row) -> str:
+def _told(whole: Exposure) -> str:
     areas = {name: told.auroc for name, told in whole.attacks.items()}
     stored = {name: area.value for name, area in areas.items() if name != "score"}
     told = (
@@ -155,8 +155,15 @@ def _tables(found: Audit) -> Iterator[str]:
 
 
 def _scanned(scan: Scan) -> list[list[Any]]:
-    names = ("files", "bytes", "photos", "names", "texts", "features")
-    return [[name, f"{getattr(scan, name):,}"] for name in names]
+    searched = {
+        "files of the model": scan.files,
+        "bytes of these": scan.bytes,
+        "photos": scan.photos,
+        "names of photos": scan.names,
+        "texts in photos": scan.texts,
+        "features of photos": scan.features,
+    }
+    return [[name, f"{number:,}"] for name, number in searched.items()]
 
 
 def _facts(found: Audit) -> list[list[Any]]:

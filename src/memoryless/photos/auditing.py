@@ -43,7 +43,7 @@ ALL = "all classes"
 
 
 @dataclass(frozen=True)
-class Row:
+class Exposure:
     """How well members and others of a class are told apart, by each attack that there is."""
 
     name: str
@@ -72,9 +72,9 @@ class Audit:
     honest: str
     smallest: dict[str, Any]
     """The class of the fewest photos, and how many; None where that was not written down."""
-    whole: Row
+    whole: Exposure
     """All classes together, each centred."""
-    classes: list[Row]
+    classes: list[Exposure]
     """The most exposed first, by score."""
     left_out: list[str]
     """Classes of the model that there were no photos of."""
@@ -211,7 +211,7 @@ def _see(model: Model, photos: Sequence[Photo], progress: Progress) -> Seen:
     return Seen(sound, labels, np.concatenate(scores), kept, broken)
 
 
-def _rows(saved: Saved, inside: Seen, outside: Seen) -> list[Row]:
+def _rows(saved: Saved, inside: Seen, outside: Seen) -> list[Exposure]:
     """A row for all classes together, then one for each."""
     here = sorted(set(inside.labels.tolist()))
     sides = [(seen.labels, _attacks(saved, seen)) for seen in (inside, outside)]
@@ -219,16 +219,16 @@ def _rows(saved: Saved, inside: Seen, outside: Seen) -> list[Row]:
         attack: [[found[attack][labels == c] for c in here] for labels, found in sides]
         for attack in sides[0][1]
     }
-    rows = [_row(ALL, {attack: centred(*both) for attack, both in parts.items()})]
+    rows = [_exposure(ALL, {attack: centred(*both) for attack, both in parts.items()})]
     for i, c in enumerate(here):
         numbers = {attack: (both[0][i], both[1][i]) for attack, both in parts.items()}
-        rows.append(_row(saved.about["classes"][c], numbers))
+        rows.append(_exposure(saved.about["classes"][c], numbers))
     return rows
 
 
-def _row(name: str, numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Row:
+def _exposure(name: str, numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Exposure:
     told = {attack: tell_apart(*both, SEED, name) for attack, both in numbers.items()}
-    return Row(name, told["score"].members, told["score"].others, told)
+    return Exposure(name, told["score"].members, told["score"].others, told)
 
 
 def _attacks(saved: Saved, seen: Seen) -> dict[str, np.ndarray]:
@@ -264,7 +264,7 @@ def _smallest(about: Mapping[str, Any]) -> dict[str, Any]:
     return {"class": name, "photos": photos}
 
 
-def _warnings(rows: Sequence[Row], about: Mapping[str, Any]) -> Iterator[str]:
+def _warnings(rows: Sequence[Exposure], about: Mapping[str, Any]) -> Iterator[str]:
     taught = dict(zip(about["classes"], about["counts"], strict=True))
     if few := [row.name for row in rows if min(row.members, row.others) < FEW]:
         yield (

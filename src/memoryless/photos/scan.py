@@ -33,7 +33,7 @@ class Trace:
     """Something of a photo that a file of a model holds."""
 
     kind: str
-    """"bytes", "name", "text", "feature", or "difference" of two kept states."""
+    """One of "bytes", "name", "text", "feature", and "difference" of two kept states."""
     photo: str
     file: str
 
@@ -121,11 +121,8 @@ def _owned(held: Files, owner: np.ndarray) -> list[tuple[int, int]]:
 
 def _telling(texts: Iterable[tuple[int, str]], classes: set[str]) -> list[tuple[int, str]]:
     """Texts that are long enough, and no part of a class name, which a model may hold."""
-    return [
-        (i, text)
-        for i, text in texts
-        if len(text) >= SHORTEST and not any(text in name for name in classes)
-    ]
+    names = "\n".join(classes)
+    return [(i, text) for i, text in texts if len(text) >= SHORTEST and text not in names]
 
 
 def _texts(held: Files, texts: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
