@@ -16,8 +16,8 @@ from memoryless.photos.scan import Scan
 ATTACKS = {
     "score": "from its answers: how far a photo's own class scores above the best other one",
     "distance": "from its files: how near a photo's feature is to the stored mean of its class",
-    "scatter": "from its files: how near it is to that mean, measured by the stored scatter; this is "
-    "certain where fewer photos were learned than a feature has numbers",
+    "scatter": "from its files: how near it is to that mean, measured by the stored scatter; this "
+    "is certain where fewer photos were learned than a feature has numbers",
 }
 TOGETHER = (
     "each class less the middle between the means of its members and of its others, so that "
