@@ -18,6 +18,7 @@ from benchmarks import (
     features,
     loop,
     model,
+    privacy,
     scoring,
 )
 
@@ -52,6 +53,9 @@ def main() -> None:
           f"torch {torch.__version__}, numpy {np.__version__}")  # fmt: skip
     if sys.argv[1:2] == ["choosing"]:
         choose(*sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["privacy"]:
+        privacy.measure(Path(sys.argv[2]))
         return
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"{name}: {json.dumps(BENCHMARKS[name].measure())}", flush=True)

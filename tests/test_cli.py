@@ -171,8 +171,8 @@ sys.meta_path.insert(0, Refuse())
 from memoryless.cli import main
 for command in (
     "show model", "check model", "predict model photos/cat/0.png",
-    "evaluate model photos --html p.html", "rename model cat lion", "undo model",
-    "undo model --list",
+    "evaluate model photos --html p.html", "audit model --members photos --others new",
+    "rename model cat lion", "undo model", "undo model --list",
 ):
     assert main(command.split()) == 0, command
 """
@@ -183,6 +183,7 @@ def test_commands_that_only_read_or_undo_import_no_torch(
 ):
     monkeypatch.chdir(tmp_path)
     make_colours(Path("photos"), "cat", "dog")
+    make_colours(Path("new"), "cat", "dog", seed=1)
     assert call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)[0] == 0
     command = [sys.executable, "-c", TORCHLESS]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -113,22 +113,9 @@ def test_flags_are_those_of_the_command(page):
     code = re.findall(r"`(memoryless [a-z][^`]*)`", prose)
     code += [line for line in console_lines(page) if line.startswith("memoryless ")]
     for words in map(str.split, code):
-        if words[1] in PROMISED:
-            continue
         arguments = app[words[1]].assemble_argument_collection()
         known = {name for argument in arguments for name in argument.names} | {"--help"}
         assert {word for word in words if word.startswith("--")} <= known, words
-
-
-PROMISED = {"audit"}  # which the honest sentence names already
-
-
-def test_what_is_promised_is_not_there_yet():
-    """Once it is, the README need no longer say that it is not."""
-    assert not PROMISED & set(app)
-    assert all(
-        f"The command `{name}` is not written yet" in text_of("README.md") for name in PROMISED
-    )
 
 
 @pytest.mark.parametrize("page", WRITTEN)

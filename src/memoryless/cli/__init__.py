@@ -5,7 +5,7 @@ Exit codes:
 0    done
 1    some inputs failed, or nobody read the output to its end; the rest was done
 2    usage: a setting, an image or the machine must be changed first
-3    a folder that is damaged, or not what it is taken for
+3    a folder that is damaged, or not what it is taken for; a model that holds traces of photos
 130  interrupted
 """
 
@@ -21,6 +21,7 @@ from typing import Any
 import cyclopts
 from cyclopts import App, Group, Parameter
 
+from memoryless.cli.audit import audit
 from memoryless.cli.check import check
 from memoryless.cli.compare import compare
 from memoryless.cli.config_file import fill_from_file
@@ -54,8 +55,8 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 Command = Callable[..., Any]
-WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, check]
-WITH_PHOTOS += [pack, unpack, export, samples]
+WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename]
+WITH_PHOTOS += [audit, check, pack, unpack, export, samples]
 LABORATORY: list[Command] = [demo, run, paper, table, compare, figures, report, list_names]
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
 SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -50,6 +51,19 @@ class Saved:
         """The network that gives features, in ONNX, checked; only where features are fixed."""
         with _offering_a_way_back(self.folder, self.number):
             return read_graph(self.folder, self.about["backbone"]["sha256"])
+
+    def everything(self) -> dict[str, bytes]:
+        """Every file of the folder by its name there, also of other states, and what is no part of
+        the model.
+        """
+        found = {}
+        for path in files_in(self.folder):
+            try:
+                found[path.relative_to(self.folder).as_posix()] = read_bytes(path)
+            except StoreError:
+                if path.is_file():  # else a folder, or a writer has just removed it
+                    raise
+        return found
 
 
 def load_state(folder: Path, number: int | None = None, parts: Sequence[str] = ()) -> Saved:
@@ -106,6 +120,13 @@ def inside(folder: Path) -> list[Path]:
         raise StoreError(
             f"the folder {folder} cannot be read ({error.strerror}): change its permissions"
         ) from error
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """What is in a folder at any depth and no folder; links are not followed."""
+    for place, folders, files in os.walk(folder):  # passes over what a writer has just removed
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        yield from (Path(place) / name for name in sorted([*links, *files]))
 
 
 def kept_number(folder: Path, number: int) -> int:

@@ -1,110 +1,37 @@
-"""An evaluation as one self-contained HTML page: no network, no scripts, every text escaped."""
+"""An evaluation as one self-contained HTML page, with the worst mistakes as pictures."""
 
 from __future__ import annotations
 
 import base64
-import html
 import io
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
 
 from memoryless.data.dataset import counted
 from memoryless.data.glances import load
 from memoryless.data.photos import Photo
-from memoryless.errors import DataError, WriteError
-from memoryless.model_folder.apart import check_apart
-from memoryless.names import printable
+from memoryless.errors import DataError
 from memoryless.photos.evaluation import Evaluation, Mistake
+from memoryless.photos.frame import framed, table, text, write_text
 
 SIDE = 200  # pixels of a picture's longer side
 PICTURES = 24
-NAME = ' class="name"'
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --faint: #5b6470;
-  --line: #d5d9e0; --bar: #3572b0; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e8eb; --paper: #14171b; --faint: #9aa3ad; --line: #343a42; --bar: #6ea8e0; }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 64rem; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif;
-  color: var(--ink); background: var(--paper); overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; }
-h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); font-size: 1.2rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
-.name, th:first-child { text-align: left; }
-thead th { color: var(--faint); font-weight: 500; vertical-align: bottom; overflow-wrap: normal; }
-tbody th { font-weight: 400; }
-.bar { display: block; height: .3rem; background: var(--bar); border-radius: 2px; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 1rem; }
-figure { margin: 0; }
-figure img { width: 100%; height: 9rem; object-fit: contain; background: var(--line);
-  border-radius: 4px; }
-figcaption { font-size: .85rem; line-height: 1.35; }
-figcaption span { display: block; }
-.faint { color: var(--faint); }
-"""
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<h1>{title}</h1>
-{body}
-</body>
-</html>
-"""
-
-
-def check_page(path: Path) -> None:
-    """Raise unless a page, which holds photos, may be written to a file; leave none there."""
-    check_apart(path)
-    there = path.exists()
-    with _writing(path), path.open("ab"):
-        pass
-    if not there:
-        path.unlink()
 
 
 def write_page(path: Path, model: str, place: str, evaluation: Evaluation) -> None:
     """Write the page to a file."""
-    with _writing(path):
-        path.write_text(render(model, place, evaluation), encoding="utf-8")
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise WriteError(
-            f"cannot write {path} ({error.strerror}): choose another `html`"
-        ) from error
+    write_text(path, render(model, place, evaluation))
 
 
 def render(model: str, place: str, evaluation: Evaluation) -> str:
     """The page about a model and the place of its test photos."""
-    title = html.escape(printable(f"{model}, evaluated on {place}"))
     parts = [f"<p>{text(sentence)}</p>" for sentence in summary(evaluation)] + [
         *_mistakes(evaluation.mistakes),
         *_tables(evaluation),
     ]
-    return PAGE.format(title=title, style=STYLE, body="\n".join(parts))
-
-
-def text(value: Any) -> str:
-    """Text that HTML shows and does not obey; names may be broken after an underscore."""
-    return html.escape(printable(str(value))).replace("_", "_<wbr>")
+    return framed(f"{model}, evaluated on {place}", parts)
 
 
 def summary(found: Evaluation) -> Iterator[str]:
@@ -169,32 +96,11 @@ def _tables(found: Evaluation) -> Iterator[str]:
         [row["class"], row["taken_for"], f"{row['times']} of {row['photos']}"]
         for row in found.confused
     ]
-    yield from _table("Most confused", ["class", "taken for", "photos"], confused, names=2)
+    yield from table("Most confused", ["class", "taken for", "photos"], confused, names=2)
     states = [[f"state {s['state']}", s["classes"], s["photos"], s["top1"]] for s in found.states]
     if len(states) > 1:
-        yield from _table("States", ["", "classes", "photos", "top-1 (%)"], states)
+        yield from table("States", ["", "classes", "photos", "top-1 (%)"], states)
     classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
-    yield from _table("Classes, worst first", ["class", "state", "photos", "top-1 (%)"], classes)
-    yield from _table("Classes that the model does not know", ["class", "photos"],
+    yield from table("Classes, worst first", ["class", "state", "photos", "top-1 (%)"], classes)
+    yield from table("Classes that the model does not know", ["class", "photos"],
                       [[*pair] for pair in found.unknown.items()])  # fmt: skip
-
-
-def _table(title: str, head: list[str], rows: list[list[Any]], names: int = 1) -> Iterator[str]:
-    if not rows:
-        return
-    yield f"<h2>{text(title)}</h2>"
-    yield "<table><thead><tr>"
-    for i, cell in enumerate(head):
-        yield f'<th scope="col"{NAME * (i < names)}>{text(cell)}</th>'
-    yield "</tr></thead><tbody>"
-    for row in rows:
-        cells = "".join(_cell(cell, i < names) for i, cell in enumerate(row[1:], 1))
-        yield f'<tr><th scope="row">{text(row[0])}</th>{cells}</tr>'
-    yield "</tbody></table>"
-
-
-def _cell(value: Any, name: bool) -> str:
-    if isinstance(value, float):
-        bar = f'<span class="bar" style="width: {value:.0f}%"></span>'
-        return f"<td>{value:.1f}{bar}</td>"
-    return f"<td{NAME * name}>{text(value)}</td>"

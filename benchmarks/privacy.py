@@ -1,0 +1,70 @@
+"""How well one can tell which photos a model was taught with, by the number of photos a class.
+
+PHOTOS holds train/ and test/, as for `memoryless learn`. Models are taught with some photos of each
+class of train/, drawn by a seed; others are those of test/. Features are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from memoryless.data.photos import Photo, find_photos, find_test
+from memoryless.membership import by_distance, by_scatter, by_score
+from memoryless.metrics import auroc
+from memoryless.model import Model
+from memoryless.photos.seeing import see
+from memoryless.randomness import numpy_generator
+from memoryless.scorers import square_roots
+from memoryless.sums import Sums
+
+NUMBERS, SEEDS = (5, 10, 20, 30), (0, 1, 2)
+
+
+def roots_of(model: Model, photos: list[Photo]) -> tuple[np.ndarray, np.ndarray]:
+    """What is summed up of photos, and their classes by number."""
+    names = sorted({str(photo.label) for photo in photos})
+    looks = np.stack([np.asarray(look, dtype=np.float64) for look in see(model, photos)])
+    return square_roots(looks), np.array([names.index(str(photo.label)) for photo in photos])
+
+
+def areas(
+    members: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
+) -> Iterator[float]:
+    """The AUROC of each attack on a model taught with the members, a mean over classes."""
+    classes = int(members[1].max()) + 1
+    sums = Sums.of(members[0].copy(), members[1], classes)
+    layer = sums.discriminant()
+
+    def numbers(roots: np.ndarray, labels: np.ndarray) -> list[np.ndarray]:
+        found = by_score((roots @ layer.W.T + layer.b)[:, :-1], labels)
+        return [found, by_distance(roots, labels, sums), by_scatter(roots, labels, sums)]
+
+    for used, unused in zip(numbers(*members), numbers(*others), strict=True):
+        yield float(
+            np.mean([auroc(used[members[1] == c], unused[others[1] == c]) for c in range(classes)])
+        )
+
+
+def some(labels: np.ndarray, number: int, seed: int) -> np.ndarray:
+    """Positions of as many photos of each class, or all that it has."""
+    random = numpy_generator(seed, "privacy", number)
+    mixed = random.permutation(len(labels))
+    return np.concatenate([mixed[labels[mixed] == c][:number] for c in np.unique(labels)])
+
+
+def measure(place: Path) -> None:
+    """Print a row for each number of photos: the mean over seeds, and how far they lie apart."""
+    model = Model()
+    (roots, labels), others = (
+        roots_of(model, found.photos) for found in (find_photos(place), find_test(place))
+    )
+    print(f"{len(others[1]):,} others; AUROC, mean over classes and {len(SEEDS)} seeds (range)")
+    print("photos a class | photos in all | by score | by distance | by scatter")
+    for number in NUMBERS:
+        drawn = [some(labels, number, seed) for seed in SEEDS]
+        found = np.array([list(areas((roots[at], labels[at]), others)) for at in drawn])
+        cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in found.T]
+        print(f"{number} | {len(drawn[0]):,} | {' | '.join(cells)}", flush=True)

@@ -1,0 +1,115 @@
+"""memoryless audit: how well one can tell which photos a model was taught with."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoryless.data.photos import Found
+    from memoryless.lab.analysis.grid import Grid
+    from memoryless.photos.auditing import Audit
+
+
+def audit(
+    model: Path,
+    /,
+    *,
+    members: Path,
+    others: Path,
+    json: bool = False,
+    html: Path | None = None,
+) -> int:
+    """Measure how well photos that a model was taught with can be told from others.
+
+    The files of the model are searched for anything of a single photo too. If something is found,
+    the exit code is 3. However well photos are told apart, it is 0: that is a measurement.
+
+    Parameters
+    ----------
+    model
+        Folder of the model.
+    members
+        Photos that the model was taught with, in the same layouts as for memoryless learn; of
+        train/ and test/, train/ is read.
+    others
+        Photos of the same classes that it was not taught with; of train/ and test/, test/ is read.
+    json
+        Print every number as JSON, and nothing else.
+    html
+        File for one self-contained page, without photos, for a data-protection file.
+    """
+    from memoryless.cli.bar import Bar
+    from memoryless.model_folder import PARTS, load_state
+    from memoryless.photos import auditing
+    from memoryless.photos.audit_page import write_audit
+    from memoryless.photos.frame import check_page
+    from memoryless.store import to_json
+
+    saved, found = load_state(model, parts=PARTS), auditing.find_both(members, others)
+    if html:
+        check_page(html)
+    used, unused = (side.photos for side in found)
+    read = zip((members, others), found, strict=True)
+    places = [f"{place}: {side.layout}" for place, side in read]
+    with Bar("auditing photos", 2 * len(used) + len(unused)) as bar:
+        done = auditing.audit(saved, used, unused, places, bar)
+    if html:
+        write_audit(html, done)
+    if json:
+        print(to_json(done.as_json()), end="")
+    else:
+        _tell(found, done, html)
+    return _report(done)
+
+
+def _tell(found: tuple[Found, Found], done: Audit, html: Path | None) -> None:
+    from memoryless.cli.output import say, show
+    from memoryless.cli.wording import reasons, tell
+    from memoryless.photos.audit_page import LIMITS, summary
+
+    for side in found:
+        skipped = [f"not read: {reasons(side.skipped)}"] if side.skipped else []
+        for line in [*side.notes, *skipped]:
+            say(line)
+    for line in summary(done):
+        say(line)
+    for grid in _grids(done):
+        show(grid)
+    say(LIMITS)
+    if html:
+        say(f"the page is {html}")
+    else:
+        tell("next", "the same command with --html FILE writes a page for a data-protection file")
+
+
+def _grids(done: Audit) -> Iterator[Grid]:
+    from memoryless.lab.analysis.grid import Grid
+    from memoryless.photos.audit_page import KINDS, MEASURES, columns
+
+    for measure, (title, caption) in MEASURES.items():
+        yield Grid(title, caption, *columns(done, measure), [])
+    if done.left_out:
+        rows = [[name] for name in done.left_out]
+        yield Grid("not audited", "classes that there were no photos of", ["class"], rows, [])
+    if done.scan.traces:
+        rows = [[trace.photo, KINDS[trace.kind], trace.file] for trace in done.scan.traces]
+        caption = "what the model's files hold of single photos"
+        yield Grid("traces", caption, ["photo", "what", "file"], rows, [])
+
+
+def _report(done: Audit) -> int:
+    """Tell on standard error what is wrong; gives the exit code."""
+    from memoryless.names import first_ten, printable
+
+    for error in done.broken.values():
+        print("memoryless:", printable(error), file=sys.stderr)
+    files = dict.fromkeys(trace.file for trace in done.scan.traces)
+    if files:
+        told = f"the model holds traces of photos, in {first_ten(files)}: teach a new model"
+        print("memoryless:", printable(told), file=sys.stderr)
+        return 3
+    return 1 if done.broken else 0

@@ -1,0 +1,181 @@
+"""An audit in sentences and as one self-contained HTML page, which holds no photo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memoryless.card import parts_kept
+from memoryless.data.dataset import counted
+from memoryless.membership import Estimate
+from memoryless.photos.auditing import ALL, Audit, Exposure
+from memoryless.photos.frame import framed, table, text, write_text
+from memoryless.photos.scan import Scan
+
+ATTACKS = {
+    "score": "from its answers: how far a photo's own class scores above the best other one",
+    "distance": "from its files: how near a photo's feature is to the stored mean of its class",
+    "scatter": "from its files: how near it is to that mean, measured by the stored scatter; this "
+    "is certain where fewer photos were learned than a feature has numbers",
+}
+TOGETHER = (
+    "each class less the middle between the means of its members and of its others, so that "
+    "classes compare"
+)
+LIMITS = (
+    "An audit shows what these attacks reach with these photos. It is no proof that none reaches "
+    "more."
+)
+MEASURES = {
+    "auroc": (
+        "AUROC",
+        "how often a photo that was used looks more so than one that was not: 50 is guessing, 100 "
+        "is certainty; in brackets the interval that 95 % of 1,000 bootstrap draws lie in",
+    ),
+    "tpr": (
+        "TPR at 1 % FPR",
+        "percent of used photos that are told while at most 1 % of the others are taken for used; "
+        "of fewer than 100 others, none is; in brackets the interval as above",
+    ),
+}
+STYLE = "tbody th { min-width: 6.5rem; }\n"  # or a long text beside it leaves it no room
+KINDS = {
+    "bytes": "bytes of the photo",
+    "name": "its file name",
+    "text": "a text in it",
+    "feature": "its feature",
+    "difference": "its feature, as a difference",
+}
+
+
+def summary(found: Audit) -> Iterator[str]:
+    """What is kept, how well one can tell, what was searched: a sentence each, then warnings."""
+    yield _kept(found)
+    yield _told(found.whole)
+    yield _searched(found.scan)
+    for warning in found.warnings:
+        yield f"Mind: {warning}."
+    if found.broken:
+        yield f"{counted(len(found.broken), 'photo', 'photos')} could not be read."
+
+
+def _kept(found: Audit) -> str:
+    model, smallest = found.model, found.smallest
+    least = (
+        f"the smallest, {smallest['class']}, had {counted(smallest['photos'], 'photo', 'photos')}"
+        if smallest["class"] is not None
+        else "how many photos each had was not written down"
+    )
+    return (
+        f"Of the photos that it was taught with, the model keeps {sum(model['ledger'].values()):,} "
+        f"bytes ({', '.join(parts_kept(model))}) for "
+        f"{counted(model['classes'], 'class', 'classes')}; {least}."
+    )
+
+
+def _told(whole: Exposure) -> str:
+    areas = {name: told.auroc for name, told in whole.attacks.items()}
+    stored = {name: area.value for name, area in areas.items() if name != "score"}
+    told = (
+        "Whether a given photo was among them can be told from the model's answers with an AUROC "
+        f"of {estimate(areas['score'])}, where 50 is guessing and 100 is certainty"
+    )
+    if not stored:
+        return f"{told}; its files, whose features are trained, were not attacked."
+    best = max(stored, key=lambda name: stored[name])
+    return f"{told}; from the model's files, by {best}, with one of {estimate(areas[best])}."
+
+
+def _searched(scan: Scan) -> str:
+    feature = ", its feature" if scan.features else "; features, which are trained, were left out"
+    found = (
+        f"{counted(len(scan.traces), 'trace was', 'traces were')} found, and the model must not be "
+        "passed on"
+        if scan.traces
+        else "nothing was found"
+    )
+    return (
+        f"All {scan.files:,} files of the model ({scan.bytes:,} bytes) were searched for what "
+        f"belongs to one of {counted(scan.photos, 'photo', 'photos')} alone (its bytes, its name, "
+        f"texts in it{feature}): {found}."
+    )
+
+
+def estimate(of: Estimate) -> str:
+    """A number with its interval.
+
+    >>> estimate(Estimate(79.61, 77.2, 81.9))
+    '79.6 (77-82)'
+    """
+    return f"{of.value:.1f} ({of.low:.0f}-{of.high:.0f})"
+
+
+def columns(found: Audit, measure: str) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of a measure: all classes, then each."""
+    attacks = list(found.whole.attacks)
+    head = ["class", "members", "others", *(f"by {name}" for name in attacks)]
+    rows = [
+        [row.name, f"{row.members:,}", f"{row.others:,}"]
+        + [estimate(getattr(row.attacks[name], measure)) for name in attacks]
+        for row in (found.whole, *found.classes)
+    ]
+    return head, rows
+
+
+def write_audit(path: Path, found: Audit) -> None:
+    """Write the page to a file."""
+    write_text(path, render(found))
+
+
+def render(found: Audit) -> str:
+    """The page of an audit."""
+    parts = [f"<p>{text(sentence)}</p>" for sentence in summary(found)]
+    parts += [f'<p class="faint">{text(sentence)}</p>' for sentence in (LIMITS, found.honest)]
+    return framed(f"Audit of {found.model['folder']}", [*parts, *_tables(found)], STYLE)
+
+
+def _tables(found: Audit) -> Iterator[str]:
+    traces = [[KINDS[t.kind], t.photo, t.file] for t in found.scan.traces]
+    yield from table("Traces of photos", ["what", "photo", "file"], traces, names=3)
+    for measure, (title, caption) in MEASURES.items():
+        head, rows = columns(found, measure)
+        # A phone has no room for columns of their own.
+        narrow = [[f"{name} ({used} / {others})", *cells] for name, used, others, *cells in rows]
+        head = ["class (members / others)", *head[3:]]
+        yield from table(title, head, narrow, caption=f"{caption[0].upper()}{caption[1:]}.")
+    attacks = [[f"by {name}", ATTACKS[name]] for name in found.whole.attacks]
+    yield from table("How it was tried", ["", ""], [*attacks, [ALL, TOGETHER]], names=2)
+    left_out = [[name] for name in found.left_out]
+    yield from table("Classes of the model that were not audited", ["class"], left_out)
+    yield from table("What was searched", ["", "number"], _scanned(found.scan))
+    kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model).items()]
+    yield from table("What is kept of photos", ["part", "bytes"], kept)
+    yield from table("This audit", ["", ""], _facts(found), names=2)
+
+
+def _scanned(scan: Scan) -> list[list[Any]]:
+    searched = {
+        "files of the model": scan.files,
+        "bytes of these": scan.bytes,
+        "photos": scan.photos,
+        "names of photos": scan.names,
+        "texts in photos": scan.texts,
+        "features of photos": scan.features,
+    }
+    return [[name, f"{number:,}"] for name, number in searched.items()]
+
+
+def _facts(found: Audit) -> list[list[Any]]:
+    model, backbone = found.model, found.model["backbone"]
+    network = f"{backbone['name']}, SHA-256 {backbone['sha256']}" if backbone else "trained"
+    return [
+        ["model", model["folder"]],
+        ["state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"],
+        ["written", f"{model['date'] or 'unknown'}, by memoryless {model['memoryless']}"],
+        ["method", model["method"]],
+        ["backbone", network],
+        *([side, place] for side, place in found.places.items()),
+        ["audited", found.date],
+        ["with", ", ".join(f"{name} {number}" for name, number in found.versions.items())],
+    ]

@@ -1,0 +1,278 @@
+"""An audit: how well one can tell which photos a model was taught with, and what its files hold."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memoryless.card import honest
+from memoryless.data.dataset import counted
+from memoryless.data.photos import Found, Photo, find_photos, find_test
+from memoryless.errors import DataError
+from memoryless.membership import Told, by_distance, by_scatter, by_score, centred, tell_apart
+from memoryless.model import Model
+from memoryless.model_folder import Saved, kept_states, now
+from memoryless.names import first_ten
+from memoryless.photos.scan import Scan, content_of, scan
+from memoryless.photos.seeing import CHUNK, Progress, see, silent
+from memoryless.scorers import square_roots
+from memoryless.sums import Sums
+
+LEAST = 2
+"""Photos of each class on each side that are needed at all."""
+FEW = 10
+"""With fewer photos than this on a side, an interval says little."""
+ADVICE = {
+    "members": "add photos to `members` that the model was taught with, or take the class out of "
+    "`others`",
+    "others": "add photos to `others` that the model was not taught with, or take the class out of "
+    "`members`",
+}
+MORE = f"{LEAST} or more are needed on each side, and some 30 to say anything"
+SEED = 0  # of bootstrap draws: an audit that is repeated gives the same intervals
+ALL = "all classes"
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """How well members and others of a class are told apart, by each attack that there is."""
+
+    name: str
+    members: int
+    others: int
+    attacks: dict[str, Told]
+
+    def as_json(self) -> dict[str, Any]:
+        attacks = {
+            name: {"auroc": asdict(told.auroc), "tpr": asdict(told.tpr)}
+            for name, told in self.attacks.items()
+        }
+        return {"class": self.name, "members": self.members, "others": self.others} | attacks
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found; it can stand in a file, since it says of which model and when."""
+
+    model: dict[str, Any]
+    """Which model it is, and what it keeps."""
+    date: str
+    versions: dict[str, str]
+    places: dict[str, str]
+    """Where the photos of each side came from."""
+    honest: str
+    smallest: dict[str, Any]
+    """The class of the fewest photos, and how many; None where that was not written down."""
+    whole: Exposure
+    """All classes together, each centred."""
+    classes: list[Exposure]
+    """The most exposed first, by score."""
+    left_out: list[str]
+    """Classes of the model that there were no photos of."""
+    scan: Scan
+    warnings: list[str]
+    broken: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        rows = {"all": self.whole.as_json(), "classes": [row.as_json() for row in self.classes]}
+        told = vars(self) | rows | {"scan": self.scan.as_json()}
+        return {key: value for key, value in told.items() if key != "whole"}
+
+
+class Seen(NamedTuple):
+    """The photos of a side that can be read, and what the model makes of them."""
+
+    photos: list[Photo]
+    labels: np.ndarray  # (n,)
+    scores: np.ndarray  # (n, N)
+    features: np.ndarray | None  # (n, d) where features are fixed
+    broken: dict[str, str]
+
+
+def find_both(members: Path, others: Path) -> tuple[Found, Found]:
+    """Members as `learn` reads them, others as `evaluate` does: of train/ and test/, each half."""
+    same = members.resolve() == others.resolve()
+    found = find_photos(members), find_test(members if same else others)
+    names = [{photo.name for photo in side.photos} for side in found]
+    if same and names[0] & names[1]:
+        raise DataError(
+            f"`members` and `others` are the same photos, {members}: name photos for `others` that "
+            "the model was not taught with"
+        )
+    return found
+
+
+def audit(
+    saved: Saved,
+    members: Sequence[Photo],
+    others: Sequence[Photo],
+    places: Sequence[str],
+    progress: Progress = silent,
+) -> Audit:
+    """Attack a model with photos of both sides, and search its files for those of its members.
+
+    `places` says where each side's photos are from; `progress` is told of every member twice.
+    """
+    model = Model.of(saved)
+    assert model.least  # raises where the model takes no photos
+    _check_classes(model.classes, members, others)
+    _check_apart(members, others)
+    first, second = len(members), len(members) + len(others)
+    inside = _see(model, members, progress)
+    outside = _see(model, others, lambda done: progress(first + done))
+    _check_left("members", members, inside)
+    _check_left("others", others, outside)
+    whole, *rows = _rows(saved, inside, outside)
+    states = kept_states(saved.folder)
+    return Audit(
+        model=_identity(saved),
+        date=now(),
+        versions=_versions(),
+        places=dict(zip(ADVICE, places, strict=True)),
+        honest=honest(saved.about),
+        smallest=_smallest(saved.about),
+        whole=whole,
+        classes=sorted(rows, key=lambda row: (-row.attacks["score"].auroc.value, row.name)),
+        left_out=[name for name in model.classes if name not in {row.name for row in rows}],
+        scan=scan(saved.everything(), states, inside.photos, inside.features,
+                  lambda done: progress(second + done)),
+        warnings=list(_warnings(rows, saved.about)),
+        broken=inside.broken | outside.broken,
+    )  # fmt: skip
+
+
+def _check_classes(known: Sequence[str], *sides: Sequence[Photo]) -> None:
+    """Raise unless the model knows all classes, and there are photos of each on both sides."""
+    counts = [Counter(str(photo.label) for photo in side) for side in sides]
+    here = sorted(counts[0] | counts[1])
+    if strange := [name for name in here if name not in known]:
+        raise DataError(
+            f"the model does not know {first_ten(strange)}: take what it was not taught out of "
+            "`members` and `others`, or name folders as its classes are named"
+        )
+    for side, count in zip(ADVICE, counts, strict=True):
+        if lacking := [name for name in here if not count[name]]:
+            raise DataError(f"there are no {side} of {first_ten(lacking)}: {ADVICE[side]}")
+        if few := [name for name in here if count[name] < LEAST]:
+            raise DataError(f"there is only one photo among the {side} of {first_ten(few)}: {MORE}")
+
+
+def _check_apart(members: Sequence[Photo], others: Sequence[Photo]) -> None:
+    """Raise if a photo is on both sides, by the bytes of its file."""
+    used = set(_digests(members))
+    if both := [photo.name for digest, photo in _digests(others).items() if digest in used]:
+        raise DataError(
+            f"{counted(len(both), 'photo', 'photos')} of `others` "
+            f"{'is' if len(both) == 1 else 'are'} among the members too: {first_ten(both)}; a "
+            "photo was used or not, so take such photos out of one side"
+        )
+
+
+def _digests(photos: Sequence[Photo]) -> dict[bytes, Photo]:
+    contents = ((content_of(photo), photo) for photo in photos)
+    return {sha256(content).digest(): photo for content, photo in contents if content is not None}
+
+
+def _check_left(side: str, photos: Sequence[Photo], seen: Seen) -> None:
+    """Raise if too few photos of a class could be read."""
+    left = Counter(photo.label for photo in seen.photos)
+    for photo in photos:
+        if photo.name in seen.broken and left[photo.label] < LEAST:
+            why = seen.broken[photo.name]
+            raise DataError(f"too few {side} of {photo.label} can be read: {why}")
+
+
+def _see(model: Model, photos: Sequence[Photo], progress: Progress) -> Seen:
+    """Look at photos once; where features are trained, no more than scores are kept."""
+    index = {name: i for i, name in enumerate(model.classes)}
+    sound: list[Photo] = []
+    broken: dict[str, str] = {}
+    scores, features = [np.zeros((0, len(index)))], []
+    pairs = zip(photos, see(model, photos, progress), strict=True)
+    while chunk := list(islice(pairs, CHUNK)):
+        broken |= {photo.name: look for photo, look in chunk if isinstance(look, str)}
+        good = [(photo, look) for photo, look in chunk if not isinstance(look, str)]
+        if good:
+            looks = np.stack([look for _, look in good])
+            sound += [photo for photo, _ in good]
+            scores.append(model.judge(looks).scores)
+            features += [looks] if model.fixed else []
+    labels = np.array([index[str(photo.label)] for photo in sound], dtype=int)
+    kept = np.concatenate(features) if features else None
+    return Seen(sound, labels, np.concatenate(scores), kept, broken)
+
+
+def _rows(saved: Saved, inside: Seen, outside: Seen) -> list[Exposure]:
+    """A row for all classes together, then one for each."""
+    here = sorted(set(inside.labels.tolist()))
+    sides = [(seen.labels, _attacks(saved, seen)) for seen in (inside, outside)]
+    parts = {
+        attack: [[found[attack][labels == c] for c in here] for labels, found in sides]
+        for attack in sides[0][1]
+    }
+    rows = [_exposure(ALL, {attack: centred(*both) for attack, both in parts.items()})]
+    for i, c in enumerate(here):
+        numbers = {attack: (both[0][i], both[1][i]) for attack, both in parts.items()}
+        rows.append(_exposure(saved.about["classes"][c], numbers))
+    return rows
+
+
+def _exposure(name: str, numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Exposure:
+    told = {attack: tell_apart(*both, SEED, name) for attack, both in numbers.items()}
+    return Exposure(name, told["score"].members, told["score"].others, told)
+
+
+def _attacks(saved: Saved, seen: Seen) -> dict[str, np.ndarray]:
+    """The number of each photo by each attack; what is stored of trained features is no mean of
+    photos, so scores alone attack these.
+    """
+    found = {"score": by_score(seen.scores, seen.labels)}
+    if seen.features is not None:
+        sums = Sums.restore(saved.arrays("record"))
+        roots = square_roots(seen.features.astype(np.float64))
+        found["distance"] = by_distance(roots, seen.labels, sums)
+        found["scatter"] = by_scatter(roots, seen.labels, sums)
+    return found
+
+
+def _identity(saved: Saved) -> dict[str, Any]:
+    about = saved.about
+    told = ("date", "memoryless", "method", "backbone", "ledger")
+    numbers = {"classes": len(about["classes"]), "states": len(about["states"])}
+    place = {"folder": str(saved.folder), "state": saved.number, "sha256": saved.identity}
+    return place | {key: about[key] for key in told} | numbers
+
+
+def _versions() -> dict[str, str]:
+    libraries = {name: version(name) for name in ("memoryless", "numpy", "onnxruntime", "pillow")}
+    return {"python": platform.python_version()} | libraries
+
+
+def _smallest(about: Mapping[str, Any]) -> dict[str, Any]:
+    if None in about["counts"]:
+        return {"class": None, "photos": None}
+    photos, name = min(zip(about["counts"], about["classes"], strict=True))
+    return {"class": name, "photos": photos}
+
+
+def _warnings(rows: Sequence[Exposure], about: Mapping[str, Any]) -> Iterator[str]:
+    taught = dict(zip(about["classes"], about["counts"], strict=True))
+    if few := [row.name for row in rows if min(row.members, row.others) < FEW]:
+        yield (
+            f"there are fewer than {FEW} photos on a side of {first_ten(few)}: intervals of so few "
+            "say nothing"
+        )
+    if more := [row.name for row in rows if row.members > (taught[row.name] or row.members)]:
+        yield (
+            f"of {first_ten(more)} there are more members than photos that the model was taught "
+            "with: some were not used, so it is easier to tell than these numbers say"
+        )

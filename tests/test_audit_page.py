@@ -1,0 +1,124 @@
+"""An audit in sentences, and as a page that can stand in a file by itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from conftest import hostile_text
+from memoryless.membership import Estimate, Told
+from memoryless.photos.audit_page import columns, render, summary, write_audit
+from memoryless.photos.auditing import Audit, Exposure
+from memoryless.photos.scan import Scan, Trace
+from photo_toys import shown
+
+
+def make_exposure(name: str, area: float = 70.0, trained: bool = False) -> Exposure:
+    told = Told(30, 25, Estimate(area, area - 5, area + 5), Estimate(4.2, 1, 9))
+    sure = replace(told, auroc=Estimate(100, 100, 100))
+    attacks = {"score": told} | ({} if trained else {"distance": told, "scatter": sure})
+    return Exposure(name, 30, 25, attacks)
+
+
+def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
+    model = {
+        "folder": name, "state": 2, "sha256": "ab" * 32, "date": "2026-11-16T12:00:00Z",
+        "memoryless": "0.3.0", "method": "fixed+lda", "classes": 1, "states": 1,
+        "backbone": None if trained else {"name": name, "sha256": "cd" * 32},
+        "ledger": {"mean": 800, "held_out.count": 8},
+    }  # fmt: skip
+    return Audit(**{
+        "model": model, "date": "2026-11-17T12:00:00Z", "versions": {"python": "3.11"},
+        "places": {"members": name, "others": name}, "honest": "Keeps no photo.",
+        "smallest": {"class": name, "photos": 30},
+        "whole": make_exposure("all classes", 65, trained),
+        "classes": [make_exposure(name, trained=trained)], "left_out": [name], "warnings": [],
+        "scan": Scan(9, 12345, 30, 28, 3, 0 if trained else 30, []), "broken": {},
+    } | more)  # fmt: skip
+
+
+def test_three_sentences():
+    assert list(summary(make_audit())) == [
+        "Of the photos that it was taught with, the model keeps 808 bytes (mean, held_out) for 1 "
+        "class; the smallest, ant, had 30 photos.",
+        "Whether a given photo was among them can be told from the model's answers with an AUROC "
+        "of 65.0 (60-70), where 50 is guessing and 100 is certainty; from the model's files, by "
+        "scatter, with one of 100.0 (100-100).",
+        "All 9 files of the model (12,345 bytes) were searched for what belongs to one of 30 "
+        "photos alone (its bytes, its name, texts in it, its feature): nothing was found.",
+    ]
+
+
+def test_sentences_where_features_are_trained():
+    unknown = {"class": None, "photos": None}
+    kept, told, searched = summary(make_audit(trained=True, smallest=unknown))
+    assert kept.endswith("for 1 class; how many photos each had was not written down.")
+    assert told.endswith("certainty; its files, whose features are trained, were not attacked.")
+    assert "(its bytes, its name, texts in it; features, which are trained, were left out)" in (
+        searched
+    )
+
+
+def test_traces_warnings_and_broken_photos_are_told():
+    scan = Scan(9, 12345, 30, 28, 3, 30, [Trace("name", "a.jpg", "notes")])
+    *_, searched, warned, broken = summary(
+        make_audit(scan=scan, warnings=["few are few"], broken={"b": "no"})
+    )
+    assert searched.endswith(": 1 trace was found, and the model must not be passed on.")
+    assert warned == "Mind: few are few."
+    assert broken == "1 photo could not be read."
+    page = render(make_audit(scan=scan))
+    assert "<h2>Traces of photos</h2>" in page
+    assert '<th scope="row">its file name</th><td class="name">a.jpg</td>' in page
+
+
+def test_columns_of_a_measure():
+    head, rows = columns(make_audit(), "auroc")
+    assert head == ["class", "members", "others", "by score", "by distance", "by scatter"]
+    assert rows == [
+        ["all classes", "30", "25", "65.0 (60-70)", "65.0 (60-70)", "100.0 (100-100)"],
+        ["ant", "30", "25", "70.0 (65-75)", "70.0 (65-75)", "100.0 (100-100)"],
+    ]
+    assert columns(make_audit(trained=True), "tpr")[1][1] == ["ant", "30", "25", "4.2 (1-9)"]
+
+
+def test_the_page_says_all_and_needs_nothing_else():
+    page = render(make_audit())
+    plain = re.sub(r"<[^>]*>", "", page)
+    for text in ("Keeps no photo.", "It is no proof that none reaches more.", "12,345",
+                 "ant (30 / 25)", "4.2 (1-9)", "ab" * 32, "cd" * 32, "2026-11-17T12:00:00Z",
+                 "python 3.11", "Classes of the model that were not audited"):  # fmt: skip
+        assert text in plain, text
+    assert "<script" not in page
+    assert "<img" not in page
+    assert re.findall(r'(?:src|href)="([^"]*)"', page) == ["data:,"]
+
+
+@given(hostile_text)
+def test_names_are_shown_and_not_obeyed(name):
+    scan = Scan(9, 12345, 30, 28, 3, 30, [Trace("name", name, name)])
+    pages = [
+        re.findall(r"<[^>]*>", render(make_audit(of, scan=scan)))
+        for of, scan in ((name, scan), ("x", replace(scan, traces=[Trace("name", "x", "x")])))
+    ]
+    found, plain = ([tag for tag in tags if tag != "<wbr>"] for tags in pages)
+    assert found == plain
+    render(make_audit(name)).encode()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_browser_shows_it_whole(width, scheme, tmp_path):
+    trace = Trace("name", "blueberry " * 9, "states/0001/record.safetensors")
+    found = make_audit("blueberry " * 9, scan=Scan(9, 12345, 30, 28, 3, 30, [trace]))
+    write_audit(tmp_path / "page.html", found)
+    with shown(tmp_path / "page.html", width, scheme) as page:
+        for cell in page.locator("tbody td").all():
+            box = cell.bounding_box()
+            assert box["x"] + box["width"] <= width
+        assert page.locator("tbody th").first.bounding_box()["width"] >= 80

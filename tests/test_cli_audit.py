@@ -1,0 +1,152 @@
+"""memoryless audit: tables, JSON, a page, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import call
+from photo_toys import make_colours, tiny_flags
+
+AUDIT = "audit model --members used --others new".split()
+
+
+@pytest.fixture
+def taught(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
+    """The working folder holds a model of two classes, its photos, and others."""
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("used"), "cat", "dog")
+    make_colours(Path("new"), "cat", "dog", seed=1)
+    assert call("learn", "model", "used", *tiny_flags(tiny_backbone), capsys=capsys)[0] == 0
+
+
+def test_sentences_and_tables_for_people(taught, capsys):
+    Path("new/cat/notes.txt").touch()
+    code, out, err = call(*AUDIT, capsys=capsys)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "not read: 1: new/cat/notes.txt (not an image by its name)"
+    assert lines[1].endswith("for 2 classes; the smallest, cat, had 12 photos.")
+    assert "by scatter, with one of 100.0 (100-100)." in lines[2]
+    assert lines[3].endswith("its feature): nothing was found.")
+    cells = [line.split() for line in lines]
+    assert ["class", "members", "others", "by", "score", "by", "distance", "by", "scatter"] in cells
+    assert sum(row[:3] == ["cat", "12", "12"] for row in cells) == 2
+    assert lines[-2:] == [
+        "An audit shows what these attacks reach with these photos. It is no proof that none "
+        "reaches more.",
+        "next      the same command with --html FILE writes a page for a data-protection file",
+    ]
+
+
+def test_json_alone_is_printed(taught, capsys):
+    code, out, err = call(*AUDIT, "--json", capsys=capsys)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["all"]["scatter"]["auroc"]["value"] == 100
+    assert found["places"] == {
+        "members": "used: folders of classes",
+        "others": "new: folders of classes",
+    }
+
+
+def test_a_page_is_written(taught, capsys):
+    code, out, _ = call(*AUDIT, "--html", "out/page.html", capsys=capsys)
+    assert code == 0
+    assert out.endswith("the page is out/page.html\n")
+    assert "<h1>Audit of model</h1>" in Path("out/page.html").read_text()
+
+
+def test_a_page_within_the_model_is_refused_first(taught, capsys, monkeypatch):
+    monkeypatch.setattr("memoryless.photos.auditing.audit", None)
+    code, out, err = call(*AUDIT, "--html", "model/page.html", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err == (
+        "memoryless: model/page.html would lie in a model's own folder: name a place elsewhere\n"
+    )
+
+
+def test_classes_without_photos_are_told(taught, capsys):
+    for side in ("used", "new"):
+        Path(f"{side}/cat").rename(f"{side}-cat")
+    out = call(*AUDIT, capsys=capsys)[1]
+    lines = [line.strip() for line in out.splitlines()]
+    assert lines[lines.index("not audited") :].count("cat") == 1
+
+
+def test_broken_photos_are_told(taught, capsys):
+    Path("new/cat/0.png").write_text("text")
+    code, _, err = call(*AUDIT, capsys=capsys)
+    assert code == 1
+    assert err == (
+        "memoryless: the photo new/cat/0.png cannot be read (not an image): mend it, or take it "
+        "out\n"
+    )
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_traces_of_a_photo_in_the_folder(taught, capsys, flags):
+    Path("model/copy.png").write_bytes(Path("used/cat/5.png").read_bytes())
+    Path("new/cat/0.png").write_text("text")
+    code, out, err = call(*AUDIT, *flags, capsys=capsys)
+    assert code == 3
+    assert err.splitlines()[-1] == (
+        "memoryless: the model holds traces of photos, in copy.png: teach a new model"
+    )
+    if flags:
+        (trace,) = json.loads(out)["scan"]["traces"]
+        assert trace == {"kind": "bytes", "photo": "used/cat/5.png", "file": "copy.png"}
+    else:
+        assert "1 trace was found, and the model must not be passed on." in out
+        assert ["used/cat/5.png", "bytes of the photo", "copy.png"] in [
+            [cell for cell in map(str.strip, line.split("  ")) if cell] for line in out.splitlines()
+        ]
+
+
+REFUSED = {
+    "used used": (
+        "--members and --others are the same photos, used: name photos for --others that the model "
+        "was not taught with"
+    ),
+    "used some": (
+        "there are no others of cat: add photos to --others that the model was not taught with, or "
+        "take the class out of --members"
+    ),
+    "some new": (
+        "there are no members of cat: add photos to --members that the model was taught with, or "
+        "take the class out of --others"
+    ),
+    "used copies": (
+        "12 photos of --others are among the members too: copies/cat/0.png, copies/cat/1.png, "
+        "copies/cat/10.png, copies/cat/11.png, copies/cat/2.png, copies/cat/3.png, "
+        "copies/cat/4.png, copies/cat/5.png, copies/cat/6.png, copies/cat/7.png and 2 more; a "
+        "photo was used or not, so take such photos out of one side"
+    ),
+    "used nowhere": (
+        "there is no folder or file nowhere (No such file or directory): check its name"
+    ),
+}
+
+
+@pytest.mark.parametrize("places", REFUSED)
+def test_what_cannot_be_audited(taught, capsys, places):
+    make_colours(Path("some"), "dog", seed=2)
+    make_colours(Path("copies"), "cat")
+    make_colours(Path("copies"), "dog", seed=3)
+    members, others = places.split()
+    code, out, err = call("audit", "model", "--members", members, "--others", others, capsys=capsys)
+    assert (code, out, err) == (2, "", f"memoryless: {REFUSED[places]}\n")
+
+
+def test_there_is_no_model(taught, capsys):
+    code, _, err = call("audit", "used", *AUDIT[2:], capsys=capsys)
+    assert code == 3
+    assert err.startswith("memoryless: there is no model in used: ")
+
+
+def test_help_says_what_the_exit_code_means(capsys):
+    code, out, _ = call("audit", "--help", capsys=capsys)
+    assert code == 0
+    assert "If something is found, the exit code is 3." in " ".join(out.split())

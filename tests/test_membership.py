@@ -1,0 +1,161 @@
+"""Attacks, what they reach, and how sure that is: worked by hand, and against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from memoryless import membership
+from memoryless.membership import by_distance, by_scatter, by_score, centred, tell_apart
+from memoryless.metrics import auroc
+from memoryless.sums import Sums
+
+numbers = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=30).map(np.array)
+
+
+def test_rates_by_hand():
+    """Above 3, the largest of the others, are two of four members; pairs: 4 + 4 + 3.5 + 1 of 16."""
+    told = tell_apart(np.array([5.0, 4, 3, 0.5]), np.array([3.0, 2, 1, 0]), 0)
+    assert (told.members, told.others) == (4, 4)
+    assert told.auroc.value == 100 * (4 + 4 + 3.5 + 1) / 16
+    assert told.tpr.value == 50.0
+
+
+@pytest.mark.parametrize(("number", "told"), [(99, 0.0), (100, 50.0), (199, 50.0), (200, 100.0)])
+def test_one_in_a_hundred_others_may_be_taken_for_a_member(number, told):
+    """Members lie below the first, and below the second, of others that count down from 0."""
+    others = -np.arange(number, dtype=float)
+    assert tell_apart(np.array([-0.5, -1.5]), others, 0).tpr.value == told
+
+
+def test_ties_are_not_told():
+    alike = tell_apart(np.ones(5), np.ones(7), 0)
+    assert alike.auroc == membership.Estimate(50, 50, 50)
+    assert alike.tpr == membership.Estimate(0, 0, 0)
+
+
+def test_certainty():
+    told = tell_apart(np.array([2.0, 3]), np.array([0.0, 1]), 0)
+    assert told.auroc == told.tpr == membership.Estimate(100, 100, 100)
+
+
+@given(numbers, numbers)
+def test_the_area_is_that_of_scikit_learn_and_of_metrics(members, others):
+    found = tell_apart(members, others, 0).auroc.value
+    truth = [1] * len(members) + [0] * len(others)
+    assert found == pytest.approx(100 * roc_auc_score(truth, np.concatenate([members, others])))
+    assert found == pytest.approx(auroc(members, others))
+
+
+@given(numbers, numbers)
+def test_swapped_sides_mirror_the_area(members, others):
+    one, two = tell_apart(members, others, 0), tell_apart(others, members, 0)
+    assert one.auroc.value == pytest.approx(100 - two.auroc.value)
+
+
+@given(numbers, numbers)
+def test_only_the_order_of_numbers_counts(members, others):
+    assert tell_apart(members, others, 0) == tell_apart(np.exp(members), np.exp(others), 0)
+
+
+@given(numbers, numbers)
+def test_rates_and_intervals_are_percentages_in_order(members, others):
+    told = tell_apart(members, others, 0)
+    for of in (told.auroc, told.tpr):
+        assert 0 <= of.low <= of.high <= 100
+        assert 0 <= of.value <= 100
+
+
+def test_weights_are_repeated_photos():
+    """A draw in which photos count twice or never is the same as an array that holds them so."""
+    random = np.random.default_rng(0)
+    members, others = np.sort(random.normal(1, 1, 12)), np.sort(random.normal(0, 1, 15))
+    times, others_times = (
+        random.multinomial(12, [1 / 12] * 12),
+        random.multinomial(15, [1 / 15] * 15),
+    )
+    drawn = membership.rates(members, others, times[None], others_times[None])
+    repeated = np.repeat(members, times), np.repeat(others, others_times)
+    again = membership.rates(*repeated, np.ones((1, 12)), np.ones((1, 15)))
+    assert np.allclose(drawn, again)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """Of two normal classes one apart, a member is above an other in 76.0 % of the pairs."""
+    random = np.random.default_rng(0)
+    held = 0
+    for i in range(100):
+        told = tell_apart(random.normal(1, 1, 40), random.normal(0, 1, 40), i)
+        assert told.auroc.low <= told.auroc.value <= told.auroc.high
+        held += told.auroc.low <= 76.02 <= told.auroc.high
+    assert held >= 88
+
+
+def test_draws_are_a_function_of_seed_and_purpose(monkeypatch):
+    random = np.random.default_rng(0)
+    members, others = random.normal(1, 1, 20), random.normal(0, 1, 20)
+    first = tell_apart(members, others, 0, "ant")
+    assert tell_apart(members, others, 0, "ant") == first
+    assert tell_apart(members, others, 0, "bee") != first
+    assert tell_apart(members, others, 1, "ant") != first
+
+
+def test_draws_are_made_in_bounded_parts(monkeypatch):
+    monkeypatch.setattr(membership, "ENTRIES", 400)
+    parts = list(membership._draws(30, 10, 0))
+    assert [len(first) for first, _ in parts] == [10] * 100
+    assert all(
+        (first.sum(1) == 30).all() and (second.sum(1) == 10).all() for first, second in parts
+    )
+
+
+def test_classes_are_centred_between_their_means():
+    """Means of 2 and 0, and of 12 and 8: the middles are 1 and 10."""
+    members, others = centred(
+        [np.array([1.0, 3]), np.array([12.0])], [np.array([0.0]), np.array([8.0, 8])]
+    )
+    assert members.tolist() == [0, 2, 2]
+    assert others.tolist() == [-1, -2, -2]
+
+
+def test_the_score_counts_above_the_best_other():
+    scores = np.array([[3.0, 1, 2], [0, 5, 4]], dtype=np.float32)
+    assert by_score(scores, np.array([0, 2])).tolist() == [1, -1]
+    assert by_score(scores[:, :1], np.array([0, 0])).tolist() == [3, 0]
+
+
+def test_distance_to_the_own_mean():
+    sums = Sums(np.array([2.0, 2]), np.array([[0.0, 0], [3, 4]]), np.eye(2))
+    assert by_distance(np.zeros((2, 2)), np.array([0, 1]), sums).tolist() == [0, -5]
+
+
+def test_a_scatter_of_few_photos_tells_them_all():
+    """Twelve photos in thirty dimensions: the distance is not sure, the scatter is."""
+    random = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 6)
+    members, others = random.normal(size=(2, 12, 30))
+    sums = Sums.of(members.copy(), labels, 2)
+    area = {
+        attack: auroc(attack(members, labels, sums), attack(others, labels, sums))
+        for attack in (by_distance, by_scatter)
+    }
+    assert area[by_scatter] == 100
+    assert 60 < area[by_distance] < 100
+
+
+def test_a_scatter_of_many_photos_tells_little():
+    random = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 1000)
+    members, others = random.normal(size=(2, 2000, 3))
+    sums = Sums.of(members.copy(), labels, 2)
+    found = auroc(by_scatter(members, labels, sums), by_scatter(others, labels, sums))
+    assert 45 < found < 55
+
+
+def test_photos_that_are_all_alike_have_no_scatter():
+    features = np.ones((4, 3))
+    sums = Sums.of(features.copy(), np.zeros(4, dtype=int), 1)
+    assert by_scatter(features, np.zeros(4, dtype=int), sums).tolist() == [0, 0, 0, 0]
