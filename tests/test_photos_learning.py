@@ -195,8 +195,9 @@ def test_doubts_about_more_photos():
     taken = {"cat": ("dog", 9, 12), "dog": ("dog", 12, 12), "elk": ("cat", 12, 12)}
     lesson = SimpleNamespace(unlike={"cat": 4.0, "owl": 2.345})
     assert list(doubtful(taken, ("cat", "dog", "owl"), lesson)) == [
-        "of the 12 new photos of cat 9 were taken for dog before they were learned: if they are of "
-        "dog, or of a kind that needs a name of its own, go back",
+        "of the 12 new photos of cat 9 were taken for dog before they were learned, and count for "
+        "the mean of cat now: if they are of dog, or of a kind that needs a name of its own, go "
+        "back",
         "the new photos of owl look unlike those before: the two means lie 2.3 standard errors "
         "apart, where chance gives about 1; one mean stands for both now, and may fit neither: if "
         "the new ones are of another kind, which needs a name of its own, or a mistake, go back",

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
 # Measured on 40 kinds of birds, some of which were known: where half of a known kind's photos came
 # as a new class, both numbers together told 87 % of these classes, and 11 % of truly new kinds.
+# Of known kinds that got as many photos again (15 each), the first number and `Lesson.unlike`
+# together told 98 of 100 whose new photos were of another kind, 74 of 100 where that was the most
+# similar one, and 4 of 800 whose new photos were right.
 TAKEN, RIGHT = 0.6, 0.7
 """A new class may be a known one if so many of its photos are taken for that one before it is
-learned, and fewer than so many held-out ones are right afterwards."""
+learned, and fewer than so many held-out ones are right afterwards; more photos of a known class may
+be of another one if so many are taken for that."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,8 @@ def doubtful(
     for name, (instead, times, count) in other.items():
         yield (
             f"of the {count} new photos of {name} {times} were taken for {instead} before they "
-            f"were learned: if they are of {instead}, or of a kind that needs a name of its own, "
-            "go back"
+            f"were learned, and count for the mean of {name} now: if they are of {instead}, or of "
+            "a kind that needs a name of its own, go back"
         )
     for name, errors in lesson.unlike.items():
         if name not in other:
