@@ -151,7 +151,25 @@ BAD = {
         "image_size must be from 1 to 1,000,000, not 0"
     ),
     "known photos": (
-        "the model knows cat, dog already: give these photos another name, or leave them out"
+        "the model knows cat, dog already: add --more to add these photos to what it knows, or "
+        "give them another name"
+    ),
+    "known few --more": (
+        "a class needs at least 5 different photos, and cat gets 4 in this state, dog gets 4 in "
+        "this state: add photos, or add --few if whoever gets the model may find out which photos "
+        "were used"
+    ),
+    "known more --forgettable": (
+        "known was made without --forgettable, and the photos that this needs are gone: leave it "
+        "out, or learn everything into another MODEL"
+    ),
+    "model photos --train --forgettable": (
+        "lwf_kd+lda+widened trains its backbone, and a network is no sum over images: it cannot "
+        "keep what forgetting a class exactly needs; only models with fixed features can"
+    ),
+    "model nowhere --train --more": (
+        "lwf_kd+lda+widened trains its backbone, and a network is no sum over images: it cannot "
+        "add photos to known classes; only models with fixed features can"
     ),
     "known more --image-size 32": (
         "known was made with --image-size 16, and what it keeps fits nothing else: leave that "

@@ -6,9 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conftest import call
+from memoryless import Model
 from photo_toys import make_colours, tiny_flags
 
 
@@ -47,6 +49,44 @@ def test_of_many_classes_ten_are_named(tmp_path, tiny_backbone, monkeypatch, cap
     assert f" 12 classes with their photos: {listed} and 2 more\n" in out
     found = json.loads(call("show", "model", "--json", capsys=capsys)[1])
     assert [c["class"] for c in found["classes"]] == names
+
+
+def test_more_photos_are_told_with_the_state_that_brought_them(taught, capsys):
+    make_colours(Path("third"), "cat", number=20, seed=1)
+    make_colours(Path("fourth"), "cat", "elk", number=20, seed=2)
+    for place in ("third", "fourth"):
+        assert call("learn", "model", place, "--more", capsys=capsys)[0] == 0
+    out = call("show", "model", capsys=capsys)[1]
+    assert out.startswith("model     model: 4 classes, from 104 photos\n")
+    states = [line.partition(", ")[2] for line in out.splitlines() if line.startswith("state ")]
+    assert states == [
+        "2 classes with their photos: cat 12, dog 12",
+        "1 class with their photos: owl 20",
+        "more photos of cat 20",
+        "1 class with their photos: elk 20; more photos of cat 20",
+    ]
+
+
+def test_merged_and_forgetting_models(tmp_path, capsys):
+    parts = {}
+    features = np.random.default_rng(0).random((24, 5))
+    for name in ("north", "south"):
+        parts[name] = Model(backbone="none", forgettable=True)
+        parts[name].learn(features, [f"cat {name}", f"dog {name}"] * 12)
+    model = Model.merge(parts)
+    model.forget("cat south", "dog south")
+    model.save(tmp_path / "model")
+    out = call("show", str(tmp_path / "model"), capsys=capsys)[1]
+    assert "forgets   exactly, if asked to: each class's own scatter is kept\n" in out
+    assert re.search(r"\nforgotten classes, last on 20[-\d]+T[:\d]+Z\n", out)
+    assert (
+        "averaged  temperature and threshold are the mean of the merged models', until the next "
+        "learn\n"
+    ) in out
+    assert re.search(
+        r"state 1   .*, 2 classes with their photos: cat north 12, dog north 12; learned by north\n"
+        r"state 2   .*, no class that is still known; learned by south\n", out
+    )  # fmt: skip
 
 
 def test_for_programs(taught, capsys):

@@ -11,18 +11,24 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import DataError
-from memoryless.photos.learning import carry_out, look_alikes, taken_for
+from memoryless.photos.learning import carry_out, doubtful, look_alikes, taken_for
 from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan
 from photo_toys import make_colours, tiny_settings
 
 
 def teach(
-    folder: Path, place: Path, settings: dict, spoil=lambda: None, few: bool = False, **options
+    folder: Path,
+    place: Path,
+    settings: dict,
+    spoil=lambda: None,
+    few: bool = False,
+    more: bool = False,
+    **options,
 ):
     """The model in a folder, taught the photos of a place; `spoil` comes after the plan."""
     with teaching(folder, settings) as (held, model):
-        plan = make_plan(model, [place], few)
+        plan = make_plan(model, [place], few, more=more)
         spoil()
         return carry_out(plan, held, **options)
 
@@ -143,6 +149,78 @@ def test_a_class_that_is_told_apart_once_it_is_learned_is_not_told():
         "kitten may be cat under another name: 3 of its 5 photos were taken for that one, and of 3 "
         "held-out ones 2 are right now; if so, go back"
     ]
+
+
+@pytest.fixture
+def knowing(tmp_path, settings) -> Path:
+    """A model of cats and dogs."""
+    teach(tmp_path / "model", make_colours(tmp_path / "a", "cat", "dog", number=20), settings)
+    return tmp_path / "model"
+
+
+def test_more_photos_of_the_same_kind_are_no_matter(knowing, tmp_path):
+    place = make_colours(tmp_path / "b", "cat", "owl", number=20, seed=1)
+    done = teach(knowing, place, {}, more=True)
+    assert done.warnings == []
+    assert (done.lesson.unlike, set(done.lesson.right_by_class)) == ({}, {"cat", "owl"})
+    assert done.saved.about["counts"] == [40, 20, 20]
+    assert done.saved.about["states"][1]["more"] == {"cat": 20}
+
+
+def test_more_photos_that_look_unlike_those_before_are_told(knowing, tmp_path):
+    make_colours(tmp_path / "b", "owl", number=20)
+    (tmp_path / "b" / "owl").rename(tmp_path / "b" / "dog")
+    done = teach(knowing, tmp_path / "b", {}, more=True)
+    errors = done.lesson.unlike["dog"]
+    assert errors > 1.5
+    assert done.warnings == [
+        f"the new photos of dog look unlike those before: the two means lie {errors:.1f} standard "
+        "errors apart, where chance gives about 1; one mean stands for both now, and may fit "
+        "neither: if the new ones are of another kind, which needs a name of its own, or a "
+        "mistake, go back"
+    ]
+
+
+def test_more_photos_that_are_taken_for_another_class_are_told(knowing, tmp_path):
+    make_colours(tmp_path / "b", "dog", number=20, seed=1)
+    (tmp_path / "b" / "dog").rename(tmp_path / "b" / "cat")
+    done = teach(knowing, tmp_path / "b", {}, more=True)
+    (warning,) = done.warnings
+    assert warning.startswith("of the 20 new photos of cat ")
+    assert "cat" in done.lesson.unlike
+
+
+def test_doubts_about_more_photos():
+    """The cat's may be dogs, the dog's are dogs, the owl's nobody knows; an elk is new."""
+    taken = {"cat": ("dog", 9, 12), "dog": ("dog", 12, 12), "elk": ("cat", 12, 12)}
+    lesson = SimpleNamespace(unlike={"cat": 4.0, "owl": 2.345})
+    assert list(doubtful(taken, ("cat", "dog", "owl"), lesson)) == [
+        "of the 12 new photos of cat 9 were taken for dog before they were learned, and count for "
+        "the mean of cat now: if they are of dog, or of a kind that needs a name of its own, go "
+        "back",
+        "the new photos of owl look unlike those before: the two means lie 2.3 standard errors "
+        "apart, where chance gives about 1; one mean stands for both now, and may fit neither: if "
+        "the new ones are of another kind, which needs a name of its own, or a mistake, go back",
+    ]
+
+
+def test_known_classes_are_not_looked_at_as_new_ones_that_look_like_others(knowing, tmp_path):
+    """A cat is taken for a cat, which is no news; the kitten is new."""
+    make_colours(tmp_path / "b", "cat", number=20, seed=1)
+    shutil.copytree(tmp_path / "b" / "cat", tmp_path / "b" / "kitten")
+    done = teach(knowing, tmp_path / "b", {}, more=True)
+    (warning,) = done.warnings
+    assert warning.startswith("kitten may be cat under another name: ")
+
+
+def test_more_photos_that_vanish_meanwhile(knowing, tmp_path):
+    place = make_colours(tmp_path / "b", "cat", number=20, seed=1)
+    with pytest.raises(DataError) as error:
+        teach(knowing, place, {}, lambda: vanish(place, "cat/3.png"), more=True)
+    assert str(error.value).startswith(
+        "a state needs at least 20 different photos, and there are 19 that can still be read: "
+    )
+    assert Model.load(knowing).counts == (20, 20)
 
 
 def test_progress_and_history_are_passed_on(tmp_path, settings):

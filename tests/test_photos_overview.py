@@ -43,6 +43,40 @@ def test_an_overview_tells_everything(folder):
     assert found["confidence"]["temperature"] > 0
 
 
+def test_every_state_has_the_photos_that_it_brought(folder):
+    model = Model.load(folder)
+    model.learn(FEATURES, ["elk"] * 10 + ["cat"] * 14, more=True)
+    model.save(folder)
+    found = overview(folder)
+    assert [state["classes"] for state in found["states"]] == [
+        [{"class": "cat", "photos": 10}, {"class": "dog", "photos": 10}],
+        [{"class": "owl", "photos": 20}],
+        [{"class": "elk", "photos": 10}],
+    ]
+    assert [state["more"] for state in found["states"]] == [
+        [],
+        [],
+        [{"class": "cat", "photos": 14}],
+    ]
+    assert found["classes"][0] == {"class": "cat", "photos": 24, "state": 1}
+
+
+def test_merged_and_forgetting_models(tiny_backbone, tmp_path):
+    parts = {}
+    for name in ("a", "b"):
+        parts[name] = Model(forgettable=True, **tiny_settings(tiny_backbone))
+        parts[name].learn(FEATURES, [f"cat {name}", f"dog {name}"] * 12)
+    model = Model.merge(parts)
+    model.save(tmp_path / "model")
+    found = overview(tmp_path / "model")
+    assert [state["model"] for state in found["states"]] == ["a", "b"]
+    assert found["confidence"]["averaged"] and found["forgettable"]
+    assert found["forgotten"] is None
+    model.forget("cat b")
+    model.save(tmp_path / "model")
+    assert overview(tmp_path / "model")["forgotten"]["state"] == 2
+
+
 def test_sizes_are_those_of_the_files(folder):
     found = overview(folder)
     (backbone,) = (folder / "backbones").iterdir()

@@ -125,6 +125,23 @@ def test_what_a_model_was_made_with_stays(given, was, folder, tiny_backbone):
     )
 
 
+def test_a_model_is_forgettable_from_its_first_state_on(folder, tmp_path, tiny_backbone):
+    with pytest.raises(ConfigError) as error, teaching(folder, {"forgettable": True}):
+        pass
+    assert str(error.value) == (
+        f"{folder} was made without `forgettable=True`, and the photos that this needs are gone: "
+        "leave it out, or learn everything into another MODEL"
+    )
+    settings = tiny_settings(tiny_backbone) | {"forgettable": True}
+    with teaching(tmp_path / "other", settings) as (place, model):
+        assert model.forgettable
+        model.learn(FEATURES, ["cat", "dog"] * 12)
+        model.save_in(place)
+    for given in ({}, {"forgettable": True}):
+        with teaching(tmp_path / "other", given) as (_, model):
+            assert model.forgettable
+
+
 def test_fixed_features_are_never_trained(folder):
     with pytest.raises(ConfigError) as error, teaching(folder, {}, train=True):
         pass

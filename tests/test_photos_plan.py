@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,14 @@ from memoryless.data.glances import Glance
 from memoryless.errors import ConfigError, DataError
 from memoryless.model_folder import load_state
 from memoryless.photos import plan as plan_module
-from memoryless.photos.plan import SEES_LARGE, alike_names, bytes_kept, make_plan, sees_large
+from memoryless.photos.plan import (
+    COUNTS_TWICE,
+    SEES_LARGE,
+    bytes_kept,
+    make_plan,
+    sees_large,
+    spread_bytes,
+)
 from photo_toys import make_colours, tiny_settings
 
 
@@ -30,7 +36,7 @@ def test_a_plan_tells_what_is_there(model, tmp_path):
     (place / "cat" / "notes.txt").touch()
     (place / "dog" / "3.png").write_bytes(b"text")
     plan = make_plan(model, [place])
-    assert plan.counts == {"cat": 13, "dog": 11}
+    assert plan.new == {"cat": 13, "dog": 11}
     assert plan.broken == {str(place / "dog" / "3.png"): "not an image"}
     assert plan.skipped == {str(place / "cat" / "notes.txt"): "not an image by its name"}
     group = {photo.name: g for photo, g in zip(plan.photos, plan.groups, strict=True)}
@@ -65,7 +71,7 @@ def test_several_places_are_learned_together(model, tmp_path):
         make_colours(tmp_path / "b", "cat", "dog", seed=1),
     ]
     plan = make_plan(model, places)
-    assert plan.counts == {"cat": 24, "dog": 12}
+    assert plan.new == {"cat": 24, "dog": 12}
     assert list(plan.layouts) == [str(place) for place in places]
     assert not plan.warnings[1:]
 
@@ -76,7 +82,7 @@ def test_a_file_that_two_places_lead_to_counts_once(model, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "train")
     for again in ("train", "link"):
         plan = make_plan(model, [tmp_path, tmp_path / again])
-        assert plan.counts == {"cat": 12, "dog": 12}
+        assert plan.new == {"cat": 12, "dog": 12}
         (note,) = [note for note in plan.notes if "again" in note]
         assert note.startswith(
             f"24 photos were found again and count once: {tmp_path / again}/cat/0.png, "
@@ -87,7 +93,7 @@ def test_a_file_under_two_names_stays_and_is_told(model, tmp_path):
     make_colours(tmp_path / "cat", "grey", "black")
     make_colours(tmp_path, "dog")
     plan = make_plan(model, [tmp_path, tmp_path / "cat"])
-    assert plan.counts == {"black": 12, "cat": 24, "dog": 12, "grey": 12}
+    assert plan.new == {"black": 12, "cat": 24, "dog": 12, "grey": 12}
     (note,) = plan.notes
     assert note.startswith("nearly the same photo in different classes: ")
 
@@ -104,55 +110,87 @@ def test_without_a_place(model):
     assert str(error.value) == "name a folder of photos, with a folder for each class"
 
 
+def learn_features(model: Model, *names: str) -> Model:
+    """Twelve features of each class."""
+    features = np.random.default_rng(0).random((12 * len(names), 48)).astype(np.float32)
+    model.learn(features, [*names] * 12)
+    return model
+
+
 def test_a_known_class_is_refused(model, tmp_path):
-    model.learn(np.eye(48, dtype=np.float32)[:4], ["cat", "dog"] * 2)
+    learn_features(model, "cat", "dog")
     with pytest.raises(DataError) as error:
         make_plan(model, [make_colours(tmp_path, "cat", "owl")])
     assert str(error.value) == (
-        "the model knows cat already: give these photos another name, or leave them out"
+        "the model knows cat already: add `more=True` to add these photos to what it knows, or "
+        "give them another name"
     )
 
 
-WHY = (
-    ": add photos, or add `few=True` if whoever gets the model may find out which photos were used"
-)
-MEANS = (
-    "; averages over so few can be traced back: whoever gets the model may find out which photos "
-    "were used, or even what they show"
-)
+def test_known_classes_get_more_beside_new_ones(model, tmp_path):
+    learn_features(model, "cat", "dog")
+    place = make_colours(tmp_path, "cat", "owl", number=20)
+    plan = make_plan(model, [place], more=True)
+    assert (plan.new, plan.more) == ({"owl": 20}, {"cat": 20})
+    assert plan.notes == [COUNTS_TWICE]
+    assert plan.warnings == []
+    assert plan.bytes == bytes_kept(3, 48)
+    assert plan.spread == 0
 
 
-def few_of_a_class(root: Path) -> Path:
-    make_colours(root, "cat", number=30)
-    return make_colours(root, "dog", number=4)
+def test_without_a_known_class_more_changes_nothing(model, tmp_path):
+    plan = make_plan(model, [make_colours(tmp_path, "cat", "owl")], more=True)
+    assert (plan.new, plan.more, plan.notes) == ({"cat": 12, "owl": 12}, {}, [])
 
 
-def copies(root: Path) -> Path:
-    """Enough files of a class, but the same photo again and again."""
-    few_of_a_class(root)
-    for i in range(6):
-        shutil.copy(root / "dog" / "0.png", root / "dog" / f"copy {i}.png")
-    return root
-
-
-def few_in_all(root: Path) -> Path:
-    return make_colours(root, "cat", "dog", number=9)
-
-
-SMALL = {
-    few_of_a_class: "a class needs at least 5 different photos, and dog has 4",
-    copies: "a class needs at least 5 different photos, and dog has 4",
-    few_in_all: "a state needs at least 20 different photos, and there are 18",
-}
-
-
-@pytest.mark.parametrize("make", SMALL)
-def test_photos_that_can_be_traced_back_need_few(make, model, tmp_path):
-    place = make(tmp_path)
-    with pytest.raises(DataError) as error:
+@pytest.mark.parametrize("spelled", ["caf\u00e9", "cafe\u0301"])
+def test_a_known_class_is_told_however_unicode_spells_it(spelled, model, tmp_path):
+    learn_features(model, spelled, "dog")
+    place = make_colours(tmp_path, "cafe\u0301", "owl", number=20)
+    with pytest.raises(DataError, match=f"the model knows {spelled} already: "):
         make_plan(model, [place])
-    assert str(error.value) == SMALL[make] + WHY
-    assert make_plan(model, [place], few=True).warnings == [SMALL[make] + MEANS]
+    plan = make_plan(model, [place], more=True)
+    assert (plan.new, plan.more, plan.warnings) == ({"owl": 20}, {spelled: 20}, [])
+
+
+def test_of_two_spellings_that_are_known_the_same_one_is_meant(model, tmp_path):
+    """Python may teach both, since it takes names as they are."""
+    learn_features(model, "caf\u00e9", "cafe\u0301")
+    plan = make_plan(model, [make_colours(tmp_path, "cafe\u0301", number=20)], more=True)
+    assert plan.more == {"caf\u00e9": 20}
+
+
+def test_trained_features_get_no_more_and_no_photo_is_looked_at(taught, tmp_path):
+    with pytest.raises(ConfigError) as error:
+        make_plan(taught, [tmp_path / "nowhere"], more=True)
+    assert str(error.value) == (
+        f"{taught.method} trains its backbone, and a network is no sum over images: it cannot add "
+        "photos to known classes; only models with fixed features can"
+    )
+
+
+def test_a_class_that_trained_features_know_is_refused_without_a_hint_at_more(taught, tmp_path):
+    name = taught.classes[0]
+    with pytest.raises(DataError) as error:
+        make_plan(taught, [make_colours(tmp_path, name, "owl")])
+    assert str(error.value) == (
+        f"the model knows {name} already: give these photos another name, or leave them out"
+    )
+
+
+def test_bytes_of_a_forgettable_model_are_those_that_are_kept(tiny_backbone, tmp_path):
+    """More photos of one class than it has features, fewer of the others."""
+    settings = tiny_settings(tiny_backbone)
+    model = learn_features(Model(forgettable=True, **settings), "cat", "dog")
+    place = make_colours(tmp_path / "a", "owl", number=20)
+    make_colours(place, "cat", number=40)
+    plan = make_plan(model, [place], more=True)
+    features = np.random.default_rng(1).random((60, 48)).astype(np.float32)
+    model.learn(features, ["cat"] * 40 + ["owl"] * 20, more=True)
+    model.save(tmp_path / "model")
+    ledger = load_state(tmp_path / "model").about["ledger"]
+    assert plan.spread == ledger["spread"] == spread_bytes({"cat": 52, "dog": 12, "owl": 20}, 48)
+    assert plan.bytes == sum(ledger.values())
 
 
 def test_a_class_without_a_readable_photo_is_refused(model, tmp_path):
@@ -162,32 +200,6 @@ def test_a_class_without_a_readable_photo_is_refused(model, tmp_path):
     with pytest.raises(DataError) as error:
         make_plan(model, [place], few=True)
     assert str(error.value).startswith("1 class has no photo that can be read: dog (")
-
-
-def test_the_same_photo_in_two_classes_is_told(model, tmp_path):
-    place = make_colours(tmp_path, "cat", "dog")
-    shutil.copy(place / "cat" / "0.png", place / "dog" / "0.png")
-    assert make_plan(model, [place]).notes == [
-        f"nearly the same photo in different classes: {place}/cat/0.png and {place}/dog/0.png"
-    ]
-
-
-@pytest.mark.parametrize("pair", [("Cat", "cat "), ("blue-tit", "Blue tit"), ("café", "cafe")])
-def test_names_that_are_almost_the_same(pair):
-    told = f"{pair[1]!r} and {pair[0]!r} are almost the same name: if they are the same class, put "
-    assert list(alike_names([pair[1]], [pair[0]])) == [told + "them together"]
-    assert list(alike_names(pair, [])) == [told + "them together"]
-
-
-def test_names_that_differ():
-    assert list(alike_names(["cat", "cats", "🐈", "🐕", "-"], ["dog"])) == []
-
-
-def test_a_near_duplicate_name_is_a_warning(model, tmp_path):
-    plan = make_plan(model, [make_colours(tmp_path, "Cat", "cat ", number=20)])
-    assert plan.warnings == [
-        "'cat ' and 'Cat' are almost the same name: if they are the same class, put them together"
-    ]
 
 
 def test_trained_features_need_no_trial(tmp_path):
@@ -274,14 +286,3 @@ def test_large_photos_are_seen_so_if_it_does_not_take_too_long(
     plan = make_plan(Model(), [colours])
     assert plan.model.settings.image_size == size
     assert (SEES_LARGE in plan.notes) == (size is not None)
-
-
-def test_folders_within_a_class_may_be_the_classes(model, tmp_path):
-    make_colours(tmp_path / "photos" / "spring", "cat", "dog")
-    make_colours(tmp_path / "photos", "elk")
-    plan = make_plan(model, [tmp_path / "photos"])
-    assert plan.counts == {"elk": 12, "spring": 24}
-    assert (
-        "the photos of spring lie in 2 folders (cat, dog): if these are the classes, name the "
-        "folder spring itself"
-    ) in plan.warnings

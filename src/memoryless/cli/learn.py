@@ -17,6 +17,8 @@ def learn(
     *photos: Path,
     dry_run: bool = False,
     few: bool = False,
+    more: bool = False,
+    forgettable: bool = False,
     train: bool = False,
     method: str | None = None,
     backbone: str | None = None,
@@ -30,7 +32,7 @@ def learn(
     device: str | None = None,
     history: int | None = None,
 ) -> int:
-    """Learn new classes from photos; MODEL is made, or gets one more state.
+    """Learn classes from photos; MODEL is made, or gets one more state.
 
     First a plan is told. Photos are looked at once and none is kept: what stays is averages. Broken
     photos are left out and listed, and the exit code is then 1.
@@ -46,6 +48,11 @@ def learn(
         Tell the plan and stop.
     few
         Learn fewer than 5 photos of a class or 20 in all, although these can be traced back.
+    more
+        Add photos to classes that the model knows: it is then as if all had come at once.
+    forgettable
+        Make a model that also keeps each class's own scatter, so that a class can be forgotten as
+        if it had never been; it takes more room and tells more of single photos.
     train
         Train the backbone too, for pictures that are far from photographs; this takes long.
     method
@@ -82,14 +89,14 @@ def learn(
     settings = {
         "method": method, "backbone": backbone, "image_size": image_size, "crop": crop,
         "mean": mean, "std": std, "backbone_weights": backbone_weights, "epochs": epochs,
-        "seed": seed, "device": device,
+        "seed": seed, "device": device, "forgettable": forgettable or None,
     }  # fmt: skip
     if history is not None and history < 0:
         raise ConfigError(f"`history={history}` is no number of states: choose 0 or more")
     given = {name: value for name, value in settings.items() if value is not None}
     with teaching(model, given, train) as (place, taught):
         with Bar("looking at photos") as bar:
-            plan = make_plan(taught, photos, few, bar)
+            plan = make_plan(taught, photos, few, bar, more)
         _tell_plan(plan, model)
         if dry_run:
             return 1 if plan.broken else 0
@@ -100,19 +107,19 @@ def learn(
 
 
 def _tell_plan(plan: Plan, folder: Path) -> None:
-    from memoryless.cli.wording import reasons, size, tell, tell_each
+    from memoryless.cli.wording import reasons, tell, tell_each
     from memoryless.data.dataset import counted
-    from memoryless.names import as_flags, first_ten
+    from memoryless.names import as_flags
 
     model = plan.model
     knows = counted(len(model.classes), "class", "classes")
     tell("model", f"{folder} knows {knows}" if model.classes else f"{folder} will be made")
     for place, layout in plan.layouts.items():
         tell("reads", f"{place}: {layout}")
-    counts = plan.counts
-    listed = first_ten(f"{name} {number}" for name, number in counts.items())
-    classes = counted(len(counts), "new class", "new classes")
-    tell("learns", f"{len(plan.photos):,} photos of {classes}: {listed}")
+    if plan.new:
+        tell("learns", _listed("of", plan.new, "new class", "new classes"))
+    if plan.more:
+        tell("adds", _listed("to", plan.more, "known class", "known classes"))
     if plan.skipped:
         tell("skips", reasons(plan.skipped))
     if plan.broken:
@@ -124,8 +131,23 @@ def _tell_plan(plan: Plan, folder: Path) -> None:
     tell("method", _method(model))
     tell("time", _time(plan))
     if plan.bytes is not None:
-        tell("keeps", f"{size(plan.bytes)} in all, of photos that take {size(plan.size)}")
-    tell_each("warning", plan.warnings)
+        tell("keeps", _keeps(plan))
+    tell_each("warning", map(as_flags, plan.warnings))
+
+
+def _listed(where: str, counts: dict[str, int], one: str, several: str) -> str:
+    from memoryless.data.dataset import counted
+    from memoryless.names import first_ten
+
+    listed = first_ten(f"{name} {number}" for name, number in counts.items())
+    return f"{sum(counts.values()):,} photos {where} {counted(len(counts), one, several)}: {listed}"
+
+
+def _keeps(plan: Plan) -> str:
+    from memoryless.cli.wording import size
+
+    own = f", of which {size(plan.spread)} are each class's own scatter" if plan.spread else ""
+    return f"{size(plan.bytes or 0)} in all{own}, of photos that take {size(plan.size)}"
 
 
 def _method(model: Any) -> str:
@@ -147,15 +169,13 @@ def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...
     from memoryless.card import honest, parts_kept
     from memoryless.cli.output import say
     from memoryless.cli.wording import reasons, size, tell, tell_each
-    from memoryless.data.dataset import counted
 
     lesson, about, name = done.lesson, done.saved.about, shlex.quote(str(folder))
     say("")
-    classes = counted(len(plan.counts), "class", "classes")
-    tell("learned", f"{classes}: {folder} knows {len(about['classes']):,} now")
+    tell("learned", f"{_learned(plan)}: {folder} knows {len(about['classes']):,} now")
     if done.broken:
         tell("broken", f"left out {reasons(done.broken)}")
-    tell("held out", _held_out(lesson, len(about["classes"])))
+    tell("held out", _held_out(lesson, len(about["classes"]), "these" if plan.more else "the new"))
     alike = [f"{a} and {b} ({share:.0%})" for a, b, share in lesson.alike]
     if alike:
         tell("alike", f"classes that are taken for each other most: {', '.join(alike)}")
@@ -169,7 +189,16 @@ def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...
     tell("next", _next(name, places))
 
 
-def _held_out(lesson: Any, classes: int) -> str:
+def _learned(plan: Plan) -> str:
+    """What was learned, such as "1 class, and more photos of 2"."""
+    from memoryless.data.dataset import counted
+
+    more = f"more photos of {counted(len(plan.more), 'class', 'classes')}" if plan.more else ""
+    new = counted(len(plan.new), "class", "classes") if plan.new else ""
+    return ", and ".join(filter(None, [new, more]))
+
+
+def _held_out(lesson: Any, classes: int, which: str) -> str:
     if not lesson.held_out:
         return "none: there are too few photos to measure how good it is"
     if classes == 1:
@@ -180,7 +209,7 @@ def _held_out(lesson: Any, classes: int) -> str:
     )[:3]
     told = ", ".join(f"{name} {right} of {n}" for part, name, right, n in worst if part < 1)
     return (
-        f"{share:.1f} % right: {lesson.right:,} of {lesson.held_out:,} photos of the new classes, "
+        f"{share:.1f} % right: {lesson.right:,} of {lesson.held_out:,} photos of {which} classes, "
         f"among all {classes:,} classes" + (f"; worst: {told}" if told else "")
     )
 

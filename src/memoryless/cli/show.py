@@ -41,7 +41,7 @@ def show(model: Path, /, *, json: bool = False) -> None:
 
 
 def _tell(found: dict[str, Any]) -> None:
-    from memoryless.card import parts_kept
+    from memoryless.card import AVERAGED, parts_kept
     from memoryless.cli.wording import size, tell
     from memoryless.data.dataset import counted
 
@@ -54,6 +54,12 @@ def _tell(found: dict[str, Any]) -> None:
     tell("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
     parts = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(found).items())
     tell("keeps", f"{size(sum(found['ledger'].values()))} of averages ({parts}), and no photo")
+    if found["forgettable"]:
+        tell("forgets", "exactly, if asked to: each class's own scatter is kept")
+    if found["forgotten"]:
+        tell("forgotten", f"classes, last on {found['forgotten']['date']}")
+    if found["confidence"] and found["confidence"]["averaged"]:
+        tell("averaged", f"temperature and threshold are {AVERAGED}")
     sizes, states = found["bytes"], counted(len(found["kept"]), "state", "states")
     disk = f"{size(sizes['states'])} in {states}, backbone {size(sizes['backbones'])}"
     tell("on disk", disk)
@@ -62,14 +68,28 @@ def _tell(found: dict[str, Any]) -> None:
 
 def _tell_states(states: list[dict[str, Any]]) -> None:
     from memoryless.cli.wording import tell
-    from memoryless.data.dataset import counted
-    from memoryless.names import first_ten
 
     for state in states:
-        names = first_ten(f"{c['class']} {_known(c['photos'])}" for c in state["classes"])
-        classes = counted(len(state["classes"]), "class", "classes")
-        tell(f"state {state['state']}", f"{_known(state['date'])}, {classes} with their photos: "
-             f"{names}")  # fmt: skip
+        tell(f"state {state['state']}", f"{_known(state['date'])}, {_brought(state)}")
+
+
+def _brought(state: dict[str, Any]) -> str:
+    """What a state brought that was not forgotten, and the merged model that learned it."""
+    from memoryless.data.dataset import counted
+
+    new, more = state["classes"], state["more"]
+    classes = counted(len(new), "class", "classes")
+    told = [f"{classes} with their photos: {_listed(new)}"] if new else []
+    told += [f"more photos of {_listed(more)}"] if more else []
+    told = told or ["no class that is still known"]
+    told += [f"learned by {state['model']}"] if state["model"] else []
+    return "; ".join(told)
+
+
+def _listed(photos: list[dict[str, Any]]) -> str:
+    from memoryless.names import first_ten
+
+    return first_ten(f"{of['class']} {_known(of['photos'])}" for of in photos)
 
 
 def kept_table(kept: list[dict[str, Any]]) -> Grid:

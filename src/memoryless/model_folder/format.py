@@ -177,7 +177,7 @@ def _sum_problems(about: Mapping[str, Any], sums: Mapping[str, np.ndarray]) -> I
     for name, shape in shapes.items():
         if name not in sums or sums[name].shape != shape or sums[name].dtype != np.float64:
             yield f"{name} is not of the shape {shape} in float64"
-    if about["format"] > 2 and [float(n) for n in about["counts"]] != count.tolist():
+    if about["format"] > 2 and about["counts"] != count.tolist():
         yield "count is not as in model.json"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ def overview(folder: Path, report: Callable[[str], None] = lambda problem: None)
     """Everything that `memoryless show` tells; `report` is told of kept states that are damaged."""
     saved = load_state(folder)
     about = saved.about
-    told = ("method", "seed", "backbone", "preparation", "confidence", "ledger", "memoryless")
+    told = ("method", "seed", "backbone", "preparation", "confidence", "ledger", "memoryless",
+            "forgettable", "forgotten")  # fmt: skip
     return {
         "folder": str(folder),
         "number": saved.number,
@@ -39,18 +41,29 @@ def _graphs(saved: Saved) -> list[Path]:
 
 
 def _learned(about: dict[str, Any]) -> list[dict[str, Any]]:
-    """The states that were learned, the first is 1."""
+    """The states that were learned, the first is 1: each with the photos that it brought."""
+    added: Counter[str] = Counter()
+    for state in about["states"]:
+        added.update(state["more"])
     return [
         {
             "state": i + 1,
             "date": state["date"],
             "photos": state["photos"],
-            "classes": [
-                {"class": name, "photos": count} for name, count, of in _columns(about) if of == i
-            ],
+            "classes": _photos(
+                (name, count and count - added[name])
+                for name, count, of in _columns(about)
+                if of == i
+            ),
+            "more": _photos(state["more"].items()),
+            "model": state["model"],
         }
         for i, state in enumerate(about["states"])
     ]
+
+
+def _photos(counts: Iterable[tuple[str, int | None]]) -> list[dict[str, Any]]:
+    return [{"class": name, "photos": number} for name, number in counts]
 
 
 def _classes(about: dict[str, Any]) -> list[dict[str, Any]]:

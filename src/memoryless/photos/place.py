@@ -64,9 +64,14 @@ def _new(given: Mapping[str, Any], train: bool) -> Model:
 def _known(saved: Saved, given: Mapping[str, Any], train: bool) -> Model:
     """A model that is there; what it was made with cannot be changed, but for the device."""
     about = saved.about
-    made = {**about["settings"], "method": about["method"], "seed": about["seed"]}
+    made = {**about["settings"], **{key: about[key] for key in ("method", "seed", "forgettable")}}
     if about["preparation"]:  # says what settings that were left open became
         made |= {"image_size": about["preparation"]["size"]}
+    if given.get("forgettable") and not about["forgettable"]:
+        raise ConfigError(
+            f"{saved.folder} was made without `forgettable=True`, and the photos that this needs "
+            "are gone: leave it out, or learn everything into another MODEL"
+        )
     other = [name for name, value in given.items() if not _same(name, value, made, saved)]
     if train and made["strategy"] == "fixed" and "method" not in other:
         other.append("method")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-import re
 import time
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,16 +18,23 @@ from memoryless.data.glances import Glance, glances, near_identical, usable
 from memoryless.data.photos import Found, Photo, find_photos
 from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten
+from memoryless.photos.cautions import (
+    across_classes,
+    alike_names,
+    check_enough,
+    count,
+    deeper,
+    small_classes,
+    spanned_photos,
+    too_few,
+)
 from memoryless.photos.seeing import Progress, see, silent
+from memoryless.sums import spread_rows
 from memoryless.trained import PHOTO_SIDE
 
 if TYPE_CHECKING:
     from memoryless.model import Model
 
-LEAST, LEAST_IN_ALL = 5, 20
-"""Photos of a class and of a state below which averages give single photos away: of a class's
-photos, whether one was used can be told with an AUROC of 94 at 5, 78 at 10, 66 at 20."""
-FEW = 20
 TRIAL = 8  # photos that are timed: enough to keep a few threads busy
 LARGE = 320
 """Side in pixels of what a network sees of large photos, where it can see any size: more right
@@ -39,6 +44,10 @@ SEES_LARGE = (
     "would take less than half the time"
 )
 PATIENCE = 600  # seconds that this may take
+COUNTS_TWICE = (
+    "photos of known classes that were learned before cannot be noticed, since nothing of single "
+    "photos is kept: they would count twice"
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,8 @@ class Plan:
     """Photos that will be learned, and all that is to be said of them first."""
 
     model: Model
+    known: tuple[str, ...]
+    """The classes that the model knew before."""
     layouts: dict[str, str]
     """How each place was read."""
     photos: list[Photo]
@@ -63,11 +74,18 @@ class Plan:
     """Photos a second, measured; None with trained features, whose training takes the time."""
     bytes: int | None
     """What will be kept of all photos; None with trained features."""
+    spread: int
+    """How many of these bytes are each class's own scatter."""
 
     @property
-    def counts(self) -> dict[str, int]:
+    def new(self) -> dict[str, int]:
         """The new classes and how many photos they have."""
-        return dict(sorted(Counter(str(photo.label) for photo in self.photos).items()))
+        return {name: n for name, n in count(self.photos).items() if name not in self.known}
+
+    @property
+    def more(self) -> dict[str, int]:
+        """The known classes that get more photos, and how many."""
+        return {name: n for name, n in count(self.photos).items() if name in self.known}
 
     @property
     def size(self) -> int:
@@ -85,24 +103,36 @@ class Plan:
 
 
 def make_plan(
-    model: Model, places: Sequence[Path], few: bool = False, progress: Progress = silent
+    model: Model,
+    places: Sequence[Path],
+    few: bool = False,
+    progress: Progress = silent,
+    more: bool = False,
 ) -> Plan:
-    """Look at every photo, refuse what cannot be learned, and time a few."""
-    check_settings(model)
+    """Look at every photo, refuse what cannot be learned, and time a few.
+
+    With `more`, photos may be of classes that the model knows.
+    """
+    check_settings(model, more)
     layouts, found = find_in(places)
-    _check_new(found.classes, model.classes)
+    found = replace(found, photos=spelled_as(model.classes, found.photos))
+    past = [name for name in found.classes if name in model.classes]
+    if not more:
+        _check_new(past, model)
     looks = glances(found.photos, progress)
     broken = {
         p.name: look for p, look in zip(found.photos, looks, strict=True) if isinstance(look, str)
     }
     photos, seen = usable(found, looks)
     groups = near_identical(np.array([look.hash for look in seen], dtype=np.uint64))
-    traced = list(_check_enough(too_few(photos, seen), few))
+    traced = list(check_enough(too_few(photos, seen, past), few))
     model, asked = _sized(model, photos, seen), model
     rate, dimensions = time_a_few(model, photos) if model.fixed else (None, 0)
-    classes = len(model.classes) + len(found.classes)
+    after = counts_after(model, photos)
+    spread = spread_bytes(after, dimensions) if model.forgettable else 0
     return Plan(
         model=model,
+        known=model.classes,
         layouts=layouts,
         photos=photos,
         looks=seen,
@@ -112,22 +142,33 @@ def make_plan(
         skipped={name: why for name, why in found.skipped.items() if name not in broken},
         notes=[
             *found.notes,
-            *_across(photos, groups),
+            *([COUNTS_TWICE] if past else []),
+            *across_classes(photos, groups),
             *([SEES_LARGE] if model is not asked else []),
         ],
         warnings=[
-            *alike_names(found.classes, model.classes),
-            *(traced or _small(photos)),
+            *alike_names(found.classes, model.classes, model.fixed),
+            *(traced or small_classes(photos, past)),
+            *(spanned_photos(photos, after, dimensions) if model.forgettable else []),
             *deeper(photos),
         ],
         rate=rate,
-        bytes=bytes_kept(classes, dimensions) if model.fixed else None,
+        bytes=bytes_kept(len(after), dimensions) + spread if model.fixed else None,
+        spread=spread,
     )
 
 
-def check_settings(model: Model) -> None:
+def counts_after(model: Model, photos: Sequence[Photo]) -> dict[str, int]:
+    """How many photos each class will have had once these are learned."""
+    past = {name: n or 0 for name, n in zip(model.classes, model.counts, strict=True)}
+    return past | {name: past.get(name, 0) + n for name, n in count(photos).items()}
+
+
+def check_settings(model: Model, more: bool = False) -> None:
     """Raise if a model cannot be taught with its settings, before a photo is read."""
     given = model.settings
+    if more:
+        model.check_sums("add photos to known classes")
     if not model.fixed:
         from memoryless.methods import trained_settings  # imports torch
 
@@ -165,101 +206,21 @@ def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
     return list(first.values()), [f"{many}: {first_ten(again)}"] if again else []
 
 
-def _check_new(new: Sequence[str], known: Sequence[str]) -> None:
-    past = [name for name in new if name in known]
+def spelled_as(known: Sequence[str], photos: Sequence[Photo]) -> list[Photo]:
+    """The photos, each with the name of a known class where Unicode takes the two for the same."""
+    composed = {unicodedata.normalize("NFC", name): name for name in known}
+    spelled = composed | {name: name for name in known}
+    return [replace(photo, label=spelled.get(str(photo.label), photo.label)) for photo in photos]
+
+
+def _check_new(past: Sequence[str], model: Model) -> None:
     if past:
-        raise DataError(
-            f"the model knows {first_ten(past)} already: give these photos another name, or leave "
-            "them out"
+        way = (
+            "add `more=True` to add these photos to what it knows, or give them another name"
+            if model.fixed
+            else "give these photos another name, or leave them out"
         )
-
-
-def too_few(photos: Sequence[Photo], looks: Sequence[Glance]) -> str:
-    """Why photos are so few that what is kept would give single ones away; nothing if they are not.
-
-    A file that stands there several times counts once.
-    """
-    distinct = {(str(photo.label), look.sha256) for photo, look in zip(photos, looks, strict=True)}
-    counts = Counter(label for label, _ in distinct)
-    small = [f"{label} has {n}" for label, n in sorted(counts.items()) if n < LEAST]
-    if small:
-        return f"a class needs at least {LEAST} different photos, and {first_ten(small)}"
-    if len(distinct) < LEAST_IN_ALL:
-        return (
-            f"a state needs at least {LEAST_IN_ALL} different photos, and there are {len(distinct)}"
-        )
-    return ""
-
-
-def _check_enough(problem: str, few: bool) -> Iterator[str]:
-    if problem and not few:
-        raise DataError(
-            f"{problem}: add photos, or add `few=True` if whoever gets the model may find out "
-            "which photos were used"
-        )
-    if problem:
-        yield (
-            f"{problem}; averages over so few can be traced back: whoever gets the model may find "
-            "out which photos were used, or even what they show"
-        )
-
-
-def _small(photos: Sequence[Photo]) -> Iterator[str]:
-    counts = Counter(str(photo.label) for photo in photos)
-    small = [f"{label} {n}" for label, n in sorted(counts.items()) if n < FEW]
-    if small:
-        yield (
-            f"fewer than {FEW} photos: {first_ten(small)}; more would be more accurate, and hide "
-            "better which photos were used"
-        )
-
-
-def deeper(photos: Sequence[Photo]) -> Iterator[str]:
-    """Classes whose photos all lie in several folders within theirs, which may be the classes."""
-    within: dict[str, set[str]] = {}
-    for photo in photos:
-        folders, label = PurePath(photo.name).parts[:-1], str(photo.label)
-        place = folders.index(label) + 1 if label in folders else len(folders)
-        within.setdefault(label, set()).add(folders[place] if place < len(folders) else "")
-    for label, inner in sorted(within.items()):
-        if len(inner) > 1 and "" not in inner:
-            names = first_ten(sorted(inner))
-            yield (
-                f"the photos of {label} lie in {len(inner)} folders ({names}): if these are the "
-                f"classes, name the folder {label} itself"
-            )
-
-
-def _across(photos: Sequence[Photo], groups: np.ndarray) -> Iterator[str]:
-    """What is nearly the same and stands in different classes: a mistake in the labels, perhaps."""
-    labels: dict[int, dict[str, str]] = {}
-    for photo, group in zip(photos, groups.tolist(), strict=True):
-        labels.setdefault(group, {}).setdefault(str(photo.label), photo.name)
-    several = [" and ".join(names.values()) for names in labels.values() if len(names) > 1]
-    if several:
-        yield f"nearly the same photo in different classes: {first_ten(several)}"
-
-
-def alike_names(new: Sequence[str], known: Sequence[str]) -> Iterator[str]:
-    """Names that people would take for the same, such as "Cat" and "cat ".
-
-    >>> list(alike_names(["cat ", "dog"], ["Cat"]))
-    ["'cat ' and 'Cat' are almost the same name: if they are the same class, put them together"]
-    """
-    seen: dict[str, str] = {_plain(name): name for name in known}
-    for name in new:
-        other = seen.setdefault(_plain(name), name)
-        if other != name:
-            yield (
-                f"{name!r} and {other!r} are almost the same name: if they are the same class, put "
-                "them together"
-            )
-
-
-def _plain(name: str) -> str:
-    """A name without case, accents, spaces and signs; one of signs alone stays as it is."""
-    apart = unicodedata.normalize("NFKD", name.casefold())
-    return re.sub(r"[\W_]|[\u0300-\u036f]", "", apart) or name
+        raise DataError(f"the model knows {first_ten(past)} already: {way}")
 
 
 def _sized(model: Model, photos: Sequence[Photo], looks: Sequence[Glance]) -> Model:
@@ -300,3 +261,13 @@ def bytes_kept(classes: int, dimensions: int) -> int:
     """
     held_out = len(TEMPERATURES) + len(MARGINS) + 1
     return 8 * (classes + classes * dimensions + dimensions * (dimensions + 1) // 2 + held_out)
+
+
+def spread_bytes(counts: Mapping[str, int], dimensions: int) -> int:
+    """Bytes of the own scatters of classes with so many photos.
+
+    >>> spread_bytes({"cat": 31, "dog": 2000}, 1280)
+    13414400
+    """
+    rows = spread_rows(np.array(list(counts.values()), dtype=np.float64), dimensions)
+    return 8 * dimensions * int(rows.sum())
