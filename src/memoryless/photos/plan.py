@@ -240,7 +240,9 @@ def _across(photos: Sequence[Photo], groups: np.ndarray) -> Iterator[str]:
         yield f"nearly the same photo in different classes: {first_ten(several)}"
 
 
-def alike_names(new: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+def alike_names(
+    new: Sequence[str], known: Sequence[str], fix: str = "put them together"
+) -> Iterator[str]:
     """Names that people would take for the same, such as "Cat" and "cat ".
 
     >>> list(alike_names(["cat ", "dog"], ["Cat"]))
@@ -251,8 +253,8 @@ def alike_names(new: Sequence[str], known: Sequence[str]) -> Iterator[str]:
         other = seen.setdefault(_plain(name), name)
         if other != name:
             yield (
-                f"{name!r} and {other!r} are almost the same name: if they are the same class, put "
-                "them together"
+                f"{name!r} and {other!r} are almost the same name: if they are the same class, "
+                f"{fix}"
             )
 
 
