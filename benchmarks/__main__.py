@@ -19,12 +19,14 @@ from benchmarks import (
     loop,
     model,
     scoring,
+    sums,
 )
 
 BENCHMARKS = {
     "augmentation": augmentation,
     "features": features,
     "model": model,
+    "sums": sums,
     "loop": loop,
     "scoring": scoring,
     "compare": compare,
