@@ -6,6 +6,7 @@ import errno
 import json
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,23 @@ def test_learning_goes_on_as_if_all_had_been_learned_here(taught):
     assert_equal(merged, whole)
 
 
+def test_classes_keep_their_sums_in_whatever_order_their_states_came(taught):
+    model, other = Model.load("a"), teach("d", {"dog": 14}, {"cat": 12})
+    other._classes = replace(other._classes, first=(1, 0))
+    merged = Model.merge({"d": other, "a": model})
+    assert merged.classes == ("cat", "dog", "ant", "bee")
+    assert_equal(merged, Model.merge({"a": model, "d": Model.load("d")}))
+
+
+def test_a_class_that_was_forgotten_before_is_nothing_to_the_new_folder(north_and_south):
+    north = Model.load("north")
+    north.forget("ant")
+    merged = Model.merge({"north": north, "south": Model.load("south")})
+    merged.save("out")
+    assert merged.classes == ("bee", "cat", "dog")
+    assert load_state(Path("out")).about["forgotten"] is None
+
+
 def test_nothing_was_before_a_merge(north_and_south):
     merge(Path("out"), [Path("north"), Path("south")])
     with pytest.raises(MemorylessError) as error:
@@ -177,7 +195,7 @@ def test_the_sources_are_not_touched(north_and_south):
 
 
 def test_names_that_are_almost_the_same_are_warned_of(north_and_south):
-    teach("third", {"Ant ": 20, "elk": 20})
+    teach("third", {"Ant ": 20, "elk": 20, "Elk": 20})  # what one model has is its own affair
     done = merge(Path("out"), [Path("north"), Path("south"), Path("third")])
     assert done.warnings == [
         "'Ant ' and 'ant' are almost the same name: if they are the same class, rename one by "

@@ -128,5 +128,7 @@ def _alike(about: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Names of different models that people would take for the same."""
     known: list[str] = []
     for told in about.values():
-        yield from alike_names(told["classes"], known, RENAME)
+        own = set(alike_names(told["classes"], [], RENAME))
+        found = alike_names(told["classes"], known, RENAME)
+        yield from (warning for warning in found if warning not in own)
         known += told["classes"]
