@@ -20,12 +20,14 @@ from benchmarks import (
     model,
     privacy,
     scoring,
+    sums,
 )
 
 BENCHMARKS = {
     "augmentation": augmentation,
     "features": features,
     "model": model,
+    "sums": sums,
     "loop": loop,
     "scoring": scoring,
     "compare": compare,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryless.classes import Classes
+from memoryless.classes import Classes, model_name
 
 NONE = {"more": {}, "model": None}
 
@@ -51,6 +51,22 @@ def test_merged_states_tell_which_model_learned_them():
     assert [state["more"] for state in whole.states] == [{}, {"cat": 4}, {"cat": 3}]
     again = Classes().merge(whole, "both")
     assert [state["model"] for state in again.states] == ["A", "B", "B"]
+
+
+def test_merged_models_of_one_name_are_numbered():
+    one = Classes().learn({"cat": 5}, "d0")
+    two = Classes().learn({"dog": 5}, "d1").learn({"ant": 5}, "d2")
+    both = Classes().merge(one, "m").merge(two, "m")
+    assert [state["model"] for state in both.states] == ["m", "m-2", "m-2"]
+    again = Classes().merge(one, "m").merge(both, "both").merge(one, "m-2")
+    assert [state["model"] for state in again.states] == ["m", "m-2", "m-2-2", "m-2-2", "m-2-3"]
+
+
+def test_a_model_is_called_as_the_last_part_of_its_path(tmp_path, monkeypatch):
+    (tmp_path / "north").mkdir()
+    monkeypatch.chdir(tmp_path / "north")
+    paths = ["a b/c", "c/", "./c.memoryless", ".", "../north", "x/..", ".memoryless"]
+    assert [model_name(p) for p in paths] == ["c", "c", "c", "north", "north", "north", "model"]
 
 
 counts = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 9), min_size=1)

@@ -62,7 +62,7 @@ def headings(lines: list[str]) -> list[str]:
     return [line[:10].rstrip() for line in lines if re.match(r"[a-z][a-z ]{8} \S", line)]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/photos.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/photos.md", "docs/merging.md"])
 def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsys):
     """In the order they stand there, in a folder with some drawings in the place of photos."""
     commands = [pair for pair in consoles(page) if pair[0].startswith(("memoryless ", "rm "))]
@@ -70,6 +70,7 @@ def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     make_folder(Path("photos"))
     make_birds()
+    make_hospitals()
     monkeypatch.setattr(samples, "write_samples", partial(samples.write_samples, per_class=10))
     for command, shown in commands:
         if command.startswith("rm -r "):
@@ -79,7 +80,7 @@ def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsy
         assert main(shlex.split(command)[1:]) == 0, command
         printed = capsys.readouterr().out.splitlines()
         assert set(headings(shown)) <= set(headings(printed)), command
-    for code in blocks("docs/photos.md", "python") if page == "docs/photos.md" else []:
+    for code in blocks(page, "python") if page != "README.md" else []:
         exec(compile(code, page, "exec"), {})
 
 
@@ -99,6 +100,23 @@ def make_birds() -> None:
     Path("today").mkdir()
     for i in (1, 2, 3):
         Image.open(f"test/Lazuli_Bunting/000{i}.png").convert("RGB").save(f"today/{i}.jpg")
+
+
+HOSPITALS = {
+    "north-photos": {"Indigo_Bunting": slice(10), "Lazuli_Bunting": slice(10)},
+    "south-photos": {"Lazuli_Bunting": slice(10, 20), "Painted_Bunting": slice(10)},
+}
+
+
+def make_hospitals() -> None:
+    """Drawings under the names of birds in two places; of one class each has its own."""
+    samples.write_samples(Path("pool"), classes=3, per_class=20, test_per_class=0)
+    drawn = dict(zip(BIRDS["spring"], sorted(Path("pool/train").iterdir()), strict=True))
+    for place, classes in HOSPITALS.items():
+        for name, part in classes.items():
+            (Path(place) / name).mkdir(parents=True)
+            for file in sorted(drawn[name].iterdir())[part]:
+                shutil.copy(file, Path(place) / name)
 
 
 def test_readme_has_the_honest_sentence():

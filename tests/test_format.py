@@ -78,6 +78,10 @@ def test_every_key_is_checked(folder, key):
             {"confidence": None},
             "confidence is null, which it can only be where features are trained",
         ),
+        (
+            {"counts": [20, None, 20, 20]},
+            "counts has a null, which it can only have where features are trained",
+        ),
         ({"date": "16 November"}, "'16 November' is no date"),
         ({"preparation": None}, "preparation is null, not an object"),
         (

@@ -57,7 +57,7 @@ WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".ph
 WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
-WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".membership"]
+WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.windows", ".photos.scan", ".photos.auditing", ".photos.audit_page"]
 
 

@@ -26,7 +26,7 @@ from memoryless.cli import main
 from memoryless.data import SOURCES, Source
 from memoryless.errors import WriteError
 from memoryless.lab.runs import RunFolder
-from memoryless.locks import locked
+from memoryless.locks import locked, writer_in
 
 HOLD = """
 import sys, time
@@ -83,6 +83,43 @@ def test_another_process_is_told_who_writes(tmp_path, hold):
     with pytest.raises(WriteError) as caught, locked(tmp_path / "run"):
         pass
     assert str(caught.value).startswith("another process is writing in ")
+
+
+def test_who_writes_can_be_asked_without_a_trace(tmp_path, hold):
+    folder = tmp_path / "run"
+    assert writer_in(folder) is None
+    assert not folder.exists()
+    holder = hold(folder)
+    assert writer_in(folder) == f"another process (pid {holder.pid} on {socket.gethostname()})"
+    (folder / ".lock").write_text("")
+    assert writer_in(folder) == "another process"
+    holder.kill()
+    holder.wait()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    assert writer_in(folder) is None
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    with locked(folder):  # asking holds nothing
+        pass
+
+
+def test_where_nothing_can_be_locked_nobody_writes(tmp_path, monkeypatch):
+    with locked(tmp_path):
+        pass
+    with monkeypatch.context() as patch:
+        disk = ReadOnly(patch)
+        assert writer_in(tmp_path) is None
+    assert disk.calls == []
+    (tmp_path / "file").touch()
+    assert writer_in(tmp_path / "file") is None
+    (tmp_path / ".lock").unlink()
+    os.mkfifo(tmp_path / ".lock")
+    assert writer_in(tmp_path) is None
+
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
+    assert writer_in(tmp_path) is None
 
 
 @pytest.mark.parametrize("inside", CHILDREN.values(), ids=CHILDREN)

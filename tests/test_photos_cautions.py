@@ -10,7 +10,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import DataError
-from memoryless.photos.cautions import alike_names
+from memoryless.photos.cautions import ADD, alike_names
 from memoryless.photos.plan import make_plan
 from photo_toys import make_colours, tiny_settings
 
@@ -113,14 +113,14 @@ def test_the_same_photo_in_two_classes_is_told(model, tmp_path):
 def test_names_that_are_almost_the_same(pair):
     told = f"{pair[1]!r} and {pair[0]!r} are almost the same name: if they are the same class, "
     together, more = told + "put them together", told + f"call it {pair[0]!r}, with `more=True`"
-    assert list(alike_names(pair, [])) == list(alike_names(pair, [], True)) == [together]
+    assert list(alike_names(pair, [])) == list(alike_names(pair, [], ADD)) == [together]
     assert list(alike_names([pair[1]], [pair[0]])) == [together]
-    assert list(alike_names([pair[1]], [pair[0]], True)) == [more]
-    assert list(alike_names(pair, [pair[0]], True)) == [more]
+    assert list(alike_names([pair[1]], [pair[0]], ADD)) == [more]
+    assert list(alike_names(pair, [pair[0]], ADD)) == [more]
 
 
 def test_two_known_names_that_are_almost_the_same_are_no_news():
-    assert list(alike_names(["Cat", "cat"], ["Cat", "cat"], True)) == []
+    assert list(alike_names(["Cat", "cat"], ["Cat", "cat"], ADD)) == []
 
 
 def test_names_that_differ():

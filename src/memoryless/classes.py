@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import count as numbers
+from pathlib import Path
 from typing import Any, Self
 
 State = dict[str, Any]
@@ -87,11 +89,34 @@ class Classes:
         return type(self)(renamed, self.counts, self.first, tuple(states))
 
     def merge(self, other: Self, model: str) -> Self:
-        """With all states of another model; of a class that both have, its photos are more."""
-        joined = self
+        """With all states of another model; of a class that both have, its photos are more.
+
+        Models that are merged already keep their names, as far as these are still free.
+        """
+        joined, taken = self, {state["model"] for state in self.states}
+        called: dict[str, str] = {}
         for state, count in zip(other.states, other.brought(), strict=True):
-            joined = joined.learn(count, state["date"], state["model"] or model)
+            own = state["model"] or model
+            called[own] = called.get(own) or _free(own, taken | set(called.values()))
+            joined = joined.learn(count, state["date"], called[own])
         return joined
 
     def _counted(self) -> zip[tuple[str, int | None]]:
         return zip(self.names, self.counts, strict=True)
+
+
+def model_name(path: str) -> str:
+    """What a model at a path is called: without folders, which may name a person.
+
+    >>> model_name("data/north"), model_name("mail/south.memoryless"), model_name("/")
+    ('north', 'south', 'model')
+    """
+    whole = Path(path)
+    name = whole.resolve().name if whole.name in ("", "..") else whole.name
+    return name.removesuffix(".memoryless") or "model"
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, or the first numbered one that is not taken."""
+    names = (f"{name}-{i}" if i > 1 else name for i in numbers(1))
+    return next(name for name in names if name not in taken)

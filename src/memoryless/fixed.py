@@ -5,7 +5,7 @@ It needs torch only to make the graph of a backbone that is a torch module, once
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -16,7 +16,7 @@ import numpy as np
 
 from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
 from memoryless.data.dataset import hold_out_groups
-from memoryless.errors import ConfigError, DataError
+from memoryless.errors import DataError
 from memoryless.preparation import PhotoPreparation
 from memoryless.scorers import Linear, View, Viewed, describe, restore
 from memoryless.sums import Sums, closest, far, moved
@@ -61,7 +61,7 @@ class FixedFeatures:
     def of(cls, saved: Saved, settings: ModelSettings) -> FixedFeatures:
         """What was saved."""
         about = saved.about
-        prepared = about["preparation"] and PhotoPreparation(**about["preparation"])
+        prepared = about["preparation"] and PhotoPreparation.of(about["preparation"])
         sure = Confidence(**about["confidence"])
         return cls(settings, prepared, saved, sure, about["forgettable"])
 
@@ -184,26 +184,34 @@ class FixedFeatures:
         assert self.sums is not None
         return self.after(self.sums.without(gone), self.held_out, self.confidence)[0]
 
-    def merge(self, other: FixedFeatures, places: np.ndarray) -> FixedFeatures:
-        """The sums of both; class i of the other is class places[i] of the result."""
-        for what in self._differences(other):
-            raise ConfigError(
-                f"models can only be merged if their features compare, and these differ in their "
-                f"{what}"
-            )
-        assert self.sums is not None and other.sums is not None
-        sure = average([(part.confidence, part.held_out) for part in (self, other)])
-        sums, held_out = self.sums.join(other.sums, places), self.held_out.join(other.held_out)
-        return self.after(sums, held_out, sure)[0]
+    @classmethod
+    def merge(cls, parts: Sequence[tuple[FixedFeatures, np.ndarray]]) -> FixedFeatures:
+        """The sums of several; class i of one with its places is class places[i] of the result."""
+        each = [part for part, _ in parts]
+        sums = Sums.none(each[0]._d or 0, all(part.forgettable for part in each))
+        held_out = HeldOut.none()
+        for part, places in parts:
+            assert part.sums is not None
+            sums, held_out = sums.join(part.sums, places), held_out.join(part.held_out)
+        sure = average([(part.confidence, part.held_out) for part in each])
+        return each[0].after(sums, held_out, sure)[0]
 
-    def _differences(self, other: FixedFeatures) -> Iterator[str]:
-        """In what features of the two differ."""
-        if self.graph != other.graph:
-            yield f"backbone ({self.settings.backbone} and {other.settings.backbone})"
-        if self.preparation != other.preparation:
-            yield f"preparation ({self.preparation} and {other.preparation})"
+    def differences(self, other: FixedFeatures) -> Iterator[str]:
+        """Why features of the two do not compare, and what to do about it."""
+        names = self.settings.backbone, other.settings.backbone
+        prepared = list(_differing(self.preparation, other.preparation))
+        if self.graph != other.graph and (names[0] != names[1] or not prepared):
+            which = " and ".join(names) if names[0] != names[1] else f"both called {names[0]}"
+            yield f"their networks differ ({which}): teach one anew with the other's `backbone`"
+        for name, one, two in prepared:
+            setting = "image_size" if name == "size" else name
+            yield (
+                f"they prepare photos differently ({name} {one} and {two}): teach one anew with "
+                f"the other's `{setting}`"
+            )
         if (self._d, self.view) != (other._d, other.view):
-            yield f"features ({self._d} numbers, {self.view}, and {other._d}, {other.view})"
+            kinds = " and ".join(f"{part._d} {_kind(part.view)}" for part in (self, other))
+            yield f"their features differ ({kinds}): teach one anew with features like the other's"
 
     def judge(self, features: np.ndarray) -> Judgement:
         return judge(*scored(self.scorer, features), self.confidence)
@@ -222,6 +230,20 @@ class FixedFeatures:
             "forgettable": self.forgettable,
         }
         return about, {"record": record, "scorer": arrays}, self.graph
+
+
+def _differing(
+    one: PhotoPreparation | None, two: PhotoPreparation | None
+) -> Iterator[tuple[str, Any, Any]]:
+    """In what two ways to prepare photos differ."""
+    if one and two:
+        for name, value in asdict(one).items():
+            if value != getattr(two, name):
+                yield name, value, getattr(two, name)
+
+
+def _kind(view: View) -> str:
+    return "square roots" if view.square_roots else "numbers as they are"
 
 
 def within(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -66,11 +66,8 @@ def _lock(descriptor: int, folder: Path, place: str) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        told = os.read(descriptor, 200).decode(errors="replace").split()
-        holder = f" (pid {told[0]} on {told[1]})" if len(told) == 2 else ""
         raise WriteError(
-            f"another process{holder} is writing in {folder}: wait for it, or choose another "
-            f"{place}"
+            f"{_holder(descriptor)} is writing in {folder}: wait for it, or choose another {place}"
         ) from error
     except OSError as error:
         raise WriteError(
@@ -80,6 +77,33 @@ def _lock(descriptor: int, folder: Path, place: str) -> None:
     with suppress(OSError):  # it only tells others who holds the lock
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
+
+
+def _holder(descriptor: int) -> str:
+    """Who holds a lock, as far as that is told in its file."""
+    told = os.read(descriptor, 200).decode(errors="replace").split()
+    return f"another process (pid {told[0]} on {told[1]})" if len(told) == 2 else "another process"
+
+
+def writer_in(folder: Path) -> str | None:
+    """Who writes in a folder now; None if nobody does, or if nobody could.
+
+    Nothing is written to find out. A writer that comes in the very instant is told to wait.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(folder / ".lock", flags)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(descriptor)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None
 
 
 def _forget_locks() -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.classes import Classes
+from memoryless.classes import Classes, model_name
 from memoryless.confidence import Judgement, Measured
+from memoryless.data.dataset import counted
 from memoryless.errors import ConfigError, DataError
 from memoryless.fixed import METHOD, FixedFeatures
 from memoryless.model_folder import Place, Saved, load_state, now, save_state
@@ -188,24 +189,29 @@ class Model:
 
     @classmethod
     def merge(cls, models: Mapping[str, Model], join: bool = False) -> Model:
-        """One model of several, by name, over the same features: as if it had learned everything.
+        """One model of several, by name or path, over the same features: as if it had learned
+        everything.
 
         Classes of the same name are refused, or, with `join`, are one. Temperature and threshold
         are averages until the next state is learned.
         """
-        parts = {name: (model, model._learned("be merged")) for name, model in models.items()}
+        if len(models) < 2:
+            raise ConfigError(f"name two models or more to merge, not {len(models)}")
+        each = {path: model._learned("be merged", path) for path, model in models.items()}
+        _check_alike(each)
         if not join:
             _check_distinct(models)
-        (name, (first, knows)), *others = parts.items()
-        whole = copy.copy(first)
-        whole._saved, whole._classes = None, Classes().merge(first._classes, name)
-        for name, (model, other) in others:
-            whole._classes = whole._classes.merge(model._classes, name)
+        whole = copy.copy(next(iter(models.values())))
+        whole._saved, whole._forgot, whole._classes = None, False, Classes()
+        parts = []
+        for path, model in models.items():
+            whole._classes = whole._classes.merge(model._classes, model_name(path))
             index = {name: i for i, name in enumerate(whole.classes)}
-            places = np.array([index[name] for name in model.classes])
-            knows = knows.merge(other, places)
-        whole._knows = knows
+            parts.append((each[path], np.array([index[name] for name in model.classes])))
+        whole._knows = FixedFeatures.merge(parts)
         whole.forgettable = whole._knows.forgettable
+        types = {model.label_type for model in models.values()}
+        whole.label_type = types.pop() if len(types) == 1 else "str"
         return whole
 
     def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
@@ -298,17 +304,17 @@ class Model:
         model._knows, model._saved = kind.of(saved, model.settings), saved
         return model
 
-    def check_sums(self, what: str) -> None:
+    def check_sums(self, what: str, who: str = "it") -> None:
         """Raise unless everything that is kept is a sum over images."""
         if not self.fixed:
             raise ConfigError(
-                f"{self.method} trains its backbone, and a network is no sum over images: it "
+                f"{self.method} trains its backbone, and a network is no sum over images: {who} "
                 f"cannot {what}; only models with fixed features can"
             )
 
-    def _learned(self, what: str) -> FixedFeatures:
+    def _learned(self, what: str, who: str = "it") -> FixedFeatures:
         """What a model over fixed features knows, if it has learned something."""
-        self.check_sums(what)
+        self.check_sums(what, who)
         self._check_taught()
         knows = self._opened()
         assert isinstance(knows, FixedFeatures)
@@ -338,14 +344,22 @@ class Model:
         return names
 
 
+def _check_alike(each: Mapping[str, FixedFeatures]) -> None:
+    """Raise unless all have features that compare."""
+    (first, knows), *others = each.items()
+    for path, other in others:
+        for why in knows.differences(other):
+            raise ConfigError(f"{first} and {path} cannot be merged, because {why}")
+
+
 def _check_distinct(models: Mapping[str, Model]) -> None:
     seen: dict[str, list[str]] = {}
-    for name, model in models.items():
-        for label, count in zip(model.classes, model.counts, strict=True):
-            seen.setdefault(label, []).append(f"{count} photos in {name}")
-    twice = [f"{label} ({', '.join(where)})" for label, where in seen.items() if len(where) > 1]
+    for path, model in models.items():
+        for name, count in zip(model.classes, model.counts, strict=True):
+            seen.setdefault(name, []).append(f"{counted(count or 0, 'photo', 'photos')} in {path}")
+    twice = [f"{name} ({', '.join(where)})" for name, where in seen.items() if len(where) > 1]
     if twice:
         raise DataError(
-            f"several models have {first_ten(twice)}: add `same_class=join` if these are the same "
-            "class, or rename one"
+            f"several models know {first_ten(twice)}: add `same_class=join` if that is the same "
+            "class, or else rename it in one by memoryless rename"
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,11 @@ class PhotoPreparation:
     """Share of the resized square's side that is seen; the rest is cut off around it."""
     mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # ImageNet's, on the scale 0..255
     std: tuple[float, ...] = (58.395, 57.12, 57.375)
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Self:
+        """The preparation that a description tells of."""
+        return cls(**{**told, "mean": tuple(told["mean"]), "std": tuple(told["std"])})
 
     @property
     def resized(self) -> int:

@@ -31,6 +31,7 @@ from memoryless.cli.export import export
 from memoryless.cli.figures import figures
 from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
+from memoryless.cli.merge import merge
 from memoryless.cli.pack import pack
 from memoryless.cli.paper import paper
 from memoryless.cli.predict import predict
@@ -55,7 +56,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 Command = Callable[..., Any]
-WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename]
+WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, merge]
 WITH_PHOTOS += [audit, check, pack, unpack, export, samples]
 LABORATORY: list[Command] = [demo, run, paper, table, compare, figures, report, list_names]
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))

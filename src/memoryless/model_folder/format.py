@@ -246,6 +246,8 @@ def _class_problems(about: Mapping[str, Any]) -> Iterator[str]:
     for key in ("counts", "class_state"):
         if len(about[key]) != len(classes):
             yield f"{key} must have {len(classes)} entries, one a class"
+    if None in about["counts"] and "network" not in about["files"]:
+        yield "counts has a null, which it can only have where features are trained"
     if max(about["class_state"], default=0) >= len(about["states"]):
         yield "class_state names a state that states does not have"
 

@@ -19,6 +19,8 @@ LEAST, LEAST_IN_ALL = 5, 20
 """Photos of a class and of a state below which averages give single photos away: of a class's
 photos, whether one was used can be told with an AUROC of 94 at 5, 78 at 10, 66 at 20."""
 FEW = 20
+TOGETHER, ADD = "put them together", "call it {other!r}, with `more=True`"
+"""What to do with two names of the same class, and where photos can be added to a known one."""
 
 
 def count(photos: Sequence[Photo]) -> dict[str, int]:
@@ -117,11 +119,9 @@ def across_classes(photos: Sequence[Photo], groups: np.ndarray) -> Iterator[str]
         yield f"nearly the same photo in different classes: {first_ten(several)}"
 
 
-def alike_names(
-    classes: Sequence[str], known: Sequence[str], addable: bool = False
-) -> Iterator[str]:
-    """New names that people would take for another, such as "Cat" and "cat "; if photos are
-    `addable` to known classes, how that is done.
+def alike_names(classes: Sequence[str], known: Sequence[str], way: str = TOGETHER) -> Iterator[str]:
+    """New names that people would take for another, such as "Cat" and "cat "; `way` says what to do
+    if that one is known already.
 
     >>> list(alike_names(["Cat", "cat ", "dog"], []))
     ["'cat ' and 'Cat' are almost the same name: if they are the same class, put them together"]
@@ -130,10 +130,10 @@ def alike_names(
     for name in classes:
         other = seen.setdefault(_plain(name), name)
         if name not in (other, *known):
-            way = f"call it {other!r}, with `more=True`" if addable and other in known else ""
+            fix = way if other in known else TOGETHER
             yield (
                 f"{name!r} and {other!r} are almost the same name: if they are the same class, "
-                f"{way or 'put them together'}"
+                f"{fix.format(other=other)}"
             )
 
 

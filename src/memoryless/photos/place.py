@@ -27,14 +27,18 @@ HELD_OUT = 0.1
 def teaching(
     folder: Path, given: Mapping[str, Any], train: bool = False
 ) -> Iterator[tuple[Place, Model]]:
-    """Hold the folder of a model, and give the model in it, or a new one of these settings.
+    """Hold the folder of a model, and give the model in it, or a new one of these settings."""
+    with holding(folder) as place:
+        yield place, _known(place.before, given, train) if place.before else _new(given, train)
 
-    Where nothing is saved in the end, nothing is left of a new folder.
-    """
+
+@contextmanager
+def holding(folder: Path) -> Iterator[Place]:
+    """Hold the folder of a model; where nothing is saved in the end, a new one is removed."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     with writing(folder) as place:
         try:
-            yield place, _known(place.before, given, train) if place.before else _new(given, train)
+            yield place
         finally:
             if missing and place.before is None:
                 _remove(folder, missing)  # while it is still held: nobody else writes there

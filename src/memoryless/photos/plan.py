@@ -19,6 +19,8 @@ from memoryless.data.photos import Found, Photo, find_photos
 from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten
 from memoryless.photos.cautions import (
+    ADD,
+    TOGETHER,
     across_classes,
     alike_names,
     check_enough,
@@ -147,7 +149,7 @@ def make_plan(
             *([SEES_LARGE] if model is not asked else []),
         ],
         warnings=[
-            *alike_names(found.classes, model.classes, model.fixed),
+            *alike_names(found.classes, model.classes, ADD if model.fixed else TOGETHER),
             *(traced or small_classes(photos, past)),
             *(spanned_photos(photos, after, dimensions) if model.forgettable else []),
             *deeper(photos),

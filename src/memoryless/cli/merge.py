@@ -1,0 +1,66 @@
+"""memoryless merge: several models become one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from memoryless.photos.merging import Merged
+
+
+def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "refuse") -> None:
+    """Merge models into a new one, equal to a model that was taught all their photos.
+
+    No photo is needed, and the models stay as they are. They must see photos through the same
+    network, prepared in the same way.
+
+    Parameters
+    ----------
+    out
+        Folder of the new model.
+    models
+        Folders of two models or more.
+    same_class
+        What to do with a class that several models know: refuse to merge, or join its photos.
+    """
+    from memoryless.photos.merging import merge as merge_into
+
+    _tell(merge_into(out, models, same_class == "join"), out)
+
+
+def _tell(done: Merged, out: Path) -> None:
+    from memoryless.card import AVERAGED, honest, parts_kept
+    from memoryless.cli.output import say
+    from memoryless.cli.wording import size, tell, tell_each
+    from memoryless.data.dataset import counted
+    from memoryless.names import as_flags, first_ten
+
+    about, sure = done.saved.about, done.saved.about["confidence"]
+    for path, part in done.parts.items():
+        states = counted(len(part.about["states"]), "state", "states")
+        tell("merged", f"{path}: {_learned(part.about)}, {states}")
+    joined = [f"{name} ({' and '.join(map(str, n))} photos)" for name, n in done.joined.items()]
+    if joined:
+        tell("joined", first_ten(joined))
+    tell("made", f"{out} knows {_learned(about)}")
+    if sure["averaged"]:
+        tell("sure", f"temperature {sure['temperature']:.3g}, threshold {sure['threshold']:.3g}: "
+             f"{AVERAGED}")  # fmt: skip
+    ledger = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(about).items())
+    tell("kept", f"{size(sum(about['ledger'].values()))} ({ledger}), and no photo")
+    tell_each("note", done.notes)
+    tell_each("warning", map(as_flags, done.warnings))
+    say("")
+    say(honest(about))
+    say("")
+    tell("next", f"memoryless evaluate {shlex.quote(str(out))} TEST")
+
+
+def _learned(about: Mapping[str, Any]) -> str:
+    from memoryless.data.dataset import counted
+
+    classes = counted(len(about["classes"]), "class", "classes")
+    return f"{classes} from {sum(about['counts']):,} photos"

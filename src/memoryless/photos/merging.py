@@ -1,0 +1,134 @@
+"""Several models become one, as if it had been taught all their photos; no photo is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from memoryless.errors import ConfigError, DataError, StoreError, WriteError
+from memoryless.locks import writer_in
+from memoryless.model import Model
+from memoryless.model_folder import Saved, load_state
+from memoryless.model_folder.apart import check_apart
+from memoryless.names import first_ten
+from memoryless.photos.cautions import alike_names
+from memoryless.photos.place import holding
+
+RENAME = "rename one by memoryless rename and merge again with `same_class=join`"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What came of a merge."""
+
+    parts: dict[str, Saved]
+    """The states that were merged, by their paths."""
+    saved: Saved
+    """The state that they became."""
+    joined: dict[str, list[int]]
+    """Classes that several models knew, and how many photos of them each."""
+    notes: list[str]
+    warnings: list[str]
+
+
+def merge(out: Path, paths: Sequence[Path], join: bool = False) -> Merged:
+    """Merge models into a new one; with `join`, classes of the same name are one class."""
+    _check_places(out, paths)
+    with holding(out) as place:
+        if place.before:
+            raise _not_new(out)
+        parts = {str(path): _read(path) for path in paths}
+        _check_counted_once(parts)
+        whole = Model.merge({path: Model.of(part) for path, part in parts.items()}, join)
+        saved = whole.save_in(place)
+    about = {path: part.about for path, part in parts.items()}
+    notes, warnings = list(_not_forgettable(out, about)), list(_alike(about))
+    return Merged(parts, saved, _joined(about), notes, warnings)
+
+
+def _check_places(out: Path, paths: Sequence[Path]) -> None:
+    """Raise unless the folder to be made is a new one, and the others are several."""
+    where: dict[Path, Path] = {}
+    for path in paths:
+        if path.resolve() in where:
+            raise ConfigError(
+                f"the same model is named twice, as {where[path.resolve()]} and as {path}: name it "
+                "once"
+            )
+        where[path.resolve()] = path
+    if out.resolve() in where:
+        raise ConfigError(
+            f"{out} is one of the models to merge, and would be written over: name a new folder "
+            "first, then the models"
+        )
+    if (out / "CURRENT").exists():
+        raise _not_new(out)
+    check_apart(out)
+
+
+def _not_new(out: Path) -> StoreError:
+    return StoreError(
+        f"{out} holds a model already: name a new folder first, then the models to merge"
+    )
+
+
+def _read(path: Path) -> Saved:
+    """The state that counts, unless another is just being written."""
+    if who := writer_in(path):
+        raise WriteError(f"{who} is writing in {path}: wait for it, or its work would be missing")
+    return load_state(path, parts=("record", "scorer"))
+
+
+def _check_counted_once(parts: Mapping[str, Saved]) -> None:
+    """Raise if two models learned the same photos: one is a copy of the other, or contains it."""
+    learned = {
+        path: _learned(part) for path, part in parts.items() if "network" not in part.about["files"]
+    }
+    for one, two in combinations(learned, 2):
+        if both := [name for mark, name in learned[one].items() if mark in learned[two]]:
+            raise DataError(
+                f"{one} and {two} have learned the same photos of {first_ten(both)}, which would "
+                "count twice: leave out one of the two, or forget these classes in it by "
+                "memoryless forget"
+            )
+
+
+def _learned(saved: Saved) -> dict[tuple[Any, ...], str]:
+    """What tells the photos of each class from others, and its name, which may have changed."""
+    about, sums = saved.about, saved.arrays("record")
+    rows = zip(about["classes"], about["class_state"], about["counts"], sums["mean"], strict=True)
+    return {
+        (about["states"][first]["date"], count, mean.tobytes()): name
+        for name, first, count, mean in rows
+    }
+
+
+def _joined(about: Mapping[str, Mapping[str, Any]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for told in about.values():
+        for name, count in zip(told["classes"], told["counts"], strict=True):
+            found.setdefault(name, []).append(count)
+    return {name: counts for name, counts in found.items() if len(counts) > 1}
+
+
+def _not_forgettable(out: Path, about: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Classes can be forgotten exactly if all models kept what that needs."""
+    without = [path for path, told in about.items() if not told["forgettable"]]
+    if 0 < len(without) < len(about):
+        yield (
+            f"{out} cannot forget a class exactly, because {first_ten(without)} did not keep each "
+            "class's own scatter"
+        )
+
+
+def _alike(about: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Names of different models that people would take for the same."""
+    known: list[str] = []
+    for told in about.values():
+        own = set(alike_names(told["classes"], []))
+        found = alike_names(told["classes"], known, RENAME)
+        yield from (warning for warning in found if warning not in own)
+        known += told["classes"]

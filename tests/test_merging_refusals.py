@@ -1,0 +1,230 @@
+"""What cannot be merged is refused with a sentence, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import SMALL_MODEL, draw_birds
+from golden_models import MODELS
+from memoryless import Model
+from memoryless.errors import MemorylessError
+from memoryless.locks import locked
+from memoryless.model_folder import load_state, writing
+from memoryless.photos.merging import merge
+from memoryless.photos.renaming import rename_class
+from merge_toys import TAUGHT, features, photo_model, refused, teach
+
+
+@pytest.fixture(autouse=True)
+def work_here(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def north_and_south() -> None:
+    teach("north", {"ant": 20, "bee": 15})
+    teach("south", {"cat": 12}, {"dog": 30})
+
+
+@pytest.fixture
+def taught() -> None:
+    for seed, (name, states) in enumerate(TAUGHT.items()):
+        teach(name, *states, seed=seed)
+
+
+def test_a_class_of_several_models_is_refused_or_joined(taught):
+    Path("sub").mkdir()
+    assert refused("out", "a", "sub/../b", "c") == (
+        "several models know ant (20 photos in a, 8 photos in c), bee (15 photos in a, 7 photos in "
+        "c), dog (14 photos in sub/../b, 6 photos in c): add `same_class=join` if that is the same "
+        "class, or else rename it in one by memoryless rename"
+    )
+    done = merge(Path("out"), [Path("a"), Path("c")], join=True)
+    assert done.joined == {"ant": [20, 8], "bee": [15, 7]}
+    assert done.saved.about["counts"] == [28, 22, 13, 6]
+
+
+def test_two_models_at_least(north_and_south):
+    assert refused("out", "north") == "name two models or more to merge, not 1"
+    assert refused("out") == "name two models or more to merge, not 0"
+
+
+def test_a_folder_that_is_named_twice(north_and_south):
+    Path("link").symlink_to("north")
+    assert refused("out", "north", "south", "link") == (
+        "the same model is named twice, as north and as link: name it once"
+    )
+
+
+@pytest.mark.parametrize("join", [False, True])
+def test_a_copy_counts_once(join, north_and_south):
+    shutil.copytree("north", "copy")
+    same = (
+        "north and copy have learned the same photos of ant, bee, which would count twice: leave "
+        "out one of the two, or forget these classes in it by memoryless forget"
+    )
+    assert refused("out", "north", "copy", join=join) == same
+    rename_class(Path("copy"), "ant", "emmet")
+    model = Model.load("copy")
+    model.learn(features("bee", 9, 5), ["bee"] * 9, more=True)
+    model.save("copy")
+    assert refused("out", "north", "copy", join=join) == same.replace("of ant, bee", "of ant")
+
+
+def test_a_model_and_one_that_it_was_merged_into(north_and_south):
+    merge(Path("both"), [Path("north"), Path("south")])
+    assert refused("out", "both", "south", join=True) == (
+        "both and south have learned the same photos of cat, dog, which would count twice: leave "
+        "out one of the two, or forget these classes in it by memoryless forget"
+    )
+
+
+def test_the_new_folder_is_no_model_yet(north_and_south):
+    teach("taken", {"elk": 20})
+    assert refused("./north", "north", "south") == (
+        "north is one of the models to merge, and would be written over: name a new folder first, "
+        "then the models"
+    )
+    sentence = "taken holds a model already: name a new folder first, then the models to merge"
+    assert refused("taken", "north", "south") == sentence
+    assert refused("north/states/out", "north", "south") == (
+        "north/states/out would lie in a model's own folder: name a place elsewhere"
+    )
+    Path("mine").mkdir()
+    Path("mine/letter.txt").touch()
+    assert refused("mine", "north", "south") == (
+        "mine holds other files (letter.txt): choose another MODEL, or empty it"
+    )
+    assert Model.load("taken").classes == ("elk",)
+
+
+def test_a_model_that_another_made_there_meanwhile(north_and_south, monkeypatch):
+    def be_late(folder):
+        teach("out", {"elk": 20})
+        return writing(folder)
+
+    monkeypatch.setattr("memoryless.photos.place.writing", be_late)
+    with pytest.raises(MemorylessError, match=r"^out holds a model already: "):
+        merge(Path("out"), [Path("north"), Path("south")])
+    assert Model.load("out").classes == ("elk",)
+
+
+def test_an_empty_folder_will_do(north_and_south):
+    Path("out").mkdir()
+    merge(Path("out"), [Path("north"), Path("south")])
+    assert Model.load("out").classes == ("ant", "bee", "cat", "dog")
+
+
+def test_a_source_that_is_written_in(north_and_south):
+    with locked(Path("south")):
+        assert refused("out", "north", "south") == (
+            f"another process (pid {os.getpid()} on {socket.gethostname()}) is writing in south: "
+            "wait for it, or its work would be missing"
+        )
+    merge(Path("out"), [Path("north"), Path("south")])
+
+
+def test_the_new_folder_is_held_before_a_model_is_read(north_and_south):
+    with locked(Path("out")):
+        assert refused("out", "north", "nowhere").startswith("another process")
+    shutil.rmtree("out")
+    assert refused("out", "north", "nowhere") == (
+        "there is no model in nowhere: name a folder that a model was saved in"
+    )
+
+
+def test_trained_features_cannot_be_merged(north_and_south):
+    model = Model("inFT_siw", **SMALL_MODEL)
+    model.learn(*draw_birds(0, 1))
+    model.save("trained")
+    shutil.copytree(MODELS / "format-1", "old")
+    for path, method in (("trained", "inFT_siw"), ("old", load_state(Path("old")).about["method"])):
+        assert refused("out", "north", path) == (
+            f"{method} trains its backbone, and a network is no sum over images: {path} cannot be "
+            "merged; only models with fixed features can"
+        )
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"crop": 0.5},
+            "they prepare photos differently (crop 1.0 and 0.5): teach one anew with the other's "
+            "`crop`",
+        ),
+        (
+            {"std": (0.5, 0.5, 0.5)},
+            "they prepare photos differently (std (255.0, 255.0, 255.0) and (127.5, 127.5, 127.5))"
+            ": teach one anew with the other's `std`",
+        ),
+    ],
+)
+def test_photos_must_be_prepared_alike(changed, sentence, tiny_backbone):
+    photo_model("north", tiny_backbone, 0, 1)
+    photo_model("south", tiny_backbone, 2, 3, **changed)
+    assert refused("out", "north", "south") == (
+        f"north and south cannot be merged, because {sentence}"
+    )
+
+
+def test_networks_must_be_the_same(tiny_backbone, tmp_path):
+    import onnx
+
+    photo_model("north", tiny_backbone, 0, 1)
+    changed = onnx.load(tiny_backbone)
+    changed.graph.node[0].op_type = "MaxPool"
+    for name in ("tiny.onnx", "other.onnx"):
+        onnx.save(changed, tmp_path / name)
+        photo_model(f"south {name}", tmp_path / name, 2, 3)
+    begin = "north and south {} cannot be merged, because their networks differ ({}): teach one "
+    begin += "anew with the other's `backbone`"
+    for name, which in (
+        ("tiny.onnx", "both called onnx:tiny.onnx"),
+        ("other.onnx", "onnx:tiny.onnx and onnx:other.onnx"),
+    ):
+        assert refused("out", "north", f"south {name}") == begin.format(name, which)
+    teach("features", {"ant": 20})
+    assert refused("out", "north", "features") == (
+        "north and features cannot be merged, because their networks differ (onnx:tiny.onnx and "
+        "none): teach one anew with the other's `backbone`"
+    )
+
+
+def test_features_must_be_of_one_kind(north_and_south):
+    few = Model(backbone="none")
+    few.learn(np.random.default_rng(0).random((20, 3)), ["elk"] * 20)
+    few.save("few")
+    assert refused("out", "north", "few") == (
+        "north and few cannot be merged, because their features differ (6 numbers as they are and "
+        "3 numbers as they are): teach one anew with features like the other's"
+    )
+    teach("roots", {"elk": 20}, square_roots=True)
+    assert refused("out", "north", "roots") == (
+        "north and roots cannot be merged, because their features differ (6 numbers as they are "
+        "and 6 square roots): teach one anew with features like the other's"
+    )
+
+
+def test_a_model_of_a_newer_format_is_refused_with_the_version(north_and_south, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("memoryless.model_folder.place.FORMAT", 4)
+        patch.setattr("memoryless.model_folder.format.FORMAT", 4)
+        patch.setattr("memoryless.model_folder.place.version", lambda name: "9.1")
+        teach("future", {"elk": 20})
+    assert refused("out", "north", "future") == (
+        "future/states/0001/model.json was written by memoryless 9.1, which this version cannot "
+        "read: install memoryless 9.1 or newer"
+    )
+
+
+def test_a_damaged_model_is_named(north_and_south):
+    file = Path("south/states/0001/record.safetensors")
+    file.write_bytes(file.read_bytes()[:-1] + b"!")
+    assert "south/states/0001/record.safetensors" in refused("out", "north", "south")
