@@ -14,7 +14,7 @@ docs/model-format.md says it in full. Readers take no lock: a state never change
 from memoryless.model_folder.check import check_folder
 from memoryless.model_folder.format import ABOUT, FORMAT, PARTS, now
 from memoryless.model_folder.place import Place, save_state, switch, writing
-from memoryless.model_folder.saved import Saved, kept_states, load_state
+from memoryless.model_folder.saved import Saved, kept_states, load_state, nothing_before
 
 __all__ = [
     "ABOUT",
@@ -25,6 +25,7 @@ __all__ = [
     "check_folder",
     "kept_states",
     "load_state",
+    "nothing_before",
     "now",
     "save_state",
     "switch",
