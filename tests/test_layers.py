@@ -56,7 +56,7 @@ WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".ph
 WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
-WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export"]
+WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".photos.forgetting", ".photos.traces"]
 
 
 def modules() -> list[Path]:

@@ -28,6 +28,7 @@ from memoryless.cli.demo import demo
 from memoryless.cli.evaluate import evaluate
 from memoryless.cli.export import export
 from memoryless.cli.figures import figures
+from memoryless.cli.forget import forget
 from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
 from memoryless.cli.paper import paper
@@ -52,7 +53,11 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 Command = Callable[..., Any]
-WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, check, export, samples]
+WITH_PHOTOS: list[Command] = [
+    *(learn, predict, evaluate, show),
+    *(undo, rename, forget, check),
+    *(export, samples),
+]
 LABORATORY: list[Command] = [demo, run, paper, table, compare, figures, report, list_names]
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
 SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())

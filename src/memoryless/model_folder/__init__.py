@@ -11,7 +11,7 @@ states/0002/network.safetensors  backbone and layer, where features are trained
 docs/model-format.md says it in full. Readers take no lock: a state never changes once it is there.
 """
 
-from memoryless.model_folder.check import check_folder
+from memoryless.model_folder.check import check_folder, files_in
 from memoryless.model_folder.format import ABOUT, FORMAT, PARTS, now
 from memoryless.model_folder.place import Place, save_state, switch, writing
 from memoryless.model_folder.saved import Saved, kept_states, load_state, nothing_before
@@ -23,6 +23,7 @@ __all__ = [
     "Place",
     "Saved",
     "check_folder",
+    "files_in",
     "kept_states",
     "load_state",
     "nothing_before",

@@ -70,7 +70,7 @@ def _strangers(folder: Path, states: Sequence[Saved]) -> Iterator[str]:
         for part in PARTS
         if part not in saved.about["files"]
     }
-    for path in _files(folder):
+    for path in files_in(folder):
         name = path.relative_to(folder).as_posix()
         if LEFT.match(name):
             yield f"note: {path} was left by an interrupted command: the next one removes it"
@@ -78,7 +78,7 @@ def _strangers(folder: Path, states: Sequence[Saved]) -> Iterator[str]:
             yield f"the file {path} is no part of the model: move it elsewhere"
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files_in(folder: Path) -> Iterator[Path]:
     """What is in a folder at any depth and no folder; links are not followed."""
     for place, folders, files in os.walk(folder):  # passes over what a writer has just removed
         links = [name for name in folders if (Path(place) / name).is_symlink()]

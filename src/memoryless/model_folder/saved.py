@@ -114,8 +114,9 @@ def kept_number(folder: Path, number: int) -> int:
         forgotten = last_forgetting(folder)
         first = forgotten["state"] if forgotten else 0
         told = ", ".join(str(other) for other in there if other >= first)
-        gone = forgotten and number < first
-        why = nothing_before(folder, forgotten) if gone else f"{folder} has no state {number}"
+        why = f"{folder} has no state {number}"
+        if forgotten and number < first:
+            why = nothing_before(folder, forgotten)
         raise ConfigError(f"{why}: choose from {told}")
     return number
 
@@ -131,7 +132,8 @@ def last_forgetting(folder: Path) -> dict[str, Any] | None:
 
 def nothing_before(folder: Path, forgotten: Mapping[str, Any]) -> str:
     """Why there is no way back; the fix is to follow."""
-    return f"classes were forgotten in {folder} on {forgotten['date']}, and nothing before that is kept"
+    date = forgotten["date"]
+    return f"classes were forgotten in {folder} on {date}, and nothing before that is kept"
 
 
 def read_current(folder: Path) -> tuple[int, str]:
