@@ -55,25 +55,21 @@ class Scan:
 
 def scan(saved: Saved, sought: Sequence[Sought], rest: np.ndarray) -> Scan:
     """Look through the folder of a state for traces of classes; rows `rest` (m, d) may be there."""
-    files = {path: read_bytes(path) for path in files_in(saved.folder) if path.is_file()}
-    found, elsewhere = list(_card_differs(saved, files)), dict[str, None]()
+    files = [path for path in files_in(saved.folder) if path.is_file()]
     names, words = _names(saved.about), _words(saved.about)
-    for path, content in files.items():
+    found, elsewhere, size = list(_card_differs(saved)), set[str](), 0
+    for path in files:
+        content = read_bytes(path)
+        size += len(content)
         longer = words | names if _is_of(saved, path) else names
         for one in sought:
             traced, within = _search(saved, path, content, one.name, longer)
-            elsewhere |= dict.fromkeys(within)
-            found += [f"{path} holds the name of {one.name}"] if traced else []
-            kinds = _kinds_found(path, content, one, rest)
+            elsewhere |= within
+            kinds = (["name"] if traced else []) + list(_kinds_found(path, content, one, rest))
             found += [f"{path} holds the {kind} of {one.name}" for kind in kinds]
-    return Scan(
-        files=len(files),
-        bytes=sum(map(len, files.values())),
-        encodings=max(len(patterns(one.name)) for one in sought),
-        short=[one.name for one in sought if _is_short(one.name)],
-        found=found,
-        elsewhere=list(elsewhere),
-    )
+    encodings = max(len(patterns(one.name)) for one in sought)
+    short = [one.name for one in sought if _is_short(one.name)]
+    return Scan(len(files), size, encodings, short, found, sorted(elsewhere))
 
 
 def spellings(name: str) -> set[str]:
@@ -177,9 +173,9 @@ def _is_of(saved: Saved, path: Path) -> bool:
     return path in ours or path.parent == saved.path
 
 
-def _card_differs(saved: Saved, files: Mapping[Path, bytes]) -> Iterator[str]:
+def _card_differs(saved: Saved) -> Iterator[str]:
     file = saved.folder / "README.md"
-    if files.get(file) != card(saved.about).encode():
+    if read_bytes(file) != card(saved.about).encode():
         yield f"{file} is not as the model has it now"
 
 
