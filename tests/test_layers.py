@@ -59,6 +59,7 @@ WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
 WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.windows", ".photos.scan", ".photos.auditing", ".photos.audit_page"]
+WITHOUT_TORCH += [".photos.forgetting", ".photos.traces"]
 
 
 def modules() -> list[Path]:

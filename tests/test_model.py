@@ -172,7 +172,7 @@ def test_trained_features_are_no_sums(action):
         "merge": lambda: Model.merge({"a": model, "b": model}),
         "forgettable": lambda: Model("inFT_siw", forgettable=True),
     }
-    with pytest.raises(ConfigError, match="a network is no sum over images: \\w+ cannot"):
+    with pytest.raises(ConfigError, match=r"a network is no sum over images: \w+ cannot"):
         actions[action]()
 
 

@@ -181,9 +181,10 @@ folder = Path(sys.argv[2])
 saved = load_state(folder)
 print("begun", flush=True)
 while True:
-    saved = save_toy(folder, saved, saved.number + 1, graph=GRAPHS[saved.number % 2], history=1)
+    more = {"graph": GRAPHS[saved.number % 2], "history": 1, "forgets": saved.number % 4 == 0}
+    saved = save_toy(folder, saved, saved.number + 1, **more)
     print(saved.number, flush=True)
-    if saved.number % 3 == 0:
+    if saved.number % 3 == 0 and saved.about["parent"]:
         saved = switch(folder, saved.about["parent"]["state"])
         print(saved.number, flush=True)
 """
@@ -207,6 +208,10 @@ def test_killed_at_random_moments(kills, tmp_path):
         assert [p for p in check_folder(folder) if not p.startswith("note: ")] == []
         arrays = draw_toy(seed=saved.about["seed"])
         assert np.array_equal(saved.arrays("record")["mean"], arrays["record"]["mean"])
+        with writing(folder):
+            pass
+        first = (saved.about["forgotten"] or {"state": 0})["state"]
+        assert all(state.number >= first for state in kept_states(folder))
         going_back = told[-1] % 3 == 0 and len(told) > 1 and saved.number < told[-1]
         assert saved.number == told[-1] or saved.number > max(told) or going_back
     with writing(folder) as place:

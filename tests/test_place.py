@@ -36,11 +36,17 @@ def save_and_drop(folder: Path) -> object:
     return save_toy(folder, load_state(folder), seed=9, graph=GRAPHS[1], history=0)
 
 
+def save_and_forget(folder: Path) -> object:
+    return save_toy(folder, load_state(folder), seed=9, graph=GRAPHS[0], forgets=True)
+
+
 SITUATIONS: dict[str, tuple[int, Action]] = {
     "first": (0, lambda folder: save_toy(folder, seed=9, graph=GRAPHS[0])),
     "next": (2, save_next),
     "dropping": (3, save_and_drop),
     "back": (3, lambda folder: switch(folder, 1)),
+    "forgetting": (3, save_and_forget),
+    "first, forgetting": (0, lambda folder: save_toy(folder, graph=GRAPHS[0], forgets=True)),
 }
 
 

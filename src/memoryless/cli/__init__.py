@@ -29,6 +29,7 @@ from memoryless.cli.demo import demo
 from memoryless.cli.evaluate import evaluate
 from memoryless.cli.export import export
 from memoryless.cli.figures import figures
+from memoryless.cli.forget import forget
 from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
 from memoryless.cli.merge import merge
@@ -56,7 +57,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 Command = Callable[..., Any]
-WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, merge]
+WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, forget, merge]
 WITH_PHOTOS += [audit, check, pack, unpack, export, samples]
 LABORATORY: list[Command] = [demo, run, paper, table, compare, figures, report, list_names]
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryless.card import card
-from memoryless.errors import ConfigError, MemorylessError, StoreError
+from memoryless.errors import ConfigError, MemorylessError, StoreError, WriteError
 from memoryless.locks import locked
 from memoryless.model_folder.archive import NUMBER, is_packed
 from memoryless.model_folder.format import FORMAT, HISTORY, SHA256, described, ledger, now
@@ -27,7 +27,10 @@ from memoryless.model_folder.saved import (
     inside,
     is_unpacking,
     kept_number,
+    kept_states,
+    last_forgetting,
     load_state,
+    nothing_before,
     numbers,
     read_current,
     read_graph,
@@ -40,6 +43,7 @@ from memoryless.store import (
     cannot_write,
     commit_folder,
     make_folder,
+    read_bytes,
     sync,
     write_bytes,
     write_json,
@@ -90,7 +94,7 @@ class Place:
         self.before = read_state(self.folder, number)
         _point_to(self.before)
         if forgets:
-            _delete_forgotten(self.before)
+            _finish_forgetting(self.before)
         with suppress(OSError, MemorylessError):  # the next writer tries again
             _drop_old(self.folder, number, history)
         return self.before
@@ -101,6 +105,7 @@ class Place:
             raise StoreError(problem)
         self.before = read_state(self.folder, number)
         _point_to(self.before)
+        _finish_forgetting(self.before)
         return self.before
 
     def adopt(self, number: int, files: Mapping[str, bytes]) -> Saved:
@@ -162,7 +167,19 @@ def switch(folder: Path, number: int) -> Saved:
     kept_number(folder, number)
     with _held(folder):
         kept_number(folder, number)  # it may have been one of a forgotten class
+        _check_remembered(folder, number)
         return Place(folder, None).switch(number)
+
+
+def _check_remembered(folder: Path, number: int) -> None:
+    """Raise if a state would bring back what was forgotten; it is there where nobody could tell yet
+    that it is to be deleted, because what counts is damaged.
+    """
+    forgotten = last_forgetting(folder)
+    if forgotten and number in _from_before(folder, forgotten):
+        raise ConfigError(
+            f"{nothing_before(folder, forgotten)}: choose {forgotten['state']} or a later state"
+        )
 
 
 @contextmanager
@@ -171,9 +188,11 @@ def _held(folder: Path) -> Iterator[None]:
     _check_place(folder)
     with locked(folder, PLACE):
         _sweep(folder)
-        if (folder / "CURRENT").exists():
-            with suppress(OSError, MemorylessError):  # what is damaged is told by who reads it
-                _delete_forgotten(read_state(folder, *read_current(folder)))
+        current = None
+        with suppress(StoreError):  # what is damaged is told by who reads it
+            current = read_state(folder, *read_current(folder))
+        if current:
+            _finish_forgetting(current)
         yield
 
 
@@ -221,11 +240,20 @@ def _clear(folder: Path) -> None:
 def _sweep(folder: Path) -> None:
     if is_unpacking(folder):
         _clear(folder)
-    for place in (folder, folder / "states", folder / "backbones"):
-        for path in place.glob("*.draft"):
-            if LEFT.fullmatch(path.relative_to(folder).as_posix()):
-                with suppress(OSError):
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in _left(folder):
+        with suppress(OSError):
+            _remove(path)
+
+
+def _left(folder: Path) -> list[Path]:
+    """What an interrupted writer left."""
+    places = (folder, folder / "states", folder / "backbones")
+    paths = [path for place in places for path in place.glob("*.draft")]
+    return [path for path in paths if LEFT.fullmatch(path.relative_to(folder).as_posix())]
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _keep_graph(folder: Path, digest: str, graph: bytes | None) -> None:
@@ -258,14 +286,44 @@ def _point_to(saved: Saved) -> None:
         write_bytes(saved.folder / "README.md", card(saved.about).encode(), PLACE)
 
 
-def _delete_forgotten(current: Saved) -> None:
-    """Delete all states from before a class was forgotten; an interrupted writer may leave some."""
+def _finish_forgetting(current: Saved) -> None:
+    """Delete what tells of forgotten classes, if this state counts after some were: older states,
+    rests of them, and a card from before. An interrupted writer may have left any of it.
+    """
     forgotten, folder = current.about["forgotten"], current.folder
-    old = [n for n in numbers(folder) if forgotten and n < forgotten["state"]]
+    if not forgotten:
+        return
     try:
-        _discard([state_path(folder, n) for n in old])
+        old = _from_before(folder, forgotten)
+        _discard([state_path(folder, number) for number in old])
+        for path in (left := _left(folder)):
+            _remove(path)
+        if old or left:
+            sync(folder / "states")
     except OSError as error:
-        raise cannot_write(folder / "states", error, PLACE) from error
+        raise WriteError(
+            f"classes are forgotten, but {folder / 'states'} still holds states from before, which "
+            f"cannot be deleted ({error.strerror}): mend that, and the next command that changes "
+            "the model deletes them"
+        ) from error
+    file, text = folder / "README.md", card(current.about).encode()
+    if not file.is_file() or read_bytes(file) != text:
+        write_bytes(file, text, PLACE)
+
+
+def _from_before(folder: Path, forgotten: Mapping[str, Any]) -> list[int]:
+    """The states that may still know what was forgotten.
+
+    All that were there, and, where the forgetting was interrupted before it counted and is gone
+    back to later, those that were learned meanwhile.
+    """
+    told = {saved.number: saved.about["forgotten"] for saved in kept_states(folder)}
+    return [
+        number
+        for number in numbers(folder)
+        if number < forgotten["state"]
+        or (told.get(number, forgotten) or {"state": 0})["state"] < forgotten["state"]
+    ]
 
 
 def _drop_old(folder: Path, number: int, history: int) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,9 +135,29 @@ def kept_number(folder: Path, number: int) -> int:
     if not there:
         read_current(folder)  # says that there is no model, or that it is damaged
     if number not in there:
-        told = ", ".join(map(str, there))
-        raise ConfigError(f"{folder} has no state {number}: choose from {told}")
+        forgotten = last_forgetting(folder)
+        first = forgotten["state"] if forgotten else 0
+        told = ", ".join(str(other) for other in there if other >= first)
+        why = f"{folder} has no state {number}"
+        if forgotten and number < first:
+            why = nothing_before(folder, forgotten)
+        raise ConfigError(f"{why}: choose from {told}")
     return number
+
+
+def last_forgetting(folder: Path) -> dict[str, Any] | None:
+    """When classes were forgotten last, of the state that counts; of all, if that is damaged."""
+    try:
+        return read_state(folder, *read_current(folder)).about["forgotten"]
+    except StoreError:
+        told = [saved.about["forgotten"] for saved in kept_states(folder)]
+    return max(filter(None, told), key=lambda forgotten: forgotten["state"], default=None)
+
+
+def nothing_before(folder: Path, forgotten: Mapping[str, Any]) -> str:
+    """Why there is no way back; the fix is to follow."""
+    date = forgotten["date"]
+    return f"classes were forgotten in {folder} on {date}, and nothing before that is kept"
 
 
 def read_current(folder: Path) -> tuple[int, str]:
@@ -175,8 +195,8 @@ def _has_counted(folder: Path, number: int) -> bool:
         about = read_state(folder, number).about
     except StoreError:
         return True
-    came_after = about["parent"] or about["forgotten"]
-    return bool(came_after) or (about["format"] == 1 and number > 1)
+    parentless = about["forgotten"] or about["format"] == 1
+    return bool(about["parent"]) or (bool(parentless) and number > 1)
 
 
 def read_state(folder: Path, number: int, identity: str | None = None) -> Saved:

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from memoryless.errors import ConfigError, StoreError
-from memoryless.model_folder import Saved, kept_states, load_state, switch, writing
+from memoryless.model_folder import (
+    Saved,
+    kept_states,
+    load_state,
+    nothing_before,
+    switch,
+    writing,
+)
 from memoryless.model_folder.place import refuse_packed
 from memoryless.model_folder.saved import inside
 from memoryless.store import file_size
@@ -123,7 +130,11 @@ def go_back(folder: Path, to: int | None = None) -> tuple[Saved | None, Saved]:
 
 def _before(saved: Saved) -> int:
     """The number of the state before, if it is kept."""
-    parent = saved.about["parent"]
+    parent, forgotten = saved.about["parent"], saved.about["forgotten"]
+    if parent is None and forgotten:
+        raise ConfigError(
+            f"{nothing_before(saved.folder, forgotten)}: learn them again to have them back"
+        )
     if parent is None:
         raise ConfigError(
             f"{saved.folder} is at its first state, and nothing was before it: delete the folder "

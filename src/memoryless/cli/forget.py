@@ -1,0 +1,75 @@
+"""memoryless forget: classes that a model is to know no longer."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memoryless.photos.forgetting import Forgotten
+    from memoryless.photos.traces import Scan
+
+
+def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> None:
+    """Forget classes for good: this cannot be undone.
+
+    Name, count, mean and row of each class go, and every earlier state of the model. Then all its
+    files are searched for traces. What cannot be taken out is told.
+
+    Parameters
+    ----------
+    model
+        Folder of the model.
+    name
+        A class, as memoryless show names it; after -- it may begin with a dash.
+    names
+        More classes.
+    dry_run
+        Tell what would go and what would stay, and change nothing.
+    """
+    from memoryless.cli.wording import tell, tell_each
+    from memoryless.data.dataset import counted
+    from memoryless.names import first_ten
+    from memoryless.photos.forgetting import forget
+
+    done = forget(model, [name, *names], dry_run)
+    gone = first_ten(f"{name} ({counted(n, 'photo', 'photos')})" for name, n in done.photos.items())
+    left, states = counted(done.left, "class", "classes"), counted(done.states, "state", "states")
+    tell("forgets" if dry_run else "forgot", f"{gone}; {model} then knows {left}")
+    tell("deletes" if dry_run else "deleted", f"{states}: memoryless undo cannot go back there")
+    if done.scan:
+        _tell_scan(done.scan)
+    tell_each("remains", _remains(done))
+    if dry_run:
+        tell("dry run", "nothing was changed; without --dry-run this cannot be undone")
+    else:
+        tell("next", f"memoryless show {shlex.quote(str(model))}")
+
+
+def _tell_scan(scan: Scan) -> None:
+    from memoryless.cli.wording import size, tell
+    from memoryless.data.dataset import counted
+    from memoryless.names import first_ten
+
+    files = f"{counted(scan.files, 'file', 'files')}, {size(scan.bytes)}"
+    tell("scanned", f"{files}: no trace of a name (in {scan.encodings} encodings), a mean or a row")
+    if scan.short:
+        tell("note", f"{first_ten(scan.short)}: such short names were only looked for in texts, as "
+             "arrays have them by chance")  # fmt: skip
+    if scan.elsewhere:
+        tell("note", f"such a name is also part of {first_ten(scan.elsewhere)}")
+
+
+def _remains(done: Forgotten) -> list[str]:
+    """What forgetting cannot take out."""
+    from memoryless.names import first_ten
+
+    spread = "their spread, in the covariance that all classes share: " + first_ten(
+        f"{name} with weight {100 * share:.3g} % ({done.photos[name]:,} of {done.all:,} photos)"
+        for name, share in done.weights.items()
+    )
+    exactly = "nothing in the covariance: each class's own scatter was kept, and taken out exactly"
+    sure = "their held-out photos in temperature and threshold, which rest on those of all classes"
+    copies = "what was made before: exports, packed files, copies, backups and merged models"
+    return [exactly if done.exact else spread, *([sure] if done.held_out else []), copies]

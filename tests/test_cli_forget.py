@@ -1,0 +1,158 @@
+"""memoryless forget: what it tells, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import SMALL_MODEL, call, make_toy
+from folders import content
+from memoryless import Model
+from memoryless.model_folder import load_state
+
+FEATURES = np.random.default_rng(0).normal(size=(80, 8))
+NAMES = ["song thrush", "robin", "robin redbreast", "owl"] * 20
+TOLD = """\
+forgot    song thrush (20 photos); model then knows 4 classes
+deleted   2 states: memoryless undo cannot go back there
+scanned   6 files, {size} kB: no trace of a name (in 10 encodings), a mean or a row
+remains   {spread}
+remains   their held-out photos in temperature and threshold, which rest on those of all classes
+remains   what was made before: exports, packed files, copies, backups and merged models
+next      memoryless show model
+"""
+SPREAD = (
+    "their spread, in the covariance that all classes share: song thrush with weight 20 % "
+    "(20 of 100 photos)"
+)
+EXACTLY = "nothing in the covariance: each class's own scatter was kept, and taken out exactly"
+
+
+def teach(forgettable: bool = False) -> None:
+    model = Model(backbone="none", forgettable=forgettable)
+    model.learn(FEATURES, NAMES)
+    model.save("model")
+    model.learn(FEATURES[:20] + 3, ["elk"] * 20)
+    model.save("model")
+
+
+@pytest.fixture
+def birds(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    teach()
+
+
+def assert_told(out: str, spread: str) -> None:
+    size = out.partition("6 files, ")[2].partition(" kB")[0]
+    assert out == TOLD.format(size=size, spread=spread)
+
+
+def test_what_went_and_what_remains(birds, capsys):
+    code, out, err = call("forget", "model", "song thrush", capsys=capsys)
+    assert (code, err) == (0, "")
+    assert_told(out, SPREAD)
+    assert load_state(Path("model")).about["classes"] == ["owl", "robin", "robin redbreast", "elk"]
+
+
+def test_exactly(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    teach(forgettable=True)
+    assert_told(call("forget", "model", "song thrush", capsys=capsys)[1], EXACTLY)
+
+
+def test_a_dry_run_changes_nothing(birds, capsys):
+    before = content(Path("model"))
+    code, out, _ = call("forget", "model", "owl", "robin", "--dry-run", capsys=capsys)
+    assert code == 0
+    assert content(Path("model")) == before
+    lines = out.splitlines()
+    assert lines[0] == "forgets   owl (20 photos), robin (20 photos); model then knows 3 classes"
+    assert lines[1] == "deletes   2 states: memoryless undo cannot go back there"
+    assert lines[2] == (
+        "remains   their spread, in the covariance that all classes share: owl with weight 20 % "
+        "(20 of 100 photos), robin with weight 20 % (20 of 100 photos)"
+    )
+    assert lines[-1] == "dry run   nothing was changed; without --dry-run this cannot be undone"
+    assert len(lines) == 6
+
+
+def test_short_names_and_longer_ones_are_told(birds, capsys):
+    out = call("forget", "model", "robin", capsys=capsys)[1]
+    assert (
+        "note      robin: such short names were only looked for in texts, as arrays have them by "
+        "chance\n"
+    ) in out
+    model = Model.load("model")
+    model.learn(FEATURES[:20], ["robin redbreast II"] * 20)
+    model.save("model")
+    out = call("forget", "model", "robin redbreast", capsys=capsys)[1]
+    assert "note      such a name is also part of the class robin redbreast II\n" in out
+
+
+def test_undo_does_not_go_back(birds, capsys):
+    call("forget", "model", "owl", capsys=capsys)
+    date = load_state(Path("model")).about["forgotten"]["date"]
+    for words, fix in (
+        (["--to", "2"], "choose from 3"),
+        ([], "learn them again to have them back"),
+    ):
+        code, _, err = call("undo", "model", *words, capsys=capsys)
+        assert code == 2
+        assert err == (
+            f"memoryless: classes were forgotten in model on {date}, and nothing before that is "
+            f"kept: {fix}\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["owk", "robin"],
+         "unknown class 'owk': choose from owl, robin, robin redbreast, song thrush, elk; did you "
+         "mean 'owl'?"),
+        (["owl", "robin", "robin redbreast", "song thrush", "elk"],
+         "a model cannot forget its last class: delete its folder instead"),
+        ([], 'command "forget" parameter NAME requires an argument.'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_forgotten(words, sentence, birds, capsys):
+    before = content(Path("model"))
+    code, out, err = call("forget", "model", *words, capsys=capsys)
+    assert (code, out, err) == (2, "", f"memoryless: {sentence}\n")
+    assert content(Path("model")) == before
+
+
+def test_trained_features_are_no_sums(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    toy = make_toy(2)
+    model = Model("finetune", **SMALL_MODEL)
+    model.learn(toy.train.images, [str(label) for label in toy.train.labels.tolist()])
+    model.save("model")
+    code, _, err = call("forget", "model", "1", capsys=capsys)
+    assert code == 2
+    assert err == (
+        "memoryless: finetune trains its backbone, and a network is no sum over images: it cannot "
+        "forget a class; only models with fixed features can\n"
+    )
+
+
+def test_no_model(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = call("forget", "nothing", "owl", capsys=capsys)
+    assert code == 3
+    assert err == (
+        "memoryless: there is no model in nothing: name a folder that a model was saved in\n"
+    )
+    assert not Path("nothing").exists()
+
+
+def test_a_file_that_still_tells_of_it(birds, capsys):
+    Path("model/notes.txt").write_text("I saw a song thrush")
+    code, out, err = call("forget", "model", "song thrush", capsys=capsys)
+    assert (code, out) == (3, "")
+    assert err == (
+        "memoryless: the model has forgotten song thrush, but model/notes.txt holds the name of "
+        "song thrush: delete that file, or take it out of it\n"
+    )

@@ -1,0 +1,175 @@
+"""After a class was forgotten, no file of the model holds its name or its rows, in any form."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import unicodedata
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from safetensors.numpy import load
+
+from conftest import call
+from memoryless import Model
+from memoryless.model_folder import load_state
+from memoryless.names import markdown_text
+from memoryless.photos.renaming import rename_class
+from photo_toys import make_colours, tiny_flags, tiny_settings
+
+SECRET = "Müller [Zoë] & sons"
+ENCODINGS = ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1", "cp1252"]
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def holders(folder: Path, name: str) -> list[Path]:
+    """The files that hold a name, in any encoding and however it is escaped."""
+    forms = [unicodedata.normalize(form, name) for form in ("NFC", "NFD")]
+    texts = {way(form) for form in forms for way in (str, markdown_text, escape, quote)}
+    texts |= {json.dumps(form, ensure_ascii=plain)[1:-1] for form in forms for plain in (0, 1)}
+    sought = {text.encode(encoding, "ignore") for text in texts for encoding in ENCODINGS}
+    sought |= {one.lower() for one in sought} | {one.upper() for one in sought}
+    whole = [one for one in sought if len(one) >= len(name)]
+    return [path for path, content in files(folder).items() if any(s in content for s in whole)]
+
+
+def arrays(folder: Path) -> dict[str, np.ndarray]:
+    """Every array in the folder."""
+    parts = [path for path in files(folder) if path.suffix == ".safetensors"]
+    return {f"{path} {name}": a for path in parts for name, a in load(path.read_bytes()).items()}
+
+
+def rows_of(folder: Path, name: str) -> list[np.ndarray]:
+    """Mean, row and spread of a class, as they are stored."""
+    saved = load_state(folder)
+    place, record = saved.about["classes"].index(name), saved.arrays("record")
+    found = [record["mean"][place], saved.arrays("scorer")["over.W"][place]]
+    if "spread" in record:
+        rows = np.minimum(record["count"].astype(int) - 1, record["mean"].shape[1])
+        found += [*np.split(record["spread"], np.cumsum(rows)[:-1])[place]]
+    return found
+
+
+def nearest(folder: Path, row: np.ndarray) -> float:
+    """How near the most similar numbers lie, in any row and at any place of a long array."""
+    best = np.inf
+    for array in arrays(folder).values():
+        flat = array.reshape(-1).astype(np.float64)
+        if len(flat) >= len(row):
+            windows = np.lib.stride_tricks.sliding_window_view(flat, len(row))
+            best = min(best, (np.abs(windows - row).max(1) / np.abs(row).max()).min())
+    return float(best)
+
+
+def looks(seed: int, number: int = 16) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (rng.random(48) + 0.3 * rng.random((number, 48))).astype(np.float32)
+
+
+@pytest.fixture
+def make(tiny_backbone) -> Callable[..., Model]:
+    """A model of features that a backbone gave, of a state for each class."""
+
+    def teach(*classes: str, forgettable: bool = False, folder: Path | None = None) -> Model:
+        model = Model(forgettable=forgettable, **tiny_settings(tiny_backbone))
+        for name in classes:
+            model.learn(looks(len(name)), [name] * 16)
+            if folder:
+                model.save(folder)
+        return model
+
+    return teach
+
+
+def assert_left_nothing(folder: Path, capsys, *names: str) -> None:
+    """Forget the first of the names; the others are names that it had before."""
+    rows = rows_of(folder, names[0])
+    for name in names:
+        assert holders(folder, name), name
+    assert all(nearest(folder, row) < 1e-9 for row in rows)
+    code, out, err = call("forget", str(folder), names[0], capsys=capsys)
+    assert (code, err) == (0, "")
+    assert ": no trace of a name (in " in out
+    for name in names:
+        assert holders(folder, name) == []
+    assert min(nearest(folder, row) for row in rows) > 1e-3
+
+
+def test_with_photos_states_and_rests(tmp_path, monkeypatch, tiny_backbone, capsys):
+    """As people do it: three states learned by the command, one undone, rests of a crash."""
+    monkeypatch.chdir(tmp_path)
+    for i, names in enumerate(([SECRET, "owl"], ["elk", "cat"], ["dog", "cow"])):
+        photos = make_colours(tmp_path / f"photos{i}", *names)
+        flags = tiny_flags(tiny_backbone) if i == 0 else []
+        assert call("learn", "model", str(photos), *flags, capsys=capsys)[0] == 0
+    call("undo", "model", capsys=capsys)
+    folder = tmp_path / "model"
+    shutil.copytree(folder / "states/0001", folder / "states/0009.draft")
+    shutil.copy(folder / "README.md", folder / "README.md.draft")
+    assert len(holders(folder, SECRET)) == 6
+    assert_left_nothing(folder, capsys, SECRET)
+    assert Model.load(folder).classes == ("owl", "cat", "elk")
+
+
+@pytest.mark.parametrize("forgettable", [False, True])
+def test_after_a_renaming_both_names_are_gone(forgettable, make, tmp_path, capsys):
+    make("owl", SECRET, "elk", forgettable=forgettable, folder=tmp_path)
+    rename_class(tmp_path, SECRET, "Anne Elliot")
+    assert_left_nothing(tmp_path, capsys, "Anne Elliot", SECRET)
+
+
+@pytest.mark.parametrize("forgettable", [False, True])
+def test_after_more_photos(forgettable, make, tmp_path, capsys):
+    model = make("owl", SECRET, "elk", forgettable=forgettable, folder=tmp_path)
+    for seed in range(2):
+        model.learn(looks(50 + seed), [SECRET, "owl"] * 8, more=True)
+        model.save(tmp_path)
+    assert_left_nothing(tmp_path, capsys, SECRET)
+    about = load_state(tmp_path).about
+    assert [state["more"] for state in about["states"]] == [{}, {}, {}, {"owl": 8}, {"owl": 8}]
+    assert [state["photos"] for state in about["states"]] == [16, 0, 16, 8, 8]
+
+
+@pytest.mark.parametrize("forgettable", [False, True])
+def test_after_a_merge(forgettable, make, tmp_path, capsys):
+    """Of a class that both models had; a state of the merged model is kept too."""
+    parts = {
+        "north": make("owl", SECRET, forgettable=forgettable),
+        "south": make(SECRET, "elephant", forgettable=forgettable),
+    }
+    whole = Model.merge(parts, join=True)
+    whole.save(tmp_path)
+    whole.learn(looks(99), ["elk"] * 16)
+    whole.save(tmp_path)
+    assert_left_nothing(tmp_path, capsys, SECRET)
+    assert Model.load(tmp_path).classes == ("owl", "elephant", "elk")
+
+
+def test_after_going_on(make, tmp_path, capsys):
+    """Neither learning, renaming nor forgetting more brings anything of it back."""
+    model = make("owl", SECRET, "elk", folder=tmp_path)
+    rows = rows_of(tmp_path, SECRET)
+    assert call("forget", str(tmp_path), SECRET, capsys=capsys)[0] == 0
+    model = Model.load(tmp_path)
+    model.learn(looks(70), ["wren"] * 16)
+    model.save(tmp_path)
+    rename_class(tmp_path, "owl", "little owl")
+    assert call("forget", str(tmp_path), "elk", capsys=capsys)[0] == 0
+    assert holders(tmp_path, SECRET) == []
+    assert min(nearest(tmp_path, row) for row in rows) > 1e-3
+
+
+def test_from_python_too(make, tmp_path):
+    model = make("owl", SECRET, "elk", folder=tmp_path)
+    rows = rows_of(tmp_path, SECRET)
+    model.forget(SECRET)
+    model.save(tmp_path)
+    assert holders(tmp_path, SECRET) == []
+    assert min(nearest(tmp_path, row) for row in rows) > 1e-3
