@@ -79,11 +79,11 @@ def through_a_folder(rng: random.Random, model: Model) -> Model:
 def teach(rng: random.Random, model: Model, data: Data, photos: list[int]) -> Model:
     """The model after photos in any batches, some of which other models learned first."""
     for batch in split(rng, photos, rng.randint(1, 4)):
-        if rng.random() < 0.3:
+        if model.classes and rng.random() < 0.3:
             other = teach(rng, Model(backbone="none", forgettable=model.forgettable), data, batch)
-            pair = [model, other] if model.classes else [other]
+            pair = [model, other]
             rng.shuffle(pair)
-            model = Model.merge(dict(zip("ab", pair, strict=False)), join=True)
+            model = Model.merge(dict(zip("ab", pair, strict=True)), join=True)
         else:
             model.learn(data.X[batch], data.y[batch].tolist(), more=True)
         model = through_a_folder(rng, model)
