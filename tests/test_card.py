@@ -15,6 +15,7 @@ ABOUT = describe_toy(graph=GRAPHS[0]) | {
     "classes": ["barn owl", "great tit", "wren", "crane"],
     "counts": [20, 1_200, 7, 30],
     "forgotten": None,
+    "files": {"record": "", "scorer": ""},
     "ledger": {"count": 32, "mean": 1_024_000},
 }
 
@@ -95,3 +96,15 @@ def test_it_tells_what_can_be_forgotten_and_that_something_was():
     lines = card(ABOUT | {"forgettable": True, "forgotten": forgotten}).splitlines()
     assert "| forgetting | exact: each class's own scatter is kept |" in lines
     assert "| forgotten | classes, last on 2026-11-16T12:00:00Z |" in lines
+
+
+def test_it_says_when_the_scatter_gives_its_photos_away():
+    """1,257 photos over 32,000 features; over 314 there are four for each, which tell less."""
+    sentence = (
+        "The scatter of 1,257 photos over 32,000 features tells whoever has this folder almost for "
+        "certain whether a given photo was used; what `memoryless export` writes does not hold it."
+    )
+    assert sentence in card(ABOUT).splitlines()
+    assert "The scatter of" not in card(ABOUT | {"ledger": {"count": 32, "mean": 8 * 4 * 314}})
+    trained = {"record": "", "scorer": "", "network": ""}
+    assert "The scatter of" not in card(ABOUT | {"files": trained})

@@ -12,6 +12,13 @@ HONEST = (
     "photos can reveal whether a photo was used; smallest class: {smallest} photos. Not anonymous "
     "unless you show it: `memoryless audit`."
 )
+EXPOSED = (
+    "The scatter of {photos:,} photos over {d:,} features tells whoever has this folder almost for "
+    "certain whether a given photo was used; what `memoryless export` writes does not hold it."
+)
+# By the scatter over 1,280 features: AUROC 100 up to 2,000 photos, 98.5 at 4,000, 82.9 at 8,000.
+MANY = 4
+"""With so many photos for each feature, the scatter tells less."""
 AVERAGED = "the mean of the merged models', until the next learn"
 USE = """```console
 $ memoryless predict MODEL photo.jpg
@@ -28,7 +35,7 @@ def card(about: Mapping[str, Any]) -> str:
             f"# A model of {_number(len(about['classes']), 'class', 'classes')}\n",
             "It tells photos of the classes below apart. This page was written from `model.json` "
             f"by memoryless {_text(about['memoryless'])}, and is written anew with every change.\n",
-            f"{honest(about)}\n",
+            *(f"{sentence}\n" for sentence in (honest(about), exposed(about)) if sentence),
             f"MODEL is this folder:\n\n{USE}",
             f"## How it works\n\n{_facts(about)}",
             f"## States\n\n{_states(about)}",
@@ -42,6 +49,14 @@ def honest(about: Mapping[str, Any]) -> str:
     """What is honest to say about privacy."""
     unknown = None in about["counts"]
     return HONEST.format(smallest="an unknown number of" if unknown else min(about["counts"]))
+
+
+def exposed(about: Mapping[str, Any]) -> str:
+    """What is honest to say of the scatter, if it is of few photos; nothing where there is none."""
+    if "network" in about["files"] or None in about["counts"]:
+        return ""
+    d, photos = about["ledger"]["mean"] // (8 * len(about["classes"])), sum(about["counts"])
+    return EXPOSED.format(photos=photos, d=d) if photos < MANY * d else ""
 
 
 def _facts(about: Mapping[str, Any]) -> str:

@@ -166,7 +166,7 @@ def _time(plan: Plan) -> str:
 
 
 def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...]) -> None:
-    from memoryless.card import honest, parts_kept
+    from memoryless.card import exposed, honest, parts_kept
     from memoryless.cli.output import say
     from memoryless.cli.wording import reasons, size, tell, tell_each
 
@@ -185,6 +185,8 @@ def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...
     tell_each("warning", warned)
     say("")
     say(honest(about))
+    if warned_of := exposed(about):
+        say(warned_of)
     say("")
     tell("next", _next(name, places))
 
