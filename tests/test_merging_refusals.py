@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from conftest import SMALL_MODEL, draw_birds
 from golden_models import MODELS
 from memoryless import Model
-from memoryless.errors import MemorylessError
+from memoryless.errors import ConfigError, MemorylessError
 from memoryless.locks import locked
 from memoryless.model_folder import load_state, writing
 from memoryless.photos.merging import merge
@@ -171,6 +172,20 @@ def test_photos_must_be_prepared_alike(changed, sentence, tiny_backbone):
     photo_model("south", tiny_backbone, 2, 3, **changed)
     assert refused("out", "north", "south") == (
         f"north and south cannot be merged, because {sentence}"
+    )
+
+
+def test_photos_must_be_seen_at_one_size(tiny_backbone):
+    """Which is part of the graph, so that graphs differ too."""
+    photo_model("north", tiny_backbone, 0, 1)
+    north, south = Model.load("north"), Model.load("north")
+    south._knows.preparation = replace(south._knows.preparation, size=320)
+    south._knows.graph = b"another graph"
+    with pytest.raises(ConfigError) as error:
+        Model.merge({"north": north, "south": south})
+    assert str(error.value) == (
+        "north and south cannot be merged, because they prepare photos differently (size 16 and "
+        "320): teach one anew with the other's `image_size`"
     )
 
 

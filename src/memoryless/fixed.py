@@ -198,16 +198,16 @@ class FixedFeatures:
 
     def differences(self, other: FixedFeatures) -> Iterator[str]:
         """Why features of the two do not compare, and what to do about it."""
-        names = self.settings.backbone, other.settings.backbone
+        one, two = self.settings.backbone, other.settings.backbone
         prepared = list(_differing(self.preparation, other.preparation))
-        if self.graph != other.graph and (names[0] != names[1] or not prepared):
-            which = " and ".join(names) if names[0] != names[1] else f"both called {names[0]}"
+        if self.graph != other.graph and (one != two or not prepared):
+            which = f"both called {one}" if one == two else f"{one} and {two}"
             yield f"their networks differ ({which}): teach one anew with the other's `backbone`"
-        for name, one, two in prepared:
+        for name, mine, others in prepared:
             setting = "image_size" if name == "size" else name
             yield (
-                f"they prepare photos differently ({name} {one} and {two}): teach one anew with "
-                f"the other's `{setting}`"
+                f"they prepare photos differently ({name} {mine} and {others}): teach one anew "
+                f"with the other's `{setting}`"
             )
         if (self._d, self.view) != (other._d, other.view):
             kinds = " and ".join(f"{part._d} {_kind(part.view)}" for part in (self, other))
