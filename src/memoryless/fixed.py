@@ -65,6 +65,13 @@ class FixedFeatures:
         sure = Confidence(**about["confidence"])
         return cls(settings, prepared, saved, sure, about["forgettable"])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All that is known, so that no folder is needed; onnxruntime's session is opened again."""
+        _ = self.graph, self.sums, self.held_out, self.view
+        if self.saved:
+            _ = self.scorer
+        return {name: value for name, value in vars(self).items() if name != "extractor"}
+
     @cached_property
     def graph(self) -> bytes | None:
         return self.saved.graph() if self.saved and self.preparation else None
@@ -260,6 +267,7 @@ def as_photo(image: Any) -> np.ndarray:
         photo = photo.transpose(1, 2, 0)
     if photo.dtype != np.uint8 or photo.ndim != 3 or photo.shape[2] not in (1, 3) or not photo.size:
         raise DataError(
-            f"a photo must be uint8 (H, W), (H, W, 3) or (3, H, W), not {photo.dtype} {photo.shape}"
+            f"a photo must be uint8 (H, W), (H, W, 3) or (3, H, W), not {photo.dtype} "
+            f"{photo.shape}: convert it, by (255 * photo).astype('uint8') if it holds 0 to 1"
         )
     return np.ascontiguousarray(np.broadcast_to(photo, (*photo.shape[:2], 3)))

@@ -71,7 +71,7 @@ class Model:
         if self.fixed and method != METHOD:
             raise ConfigError(f"over fixed features a model's method is {METHOD}, not {method}")
         if forgettable:
-            self._check_sums("keep what forgetting a class exactly needs")
+            self.check_sums("keep what forgetting a class exactly needs")
         self.forgettable = forgettable
         self.settings = ModelSettings(**settings)
         self.label_type = "str"
@@ -133,7 +133,7 @@ class Model:
         together. If anything fails, the model is as it was before.
         """
         if more:
-            self._check_sums("add images to known classes")
+            self.check_sums("add images to known classes")
         names = self._checked(labels, new=not more)
         knows = self._opened()
         looks: Any = knows.looks(images)
@@ -297,7 +297,7 @@ class Model:
         model._knows, model._saved = kind.of(saved, model.settings), saved
         return model
 
-    def _check_sums(self, what: str) -> None:
+    def check_sums(self, what: str) -> None:
         """Raise unless everything that is kept is a sum over images."""
         if not self.fixed:
             raise ConfigError(
@@ -307,7 +307,7 @@ class Model:
 
     def _learned(self, what: str) -> FixedFeatures:
         """What a model over fixed features knows, if it has learned something."""
-        self._check_sums(what)
+        self.check_sums(what)
         self._check_taught()
         knows = self._opened()
         assert isinstance(knows, FixedFeatures)

@@ -44,6 +44,18 @@ def carry_out(
     report: Callable[[Any], None] = lambda progress: None,
 ) -> Taught:
     """Look at all photos once, learn them, save the model."""
+    lesson, broken, warnings = teach(plan, progress, report)
+    return Taught(lesson, plan.model.save_in(place, history), broken, warnings)
+
+
+def teach(
+    plan: Plan,
+    progress: Progress = silent,
+    report: Callable[[Any], None] = lambda progress: None,
+) -> tuple[Lesson, dict[str, str], list[str]]:
+    """Look at all photos once and learn them: gives the lesson, photos that could not be read, and
+    warnings.
+    """
     looks = list(see(plan.model, plan.photos, progress))
     sound = [i for i, look in enumerate(looks) if not isinstance(look, str)]
     late = {
@@ -53,10 +65,11 @@ def carry_out(
     labels = [str(plan.photos[i].label) for i in sound]
     seen = np.stack([np.asarray(looks[i]) for i in sound])
     taken = taken_for(plan.model, seen, labels) if plan.model.classes else {}
-    lesson = plan.model.learn(seen, labels, groups=plan.groups[sound], report=report)
-    saved = plan.model.save_in(place, history)
+    lesson = plan.model.learn(
+        seen, labels, groups=plan.groups[sound], report=report, more=plan.model.fixed
+    )
     named = {photo.name: why for photo, why in late.items()}
-    return Taught(lesson, saved, plan.broken | named, list(look_alikes(taken, lesson)))
+    return lesson, plan.broken | named, list(look_alikes(taken, lesson))
 
 
 def _check_left(plan: Plan, late: Mapping[Photo, str]) -> None:

@@ -85,12 +85,20 @@ class Plan:
 
 
 def make_plan(
-    model: Model, places: Sequence[Path], few: bool = False, progress: Progress = silent
+    model: Model,
+    places: Sequence[Path],
+    few: bool = False,
+    progress: Progress = silent,
+    more: bool = False,
 ) -> Plan:
-    """Look at every photo, refuse what cannot be learned, and time a few."""
+    """Look at every photo, refuse what cannot be learned, and time a few.
+
+    With `more`, photos may be of classes that the model knows.
+    """
     check_settings(model)
     layouts, found = find_in(places)
-    _check_new(found.classes, model.classes)
+    if not more:
+        _check_new(found.classes, model.classes)
     looks = glances(found.photos, progress)
     broken = {
         p.name: look for p, look in zip(found.photos, looks, strict=True) if isinstance(look, str)
