@@ -294,9 +294,7 @@ def _samples(X: Any) -> Any:
     several = hasattr(X, "__len__") and hasattr(X, "__getitem__")
     if not several or isinstance(X, str | bytes | PurePath):
         raise DataError(f"X must be several images, not {type(X).__name__}: {FITTING}")
-    if isinstance(X, np.ndarray) and not (
-        (X.dtype.kind in "OU" and X.ndim == 1) or (X.dtype == np.uint8 and X.ndim in (3, 4))
-    ):
+    if isinstance(X, np.ndarray) and not (X.ndim > 2 or (X.ndim == 1 and X.dtype.kind in "OU")):
         raise DataError(f"X must be images, not {X.dtype} of the shape {X.shape}: {FITTING}")
     if not len(X):
         raise DataError("X has no image: give one or more")
