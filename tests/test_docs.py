@@ -318,10 +318,11 @@ def test_the_transport_of_the_map_works(monkeypatch):
     assert "finetune+ncm+shift" in grid_of("finetune")
 
 
-def test_the_examples_of_the_api_give_what_they_say(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["docs/api.md", "docs/estimator.md"])
+def test_the_examples_of_a_page_give_what_they_say(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    examples = "\n".join(blocks("docs/api.md", "pycon"))
-    test = doctest.DocTestParser().get_doctest(examples, {}, "api.md", "docs/api.md", 0)
+    examples = "\n".join(blocks(page, "pycon"))
+    test = doctest.DocTestParser().get_doctest(examples, {}, page, page, 0)
     told: list[str] = []
     result = doctest.DocTestRunner().run(test, out=told.append)
     assert result.attempted > 30

@@ -66,6 +66,25 @@ def test_a_folder_is_all_that_a_model_needs(tmp_path):
     assert Model.load(tmp_path / "model", number=1).classes == ("class 0", "class 1")
 
 
+def test_large_numbers_are_no_infinite_ones():
+    """Their sum overflows in single precision."""
+    X, names = features(0, 1)
+    X = np.abs(X * 3e37).astype(np.float32)
+    with np.errstate(over="ignore"):
+        assert np.isinf(X.sum())
+    model = Model(backbone="none")
+    model.learn(X, names)
+    assert model.counts == (12, 12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_number_that_is_not_finite_is_noticed(bad):
+    X, names = features(0, 1)
+    X[5, 2] = bad
+    with pytest.raises(DataError, match=r"^features must be finite numbers: some are nan or inf"):
+        Model(backbone="none").learn(X, names)
+
+
 def test_a_failure_leaves_the_model_as_it_was():
     model = taught((0, 1))
     X = features(0, 1)[0]

@@ -14,7 +14,7 @@ import pytest
 import memoryless
 
 STOREYS = [
-    {"errors", "names"},
+    {"errors", "names", "labels"},
     {"settings", "store", "locks", "randomness", "metrics", "preparation"},
     {"data", "graph", "extractor", "backbones", "network", "losses", "schedules"},
     {
@@ -31,11 +31,11 @@ STOREYS = [
     },
     {"strategies", "training", "learner", "fixed_backbone"},
     {"model", "classes", "fixed", "trained", "model_folder", "card", "build", "methods"},
-    {"lab", "photos", "export"},
+    {"lab", "photos", "export", "classifier"},
     {"cli"},
     {"__main__"},
 ]
-FACES = {"lab", "photos", "export", "classifier", "serve"}  # side by side, over the model
+TOOL = {"photos", "export", "classifier", "serve"}  # one face; the laboratory is the other
 ROOT = Path(memoryless.__file__).parent
 TESTS = Path(__file__).parent
 STOREY = {name: i for i, names in enumerate(STOREYS) for name in names}
@@ -59,7 +59,7 @@ WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
 WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.windows", ".photos.scan", ".photos.auditing", ".photos.audit_page"]
-WITHOUT_TORCH += [".photos.forgetting", ".photos.traces"]
+WITHOUT_TORCH += [".photos.forgetting", ".photos.traces", ".labels"]
 
 
 def modules() -> list[Path]:
@@ -114,8 +114,15 @@ def test_within_a_storey_there_is_no_cycle():
 
 def test_the_faces_never_import_each_other():
     for path in modules():
-        if part_of(path) in FACES:
-            assert imports(path) & FACES <= {part_of(path)}, path
+        if part_of(path) in TOOL:
+            assert "lab" not in imports(path), path
+        if part_of(path) == "lab":
+            assert not imports(path) & TOOL, path
+
+
+def test_of_the_tool_only_the_estimator_imports_another_part():
+    found = {(part_of(p), name) for p in modules() for name in imports(p) & TOOL - {part_of(p)}}
+    assert {pair for pair in found if pair[0] in TOOL} == {("classifier", "photos")}
 
 
 def test_the_laboratory_does_not_know_the_model_that_people_keep():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from memoryless import sums as sums_module
 from memoryless.scorers import Linear
 from memoryless.sums import Sums, closest, far, moved
 
@@ -25,6 +26,39 @@ def test_sums_by_hand():
     assert sums.mean.tolist() == [[5, 4], [2, 1]]
     assert sums.scatter.tolist() == [[2, 2], [2, 2]]
     assert sums.centre.tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("offset", [0, 1e6])
+@pytest.mark.parametrize("at_once", [1, 35, 50, 2**20])
+def test_features_that_are_summed_in_chunks_give_the_same(monkeypatch, at_once, offset, kind):
+    """Chunks end within classes or between them; far from zero nothing is lost by that."""
+    X, y = draw()
+    X = (X + offset).astype(kind)
+    monkeypatch.setattr(sums_module, "AT_ONCE", at_once)
+    found = Sums.of(X, y, 4, forgettable=True)
+    exact = X.astype(np.float64)
+    mean = np.array([exact[y == c].mean(0) for c in range(4)])
+    away = exact - mean[y]
+    assert found.count.tolist() == np.bincount(y).tolist()
+    assert np.allclose(found.mean, mean, rtol=1e-15)
+    assert np.allclose(found.scatter, away.T @ away, rtol=1e-8)
+    assert np.allclose(found.spread.T @ found.spread, away.T @ away, rtol=1e-8)
+
+
+def test_the_sums_over_some_rows_are_those_over_these_alone():
+    X, y = draw()
+    rows = np.flatnonzero(np.arange(len(y)) % 3)
+    some, alone = Sums.of(X, y[rows], 4, rows=rows), Sums.of(X[rows], y[rows], 4)
+    for name in ("count", "mean", "scatter"):
+        assert np.array_equal(getattr(some, name), getattr(alone, name))
+
+
+def test_features_stay_as_they_are():
+    X, y = draw()
+    before = X.copy()
+    Sums.of(X, np.sort(y), 4, forgettable=True)
+    assert np.array_equal(X, before)
 
 
 def test_the_layer_is_linear_discriminant_analysis():

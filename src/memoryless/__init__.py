@@ -1,7 +1,8 @@
 """Class-incremental learning that keeps no image of the past.
 
-`Model` is what people keep; `Config` and `run` are the laboratory's. They are imported when first
-used, so that `import memoryless` costs nothing.
+`Model` is what people keep, `IncrementalClassifier` the same with scikit-learn's manners; `Config`
+and `run` are the laboratory's. They are imported when first used, so that `import memoryless` costs
+nothing.
 """
 
 from importlib import import_module
@@ -9,15 +10,17 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoryless.classifier import IncrementalClassifier
     from memoryless.lab.config import Config
     from memoryless.lab.experiment import run
     from memoryless.model import Model
 
 __version__ = version("memoryless")
-__all__ = ["Config", "Model", "__version__", "run"]
+__all__ = ["Config", "IncrementalClassifier", "Model", "__version__", "run"]
 
 PLACES = {
     "Config": "memoryless.lab.config",
+    "IncrementalClassifier": "memoryless.classifier",
     "Model": "memoryless.model",
     "run": "memoryless.lab.experiment",
 }

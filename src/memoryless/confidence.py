@@ -54,6 +54,7 @@ class HeldOut:
             return cls.none()
         some = slice(None, None, -(-len(labels) // MOST))
         scores, margin, labels = scores[some], margin[some], labels[some]
+        scores = scores - scores.max(1, keepdims=True)
         losses = [_loss(scores / temperature, labels) for temperature in TEMPERATURES]
         below = np.searchsorted(np.sort(margin), MARGINS)
         return cls(np.array(losses), below.astype(np.float64), np.array(float(len(labels))))
@@ -96,9 +97,9 @@ def average(parts: Sequence[tuple[Confidence, HeldOut]]) -> Confidence:
 
 
 def _loss(scores: np.ndarray, labels: np.ndarray) -> float:
-    top = scores.max(1)
+    """The sum of -log of the true class's probability, of scores whose best is 0."""
     own = scores[np.arange(len(labels)), labels]
-    return float((top + np.log(np.exp(scores - top[:, None]).sum(1)) - own).sum())
+    return float((np.log(np.exp(scores).sum(1)) - own).sum())
 
 
 def _temperature(losses: np.ndarray) -> float:

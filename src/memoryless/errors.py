@@ -12,11 +12,11 @@ class MemorylessError(Exception):
     exit_code = 2
 
 
-class ConfigError(MemorylessError):
+class ConfigError(MemorylessError, ValueError):
     """A setting that cannot be used."""
 
 
-class DataError(MemorylessError):
+class DataError(MemorylessError, ValueError):
     """Images, labels or lists that cannot be used."""
 
 

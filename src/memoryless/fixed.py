@@ -19,7 +19,7 @@ from memoryless.data.dataset import hold_out_groups
 from memoryless.errors import DataError
 from memoryless.preparation import PhotoPreparation
 from memoryless.scorers import Linear, View, Viewed, describe, restore
-from memoryless.sums import Sums, closest, far, moved
+from memoryless.sums import AT_ONCE, Sums, closest, far, moved
 
 if TYPE_CHECKING:
     from memoryless.extractor import Extractor, TorchExtractor
@@ -64,6 +64,13 @@ class FixedFeatures:
         prepared = about["preparation"] and PhotoPreparation.of(about["preparation"])
         sure = Confidence(**about["confidence"])
         return cls(settings, prepared, saved, sure, about["forgettable"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All that is known, so that no folder is needed; onnxruntime's session is opened again."""
+        _ = self.graph, self.sums, self.held_out, self.view
+        if self.saved:
+            _ = self.scorer
+        return {name: value for name, value in vars(self).items() if name != "extractor"}
 
     @cached_property
     def graph(self) -> bytes | None:
@@ -131,7 +138,9 @@ class FixedFeatures:
         d = self._d or features.shape[-1]
         if features.ndim != 2 or features.shape[1] != d:
             raise DataError(f"features must be (n, {d}), not {features.shape}")
-        if not np.isfinite(features).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = features.sum()  # not finite if a number is not, and faster than asking each
+        if not np.isfinite(total) and not np.isfinite(features).all():
             raise DataError("features must be finite numbers: some are nan or infinite")
         return features
 
@@ -142,23 +151,26 @@ class FixedFeatures:
 
         Held-out photos measure the model that the others make; then all are added to the sums.
         """
-        seen = self.view(features.astype(np.float64, copy=False))
+        roots = self.view.square_roots
+        seen = self.view(features.astype(np.float64, copy=False) if roots else features)
         past = self.sums if self.sums is not None else Sums.none(seen.shape[1], self.forgettable)
         held = hold_out_groups(within(labels)[1], groups, HELD_OUT, past.classes)
-        first, places = self._sums_of(seen[~held], labels[~held])
-        without = past.join(first, places)
-        scores, margin = scored(without.discriminant(), seen[held])
-        sums = without.join(*self._sums_of(seen[held], labels[held])) if held.any() else without
+        without = past.join(*self._sums_of(seen, labels, ~held))
+        scores, margin = _scored_rows(without.discriminant(), seen, np.flatnonzero(held))
+        sums = without.join(*self._sums_of(seen, labels, held)) if held.any() else without
         held_out = self.held_out.join(HeldOut.of(scores, margin, labels[held]))
         after, layer = self.after(sums, held_out, held_out.confidence)
         new, temperature = sums.classes - past.classes, after.confidence.temperature
         alike = closest(sums, layer, new, temperature)
         return after, Measured(scores, labels[held], alike, _unlike(past, sums))
 
-    def _sums_of(self, seen: np.ndarray, labels: np.ndarray) -> tuple[Sums, np.ndarray]:
-        """Sums over the classes that labels name, and which these are."""
-        places, own = within(labels)
-        return Sums.of(seen, own, len(places), self.forgettable), places
+    def _sums_of(
+        self, seen: np.ndarray, labels: np.ndarray, mask: np.ndarray
+    ) -> tuple[Sums, np.ndarray]:
+        """Sums over the photos of a mask, by the classes that labels name, and which these are."""
+        rows = np.flatnonzero(mask)
+        places, own = within(labels[rows])
+        return Sums.of(seen, own, len(places), self.forgettable, rows), places
 
     def after(
         self, sums: Sums, held_out: HeldOut, sure: Confidence
@@ -247,8 +259,13 @@ def _kind(view: View) -> str:
 
 
 def within(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes that labels name, and each label's place among them."""
-    return np.unique(labels, return_inverse=True)
+    """The classes that labels name, and each label's place among them.
+
+    >>> [found.tolist() for found in within(np.array([7, 2, 7]))]
+    [[2, 7], [1, 0, 1]]
+    """
+    there = np.bincount(labels) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[labels]
 
 
 def _unlike(past: Sums, after: Sums) -> dict[int, float]:
@@ -273,6 +290,16 @@ def scored(scorer: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
 
 
+def _scored_rows(
+    layer: Linear, features: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of some rows, in double precision, and never of too many at once."""
+    chunks = np.array_split(rows, len(rows) * features.shape[1] // AT_ONCE + 1)
+    parts = [scored(layer, features[some].astype(np.float64, copy=False)) for some in chunks]
+    scores, margin = zip(*parts, strict=True)
+    return np.concatenate(scores), np.concatenate(margin)
+
+
 def as_photo(image: Any) -> np.ndarray:
     """An image as uint8 (H, W, 3); grey ones stand in all three channels."""
     photo = np.asarray(image)
@@ -282,6 +309,7 @@ def as_photo(image: Any) -> np.ndarray:
         photo = photo.transpose(1, 2, 0)
     if photo.dtype != np.uint8 or photo.ndim != 3 or photo.shape[2] not in (1, 3) or not photo.size:
         raise DataError(
-            f"a photo must be uint8 (H, W), (H, W, 3) or (3, H, W), not {photo.dtype} {photo.shape}"
+            f"a photo must be uint8 (H, W), (H, W, 3) or (3, H, W), not {photo.dtype} "
+            f"{photo.shape}: convert it, by (255 * photo).astype('uint8') if it holds 0 to 1"
         )
     return np.ascontiguousarray(np.broadcast_to(photo, (*photo.shape[:2], 3)))

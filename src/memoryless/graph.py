@@ -279,6 +279,8 @@ def _inline(file: Path, model: onnx.ModelProto) -> None:
                 total += length
                 _check_bytes(file, total)
                 tensor.raw_data = _part(data, start, length)
+            except ConfigError:  # a ValueError that says more
+                raise
             except (OSError, ValueError) as error:
                 raise ConfigError(
                     f"{file} keeps data in {place}, which cannot be read ({cause(error)}): export "

@@ -332,7 +332,8 @@ class Model:
 
     def _checked(self, labels: Iterable[str], new: bool = True) -> list[str]:
         names = list(labels)
-        odd = [repr(name) for name in names if not isinstance(name, str) or not name.strip()]
+        odd = [repr(name) for name in names if not isinstance(name, str)]
+        odd = odd or [repr(name) for name in dict.fromkeys(names) if not name.strip()]
         if odd:
             raise DataError(f"labels must be names, one string an image, not {first_ten(odd)}")
         past = sorted({name for name in names if name in self.classes}) if new else []

@@ -7,7 +7,7 @@ differ by 2e-5 between two orders of the same photos; in double precision they d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -17,6 +17,8 @@ from memoryless.scorers import Linear
 
 ROUNDING = 1e-24
 """A scatter so small beside the sum of squares is of photos that are all alike, and rounding."""
+
+AT_ONCE = 2**21  # numbers in work: they stay in the cache, and matrix products are still fast
 
 
 @dataclass(frozen=True)
@@ -42,18 +44,35 @@ class Sums:
 
     @classmethod
     def of(
-        cls, features: np.ndarray, labels: np.ndarray, classes: int, forgettable: bool = False
+        cls,
+        features: np.ndarray,
+        labels: np.ndarray,
+        classes: int,
+        forgettable: bool = False,
+        rows: np.ndarray | None = None,
     ) -> Self:
-        """Sums over features (n, d) of classes 0 to classes - 1, each with a photo or more."""
-        count = np.bincount(labels, minlength=classes)
-        away = features[np.argsort(labels, kind="stable")].astype(np.float64, copy=False)
-        mean = np.add.reduceat(away, np.cumsum(count) - count) / count[:, None]
-        away -= np.repeat(mean, count, axis=0)
+        """Sums over features (n, d) of classes 0 to classes - 1, each with a photo or more.
+
+        Where rows (m,) are given, the sums are over these, and labels (m,) are theirs.
+        """
+        small = labels.astype(np.min_scalar_type(classes))  # which NumPy sorts by radix
+        order = np.argsort(small, kind="stable")
+        rows, own = order if rows is None else rows[order], labels[order]
+        d = features.shape[1]
+        scatter, pieces = np.zeros((d, d)), []
+        step = max(1, AT_ONCE // d)
+        cuts = np.arange(step, len(own), step)
+        chunks = zip(np.split(rows, cuts), np.split(own, cuts), strict=True)
+        for chunk in chunks:
+            away, found = _centred(features, *chunk)
+            scatter += away.T @ away
+            pieces += found
+        count, mean, between = _means(pieces, classes)
         spread = None
         if forgettable:
-            parts = np.split(away, np.cumsum(count)[:-1])
-            spread = np.concatenate([_triangle(_one_row_less(part)) for part in parts])
-        return cls(count.astype(np.float64), mean, away.T @ away, spread)
+            each = zip(np.split(rows, np.flatnonzero(np.diff(own)) + 1), mean, strict=True)
+            spread = np.concatenate([_spread(features[of], m) for of, m in each])
+        return cls(count, mean, scatter + between, spread)
 
     def join(self, other: Self, places: np.ndarray | None = None) -> Self:
         """The sums over both; class i of the other is class places[i] of the result.
@@ -159,6 +178,43 @@ def spread_rows(count: np.ndarray, d: int) -> np.ndarray:
     [0, 4, 64]
     """
     return np.minimum(count.astype(np.int64) - 1, d)
+
+
+Piece = tuple[int, int, np.ndarray]
+"""A class, how many photos of it there are in one place, and the sum (d,) of their features."""
+
+
+def _centred(
+    features: np.ndarray, rows: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, list[Piece]]:
+    """Some rows of features, in double precision, without the means of their classes, each of which
+    follows the other; and what was taken off.
+    """
+    away = features[rows].astype(np.float64, copy=False)
+    starts = np.flatnonzero(np.diff(labels, prepend=-1))
+    pieces = []
+    for label, part in zip(labels[starts], np.split(away, starts[1:]), strict=True):
+        total = part.sum(0)
+        np.subtract(part, total / len(part), out=part)
+        pieces.append((label, len(part), total))
+    return away, pieces
+
+
+def _means(pieces: Sequence[Piece], classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts and means of classes that came in pieces, and the scatter of the pieces' own means,
+    which is 0 where each class came in one.
+    """
+    own, number, total = (np.array(column) for column in zip(*pieces, strict=True))
+    starts = np.searchsorted(own, np.arange(classes))
+    count = np.add.reduceat(number, starts).astype(np.float64)
+    mean = np.add.reduceat(total, starts) / count[:, None]
+    away = np.sqrt(number)[:, None] * (total / number[:, None] - mean[own])
+    return count, mean, away.T @ away
+
+
+def _spread(features: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The spread of one class."""
+    return _triangle(_one_row_less(features - mean))
 
 
 def _one_row_less(away: np.ndarray) -> np.ndarray:

@@ -134,8 +134,8 @@ def hold_out_groups(
     rank = numpy_generator(0, *context, "held-out photos").permutation(groups.max(initial=0) + 1)
     count = np.bincount(labels)
     wanted = np.rint(count * share).clip(min=1)
-    pairs, size = np.unique(np.stack([labels, groups]), axis=1, return_counts=True)
-    own, group = pairs  # each class has a part of each of its groups
+    pairs, size = np.unique(labels * len(rank) + groups, return_counts=True)
+    own, group = divmod(pairs, len(rank))  # each class has a part of each of its groups
     order = np.lexsort((rank[group], size > wanted[own], own))  # what is too large comes last
     own, group, size = own[order], group[order], size[order]
     place = np.cumsum(size) - size - (np.cumsum(count) - count)[own]  # of a part within its class

@@ -49,6 +49,18 @@ def carry_out(
     report: Callable[[Any], None] = lambda progress: None,
 ) -> Taught:
     """Look at all photos once, learn them, save the model."""
+    lesson, broken, warnings = teach(plan, progress, report)
+    return Taught(lesson, plan.model.save_in(place, history), broken, warnings)
+
+
+def teach(
+    plan: Plan,
+    progress: Progress = silent,
+    report: Callable[[Any], None] = lambda progress: None,
+) -> tuple[Lesson, dict[str, str], list[str]]:
+    """Look at all photos once and learn them: gives the lesson, photos that could not be read, and
+    warnings.
+    """
     looks = list(see(plan.model, plan.photos, progress))
     sound = [i for i, look in enumerate(looks) if not isinstance(look, str)]
     late = {
@@ -61,11 +73,10 @@ def carry_out(
     lesson = plan.model.learn(
         seen, labels, groups=plan.groups[sound], report=report, more=bool(plan.more)
     )
-    saved = plan.model.save_in(place, history)
     named = {photo.name: why for photo, why in late.items()}
     new = {name: found for name, found in taken.items() if name in plan.new}
     warnings = [*look_alikes(new, lesson), *doubtful(taken, plan.known, lesson)]
-    return Taught(lesson, saved, plan.broken | named, warnings)
+    return lesson, plan.broken | named, warnings
 
 
 def _check_left(plan: Plan, late: Mapping[Photo, str]) -> None:

@@ -1,0 +1,262 @@
+"""The estimator over images: arrays, paths, PIL images and data sets give the same features."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from torch.utils.data import Dataset, TensorDataset
+
+from memoryless import IncrementalClassifier, Model
+from memoryless.errors import DataError
+from photo_toys import make_colours, tiny_settings
+
+
+@pytest.fixture
+def make(tiny_backbone):
+    settings = tiny_settings(tiny_backbone)
+    backbone, image_size = settings.pop("backbone"), settings.pop("image_size")
+
+    def made(**params):
+        return IncrementalClassifier(backbone, image_size=image_size, settings=settings, **params)
+
+    return made
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Paths of photos of three classes, and their labels."""
+    root = make_colours(tmp_path / "photos", "red", "sky", "sea")
+    paths = sorted(root.rglob("*.png"))
+    return paths, [path.parent.name for path in paths]
+
+
+def pixels(paths: list[Path]) -> np.ndarray:
+    return np.stack([np.array(Image.open(path)) for path in paths])
+
+
+class Pairs(Dataset):
+    """A data set of pairs that counts how many of its images are alive."""
+
+    def __init__(self, paths, labels):
+        self.paths, self.labels = paths, labels
+        self.alive = self.most = 0
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        image = Image.open(self.paths[i])
+        self.alive += 1
+        self.most = max(self.most, self.alive)
+        weakref.finalize(image, self._gone)
+        return image, self.labels[i]
+
+    def _gone(self):
+        self.alive -= 1
+
+
+FORMS = {
+    "arrays": pixels,
+    "paths": lambda paths: paths,
+    "strings": lambda paths: [str(path) for path in paths],
+    "an array of strings": lambda paths: np.array([str(path) for path in paths]),
+    "an array of paths": lambda paths: np.array(paths, dtype=object),
+    "a list of arrays": lambda paths: list(pixels(paths)),
+    "Pillow's images": lambda paths: [Image.open(path) for path in paths],
+    "tensors": lambda paths: torch.from_numpy(pixels(paths)).permute(0, 3, 1, 2),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_images_come_in_many_forms(make, photos, form):
+    paths, labels = photos
+    estimator = make().fit(FORMS[form](paths), labels)
+    assert estimator.score(FORMS[form](paths), labels) > 0.9
+    assert estimator.classes_.tolist() == ["red", "sea", "sky"]
+    expected = make().fit(pixels(paths), labels).predict_proba(pixels(paths))
+    assert np.array_equal(estimator.predict_proba(FORMS[form](paths)), expected)
+
+
+def test_grey_images_are_images(make):
+    X = np.random.default_rng(0).integers(0, 40, (24, 16, 16), dtype=np.uint8)
+    X[:12, :8] += 100
+    X[12:, 8:] += 100
+    assert make().fit(X, [0] * 12 + [1] * 12).score(X[..., None], [0] * 12 + [1] * 12) == 1
+
+
+def test_a_data_set_of_pairs_brings_its_labels_and_is_streamed(make, tmp_path):
+    paths = sorted(make_colours(tmp_path / "photos", "red", "sky", number=60).rglob("*.png"))
+    labels = [path.parent.name for path in paths]
+    pairs = Pairs(paths, labels)
+    estimator = make().fit(pairs)
+    assert pairs.most < 60
+    assert estimator.classes_.tolist() == ["red", "sky"]
+    assert estimator.score(pairs) == estimator.score(paths, labels) > 0.9
+    assert np.array_equal(estimator.predict(pairs), estimator.predict(paths))
+
+
+def test_labels_that_are_given_count_more_than_those_of_pairs(make, photos):
+    paths, labels = photos
+    estimator = make().fit(Pairs(paths, [0] * len(paths)), labels)
+    assert estimator.classes_.tolist() == ["red", "sea", "sky"]
+
+
+def test_labels_of_tensors_are_numbers(make, photos):
+    paths, labels = photos
+    images = torch.from_numpy(pixels(paths)).permute(0, 3, 1, 2)
+    numbers = torch.tensor([len(label) for label in labels])
+    assert make().fit(TensorDataset(images, numbers)).classes_.tolist() == [3]
+
+
+def test_a_photo_is_turned_as_its_file_says(make, photos, tmp_path):
+    paths, labels = photos
+    turned = tmp_path / "turned.jpg"
+    image, exif = Image.open(paths[0]).resize((20, 10)), Image.Exif()
+    exif[0x0112] = 6  # on its side
+    image.save(turned, exif=exif)
+    estimator = make().fit(paths, labels)
+    by_path, opened = (estimator.decision_function([x]) for x in (turned, Image.open(turned)))
+    assert np.array_equal(by_path, opened)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
+def test_copies_have_their_backbone(make, photos, again, tmp_path):
+    paths, labels = photos
+    estimator = make().fit(paths, labels)
+    estimator.save(tmp_path / "model")
+    loaded = IncrementalClassifier.load(tmp_path / "model")
+    copies = [again(estimator), again(loaded)]
+    (tmp_path / "model").rename(tmp_path / "elsewhere")
+    for other in copies:
+        assert np.array_equal(other.predict_proba(paths), estimator.predict_proba(paths))
+
+
+def test_a_clone_of_what_was_loaded_has_its_settings(make, photos, tmp_path):
+    paths, labels = photos
+    make(forgettable=True).fit(paths, labels).save(tmp_path / "model")
+    params = clone(IncrementalClassifier.load(tmp_path / "model")).get_params()
+    given = make(forgettable=True).get_params()
+    assert {**given, "backbone": ""} == {**params, "backbone": ""}
+
+
+def test_images_are_cross_validated(make, photos):
+    paths, labels = photos
+    assert cross_val_score(make(), pixels(paths), labels, cv=3).mean() > 0.9
+    assert cross_val_score(make(), paths, labels, cv=3).mean() > 0.9
+
+
+FITTING = (
+    "give uint8 (n, H, W) or (n, H, W, 3), a list of paths or of PIL images, or a torch data set; "
+    "features need `backbone=none`"
+)
+BAD = [
+    (
+        np.zeros((2, 4, 4, 3)),
+        "a photo must be uint8 (H, W), (H, W, 3) or (3, H, W), not float64 (4, 4, 3): convert it, "
+        "by (255 * photo).astype('uint8') if it holds 0 to 1",
+    ),
+    (np.zeros((2, 6)), f"X must be images, not float64 of the shape (2, 6): {FITTING}"),
+    (np.zeros((2, 6), np.uint8), f"X must be images, not uint8 of the shape (2, 6): {FITTING}"),
+    ("photos", f"X must be several images, not str: {FITTING}"),
+    (Image.new("RGB", (4, 4)), f"X must be several images, not Image: {FITTING}"),
+    ([], "X has no image: give one or more"),
+    (np.zeros((0, 4, 4), np.uint8), "X has no image: give one or more"),
+    (
+        [np.zeros((4, 4))] * 2,
+        "a photo must be uint8 (H, W), (H, W, 3) or (3, H, W), not float64 (4, 4, 1): convert it, "
+        "by (255 * photo).astype('uint8') if it holds 0 to 1",
+    ),
+    (
+        ["nowhere.png"] * 2,
+        "the photo nowhere.png cannot be read (No such file or directory): mend it, or take it out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("X", "sentence"), BAD)
+def test_what_is_no_image_is_told_in_one_sentence(make, photos, X, sentence):
+    estimator = make().fit(*photos)
+    for use in (lambda: estimator.partial_fit(X, ["a", "b"]), lambda: estimator.predict(X)):
+        with pytest.raises(DataError) as caught:
+            use()
+        assert str(caught.value) == sentence
+    assert estimator.model_.counts == (12, 12, 12)
+
+
+def test_a_broken_image_of_pillow_is_named(make, photos, tmp_path):
+    paths, _ = photos
+    content = paths[0].read_bytes()
+    (tmp_path / "half.png").write_bytes(content[: len(content) // 2])
+    sentence = r"^image 1 cannot be read \(.+\): mend it, or take it out$"
+    with Image.open(tmp_path / "half.png") as half, pytest.raises(DataError, match=sentence):
+        make().fit([Image.open(paths[1]), half], ["a", "b"])
+
+
+def test_images_without_labels_are_refused(make, photos):
+    with pytest.raises(DataError) as caught:
+        make().fit(photos[0])
+    sentence = "learning requires y to be passed, but the target y is None: give labels"
+    assert str(caught.value) == sentence
+
+
+def test_a_folder_is_learned_as_the_command_does(make, tmp_path):
+    root = make_colours(tmp_path / "photos", "red", "sky", number=24)
+    estimator = make()
+    assert estimator.learn_folder(root) is estimator
+    assert estimator.classes_.tolist() == ["red", "sky"]
+    assert estimator.lesson_.held_out > 0
+    more = make_colours(tmp_path / "more", "sky", number=24, seed=1)
+    with pytest.raises(DataError, match=r"^the model knows sky already: "):
+        estimator.learn_folder(more)
+    estimator.learn_folder(more, more=True)
+    assert estimator.model_.counts == (24, 48)
+    estimator.save(tmp_path / "model")
+    assert Model.load(tmp_path / "model").classes == ("red", "sky")
+
+
+def test_what_there_is_to_say_of_a_folder_becomes_warnings(make, tmp_path):
+    root = make_colours(tmp_path / "photos", "red", "sky", number=24)
+    make_colours(root, "sea", number=2)
+    (root / "red" / "broken.png").write_bytes(b"\x89PNG")
+    problem = "a class needs at least 5 different photos, and sea has 2"
+    with pytest.raises(DataError, match=problem):
+        make().learn_folder(root)
+    with pytest.warns(UserWarning) as told:
+        make().learn_folder(root, few=True)
+    traced, broken = (str(warning.message) for warning in told)
+    assert traced.startswith(f"{problem}; averages over so few")
+    assert broken.startswith(f"left out {root}/red/broken.png (")
+
+
+def test_folders_must_be_labels_of_the_type_so_far(make, tmp_path, photos):
+    paths, _ = photos
+    estimator = make().fit(paths, [1] * 12 + [2] * 24)
+    estimator.learn_folder(make_colours(tmp_path / "numbers", "3", number=24))
+    assert estimator.classes_.tolist() == [1, 2, 3]
+    with pytest.raises(DataError) as caught:
+        estimator.learn_folder(make_colours(tmp_path / "names", "robin", number=24))
+    assert str(caught.value) == (
+        "labels are of the type int, and the class 'robin' is none: rename it"
+    )
+
+
+def test_a_model_that_trains_is_no_estimator(tmp_path, photos):
+    model = Model("frozen+lda", width=2, epochs=1, batch_size=8)
+    X = np.random.default_rng(0).integers(0, 256, (24, 8, 8), dtype=np.uint8)
+    model.learn(X, ["a", "b"] * 12)
+    model.save(tmp_path / "model")
+    with pytest.raises(ValueError) as caught:
+        IncrementalClassifier.load(tmp_path / "model")
+    assert str(caught.value) == (
+        "frozen+lda trains its backbone, and a network is no sum over images: it cannot be an "
+        "estimator; only models with fixed features can"
+    )
