@@ -124,7 +124,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         put_arrays("record", **{"held_out.count": np.ones(2)}),
         "held_out.count is not of the shape () in float64",
     ),
-    "no count of photos": (put_about(counts=[None] * 4), "count is not as in model.json"),
+    "no count of photos": (put_about(counts=[None] * 4), "counts has a null"),
     "rows of classes alone": (
         put_arrays("scorer", **{"over.W": ROWS[:4], "over.b": ROWS[:4, 0]}),
         "over.W is of the shape (4, 3), not (5, 3)",
