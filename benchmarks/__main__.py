@@ -19,6 +19,7 @@ from benchmarks import (
     features,
     loop,
     model,
+    more,
     privacy,
     scoring,
     sums,
@@ -58,8 +59,8 @@ def main() -> None:
     if sys.argv[1:2] == ["choosing"]:
         choose(*sys.argv[2:])
         return
-    if sys.argv[1:2] == ["privacy"]:
-        privacy.measure(Path(sys.argv[2]))
+    if sys.argv[1:2] in (["privacy"], ["more"]):
+        {"privacy": privacy, "more": more}[sys.argv[1]].measure(Path(sys.argv[2]))
         return
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"{name}: {json.dumps(BENCHMARKS[name].measure())}", flush=True)

@@ -29,7 +29,8 @@ def test_what_is_told(packed, capsys):
     assert (code, err) == (0, "")
     assert re.fullmatch(
         r"packed    new/birds\.memoryless: 3 classes, [\d.]+ kB, state 2\n"
-        r"\nKeeps no photo, .* smallest class: 12 photos\. .*\n\n"
+        r"\nKeeps no photo, .* smallest class: 12 photos\. .*\n"
+        r"The scatter of 44 photos over 48 features tells whoever .*\n\n"
         r"next      memoryless predict new/birds\.memoryless PHOTO, or memoryless unpack "
         r"new/birds\.memoryless MODEL to teach it\n",
         out,

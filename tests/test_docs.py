@@ -92,10 +92,14 @@ BIRDS = {
 
 def make_birds() -> None:
     """Drawings under the names of the birds that pages show; photos of today, and tests."""
-    samples.write_samples(Path("all"), classes=5, per_class=10, test_per_class=3)
+    samples.write_samples(Path("all"), classes=5, per_class=20, test_per_class=3)
     places = [(season, name) for season, names in BIRDS.items() for name in names]
     for drawn, (season, name) in zip(sorted(Path("all/train").iterdir()), places, strict=True):
-        shutil.copytree(drawn, Path(season) / name)
+        for i, file in enumerate(sorted(drawn.iterdir())):
+            folders = [season, "taught"] if i < 10 else ["summer"]
+            for folder in folders if i < 10 or name in BIRDS["spring"][:2] else []:
+                (Path(folder) / name).mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, Path(folder) / name)
         shutil.copytree(Path("all/test") / drawn.name, Path("test") / name)
     Path("today").mkdir()
     for i in (1, 2, 3):

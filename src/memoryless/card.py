@@ -35,7 +35,7 @@ def card(about: Mapping[str, Any]) -> str:
             f"# A model of {_number(len(about['classes']), 'class', 'classes')}\n",
             "It tells photos of the classes below apart. This page was written from `model.json` "
             f"by memoryless {_text(about['memoryless'])}, and is written anew with every change.\n",
-            *(f"{sentence}\n" for sentence in (honest(about), exposed(about)) if sentence),
+            *(f"{sentence}\n" for sentence in privacy(about)),
             f"MODEL is this folder:\n\n{USE}",
             f"## How it works\n\n{_facts(about)}",
             f"## States\n\n{_states(about)}",
@@ -51,7 +51,12 @@ def honest(about: Mapping[str, Any]) -> str:
     return HONEST.format(smallest="an unknown number of" if unknown else min(about["counts"]))
 
 
-def exposed(about: Mapping[str, Any]) -> str:
+def privacy(about: Mapping[str, Any]) -> list[str]:
+    """The same, and what is honest to say of the whole folder."""
+    return [sentence for sentence in (honest(about), _exposed(about)) if sentence]
+
+
+def _exposed(about: Mapping[str, Any]) -> str:
     """What is honest to say of the scatter, if it is of few photos; nothing where there is none."""
     if "network" in about["files"] or None in about["counts"]:
         return ""

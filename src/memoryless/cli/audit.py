@@ -31,7 +31,7 @@ def audit(
     Parameters
     ----------
     model
-        Folder of the model.
+        Folder of the model, or a packed .memoryless file.
     members
         Photos that the model was taught with, in the same layouts as for memoryless learn; of
         train/ and test/, train/ is read.

@@ -166,7 +166,7 @@ def _time(plan: Plan) -> str:
 
 
 def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...]) -> None:
-    from memoryless.card import exposed, honest, parts_kept
+    from memoryless.card import parts_kept, privacy
     from memoryless.cli.output import say
     from memoryless.cli.wording import reasons, size, tell, tell_each
 
@@ -184,9 +184,8 @@ def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...
     warned = [f"{warning} by memoryless undo {name}" for warning in done.warnings]
     tell_each("warning", warned)
     say("")
-    say(honest(about))
-    if warned_of := exposed(about):
-        say(warned_of)
+    for sentence in privacy(about):
+        say(sentence)
     say("")
     tell("next", _next(name, places))
 

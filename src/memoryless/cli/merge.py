@@ -22,7 +22,7 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
     out
         Folder of the new model.
     models
-        Folders of two models or more.
+        Folders of two models or more, or packed .memoryless files.
     same_class
         What to do with a class that several models know: refuse to merge, or join its photos.
     """
@@ -32,7 +32,7 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
 
 
 def _tell(done: Merged, out: Path) -> None:
-    from memoryless.card import AVERAGED, honest, parts_kept
+    from memoryless.card import AVERAGED, parts_kept, privacy
     from memoryless.cli.output import say
     from memoryless.cli.wording import size, tell, tell_each
     from memoryless.data.dataset import counted
@@ -54,7 +54,8 @@ def _tell(done: Merged, out: Path) -> None:
     tell_each("note", done.notes)
     tell_each("warning", map(as_flags, done.warnings))
     say("")
-    say(honest(about))
+    for sentence in privacy(about):
+        say(sentence)
     say("")
     tell("next", f"memoryless evaluate {shlex.quote(str(out))} TEST")
 

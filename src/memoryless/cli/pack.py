@@ -19,7 +19,7 @@ def pack(model: Path, file: Path | None = None, /) -> None:
     file
         The file to write, which ends in .memoryless; by default beside the folder, with its name.
     """
-    from memoryless.card import honest
+    from memoryless.card import privacy
     from memoryless.cli.output import say
     from memoryless.cli.wording import size, tell
     from memoryless.data.dataset import counted
@@ -30,6 +30,7 @@ def pack(model: Path, file: Path | None = None, /) -> None:
     classes = counted(len(about["classes"]), "class", "classes")
     tell("packed", f"{done.file}: {classes}, {size(done.size)}, state {done.saved.number}")
     say("")
-    say(honest(about))
+    for sentence in privacy(about):
+        say(sentence)
     say("")
     tell("next", f"memoryless predict {name} PHOTO, or memoryless unpack {name} MODEL to teach it")
