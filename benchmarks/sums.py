@@ -60,7 +60,7 @@ def measure() -> dict[str, float]:
             {
                 "merge 500 and 500 classes": lambda: merge(new(), halves),
                 "copy of these": lambda: copy(halves, new()),
-                "merge 1,000 and 1,000 joined": lambda: merge(new(), alike, join=True),
+                "merge 1,000 and 1,000 joined": lambda: merge(new(), alike, same_class="join"),
                 "copy of those": lambda: copy(alike, new()),
                 "forget one of 1,000": lambda: forget(left),
                 "copy of it": lambda: copy([left], new()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,10 +47,10 @@ def photo_model(folder: str, backbone: Path, *classes: int, **changed) -> None:
     model.save(folder)
 
 
-def refused(out: str, *paths: str, join: bool = False) -> str:
+def refused(out: str, *paths: str, same_class: Any = "refuse") -> str:
     """The sentence that a merge is refused with; nothing is left of it."""
     there = sorted(Path.cwd().iterdir())
     with pytest.raises(MemorylessError) as error:
-        merge(Path(out), [Path(path) for path in paths], join)
+        merge(Path(out), [Path(path) for path in paths], same_class)
     assert sorted(Path.cwd().iterdir()) == there
     return str(error.value)

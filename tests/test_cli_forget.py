@@ -15,7 +15,7 @@ from memoryless.model_folder import load_state
 FEATURES = np.random.default_rng(0).normal(size=(80, 8))
 NAMES = ["song thrush", "robin", "robin redbreast", "owl"] * 20
 TOLD = """\
-forgot    song thrush (20 photos); model then knows 4 classes
+forgot    song thrush (20 photos); model knows 4 classes now
 deleted   2 states: memoryless undo cannot go back there
 scanned   6 files, {size} kB: no trace of a name (in 10 encodings), a mean or a row
 remains   {spread}
@@ -68,7 +68,9 @@ def test_a_dry_run_changes_nothing(birds, capsys):
     assert code == 0
     assert content(Path("model")) == before
     lines = out.splitlines()
-    assert lines[0] == "forgets   owl (20 photos), robin (20 photos); model then knows 3 classes"
+    assert (
+        lines[0] == "forgets   owl (20 photos), robin (20 photos); model would know 3 classes now"
+    )
     assert lines[1] == "deletes   2 states: memoryless undo cannot go back there"
     assert lines[2] == (
         "remains   their spread, in the covariance that all classes share: owl with weight 20 % "
@@ -156,3 +158,23 @@ def test_a_file_that_still_tells_of_it(birds, capsys):
         "memoryless: the model has forgotten song thrush, but model/notes.txt holds the name of "
         "song thrush: delete that file, or take it out of it\n"
     )
+
+
+def test_what_was_forgotten_before_makes_weights_smaller(birds, capsys):
+    call("forget", "model", "song thrush", capsys=capsys)
+    out = call("forget", "model", "owl", capsys=capsys)[1]
+    assert "owl with a weight of at most 25 % (20 of 80 photos)" in out
+
+
+def test_a_scatter_of_few_photos_still_tells(tmp_path, monkeypatch, capsys):
+    """100 photos are more than four for each of 8 features, and fewer for each of 40."""
+    monkeypatch.chdir(tmp_path)
+    model = Model(backbone="none")
+    model.learn(np.random.default_rng(0).normal(size=(40, 40)), ["owl", "elk"] * 20)
+    model.save("model")
+    out = call("forget", "model", "owl", capsys=capsys)[1]
+    assert (
+        "remains   so whoever has this folder can still tell almost for certain which photos of "
+        "theirs were used; only a model made with learn --forgettable forgets that too\n"
+    ) in out
+    assert "warning   a model of one class takes every photo for it: teach it another\n" in out

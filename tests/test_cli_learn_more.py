@@ -61,8 +61,8 @@ def test_more_photos_are_as_if_all_had_come_at_once(flags, capsys):
     assert "learns    10 photos of 1 new class: elk 10\n" in plan
     assert "adds      20 photos to 2 known classes: cat 10, dog 10\n" in plan
     assert (
-        "note      photos of known classes that were learned before cannot be noticed, since "
-        "nothing of single photos is kept: they would count twice\n"
+        "note      it is not noticed if photos of known classes were learned before: these would "
+        "count twice\n"
     ) in plan
     assert result.startswith("learned   1 class, and more photos of 2 classes: model knows 3 now\n")
     assert re.search(r"held out  .* of \d+ photos of these classes, among all 3 classes", result)

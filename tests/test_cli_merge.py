@@ -62,7 +62,7 @@ def test_what_cannot_be_merged_is_one_sentence(birds, capsys):
     [
         (["new", "model"], 2, "name two models or more to merge, not 1"),
         (["new", "model", "model"], 2,
-         "the same model is named twice, as model and as model: name it once"),
+         "model is named twice, or leads to the same model: name it once"),
         (["a b", "model", "none"], 3,
          "a b holds a model already: name a new folder first, then the models to merge"),
         (["new", "model", "none"], 3,

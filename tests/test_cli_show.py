@@ -70,9 +70,9 @@ def test_more_photos_are_told_with_the_state_that_brought_them(taught, capsys):
 def test_merged_and_forgetting_models(tmp_path, capsys):
     parts = {}
     features = np.random.default_rng(0).random((24, 5))
-    for name in ("north", "south"):
+    for i, name in enumerate(("north", "south")):
         parts[name] = Model(backbone="none", forgettable=True)
-        parts[name].learn(features, [f"cat {name}", f"dog {name}"] * 12)
+        parts[name].learn(features + i, [f"cat {name}", f"dog {name}"] * 12)
     model = Model.merge(parts)
     model.forget("cat south", "dog south")
     model.save(tmp_path / "model")

@@ -83,7 +83,7 @@ def teach(rng: random.Random, model: Model, data: Data, photos: list[int]) -> Mo
             other = teach(rng, Model(backbone="none", forgettable=model.forgettable), data, batch)
             pair = [model, other]
             rng.shuffle(pair)
-            model = Model.merge(dict(zip("ab", pair, strict=True)), join=True)
+            model = Model.merge(dict(zip("ab", pair, strict=True)), same_class="join")
         else:
             model.learn(data.X[batch], data.y[batch].tolist(), more=True)
         model = through_a_folder(rng, model)

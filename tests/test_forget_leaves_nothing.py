@@ -144,7 +144,7 @@ def test_after_a_merge(forgettable, make, tmp_path, capsys):
         "north": make("owl", SECRET, forgettable=forgettable),
         "south": make(SECRET, "elephant", forgettable=forgettable),
     }
-    whole = Model.merge(parts, join=True)
+    whole = Model.merge(parts, same_class="join")
     whole.save(tmp_path)
     whole.learn(looks(99), ["elk"] * 16)
     whole.save(tmp_path)

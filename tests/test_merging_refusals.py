@@ -46,7 +46,7 @@ def test_a_class_of_several_models_is_refused_or_joined(taught):
         "c), dog (14 photos in sub/../b, 6 photos in c): add `same_class=join` if that is the same "
         "class, or else rename it in one by memoryless rename"
     )
-    done = merge(Path("out"), [Path("a"), Path("c")], join=True)
+    done = merge(Path("out"), [Path("a"), Path("c")], same_class="join")
     assert done.joined == {"ant": [20, 8], "bee": [15, 7]}
     assert done.saved.about["counts"] == [28, 22, 13, 6]
 
@@ -59,30 +59,32 @@ def test_two_models_at_least(north_and_south):
 def test_a_folder_that_is_named_twice(north_and_south):
     Path("link").symlink_to("north")
     assert refused("out", "north", "south", "link") == (
-        "the same model is named twice, as north and as link: name it once"
+        "link is named twice, or leads to the same model: name it once"
     )
 
 
-@pytest.mark.parametrize("join", [False, True])
-def test_a_copy_counts_once(join, north_and_south):
+@pytest.mark.parametrize("same_class", ["refuse", "join"])
+def test_a_copy_counts_once(same_class, north_and_south):
     shutil.copytree("north", "copy")
     same = (
         "north and copy have learned the same photos of ant, bee, which would count twice: leave "
-        "out one of the two, or forget these classes in it by memoryless forget"
+        "out one of the two, or forget these classes in it"
     )
-    assert refused("out", "north", "copy", join=join) == same
+    assert refused("out", "north", "copy", same_class=same_class) == same
     rename_class(Path("copy"), "ant", "emmet")
     model = Model.load("copy")
     model.learn(features("bee", 9, 5), ["bee"] * 9, more=True)
     model.save("copy")
-    assert refused("out", "north", "copy", join=join) == same.replace("of ant, bee", "of ant")
+    assert refused("out", "north", "copy", same_class=same_class) == same.replace(
+        "of ant, bee", "of ant"
+    )
 
 
 def test_a_model_and_one_that_it_was_merged_into(north_and_south):
     merge(Path("both"), [Path("north"), Path("south")])
-    assert refused("out", "both", "south", join=True) == (
+    assert refused("out", "both", "south", same_class="join") == (
         "both and south have learned the same photos of cat, dog, which would count twice: leave "
-        "out one of the two, or forget these classes in it by memoryless forget"
+        "out one of the two, or forget these classes in it"
     )
 
 

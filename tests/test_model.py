@@ -150,7 +150,7 @@ def test_merged_models_are_as_one_that_learned_everything():
     north, south, whole = taught(("ab", 12)), taught(("bc", 20)), Model(backbone="none")
     for part in (("ab", 12), ("bc", 20)):
         whole.learn(*draw(*part), more=True)
-    both = Model.merge({"north": north, "south": south}, join=True)
+    both = Model.merge({"north": north, "south": south}, same_class="join")
     assert (both.classes, both.counts) == (("a", "b", "c"), (12, 32, 20))
     assert both.about()["confidence"]["averaged"]
     assert_alike(both, whole)
@@ -183,3 +183,9 @@ def test_what_cannot_be_forgotten():
     with pytest.raises(ConfigError, match=r"^a model cannot forget its last class: delete its"):
         model.forget("a", "b")
     assert model.classes == ("a", "b")
+
+
+def test_a_model_is_not_merged_with_itself():
+    model = taught(("ab", 12))
+    with pytest.raises(DataError, match=r"^a and b have learned the same photos of a, b, which"):
+        Model.merge({"a": model, "b": model}, same_class="join")

@@ -47,7 +47,7 @@ def north_and_south() -> None:
 
 
 def join_all(*paths: str, out: str = "out") -> Model:
-    merge(Path(out), [Path(path) for path in paths], join=True)
+    merge(Path(out), [Path(path) for path in paths], same_class="join")
     assert check_folder(Path(out)) == []
     return Model.load(out)
 

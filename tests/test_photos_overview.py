@@ -63,9 +63,9 @@ def test_every_state_has_the_photos_that_it_brought(folder):
 
 def test_merged_and_forgetting_models(tiny_backbone, tmp_path):
     parts = {}
-    for name in ("a", "b"):
+    for i, name in enumerate(("a", "b")):
         parts[name] = Model(forgettable=True, **tiny_settings(tiny_backbone))
-        parts[name].learn(FEATURES, [f"cat {name}", f"dog {name}"] * 12)
+        parts[name].learn(FEATURES ** (i + 1), [f"cat {name}", f"dog {name}"] * 12)
     model = Model.merge(parts)
     model.save(tmp_path / "model")
     found = overview(tmp_path / "model")

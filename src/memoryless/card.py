@@ -77,7 +77,8 @@ def _facts(about: Mapping[str, Any]) -> str:
     if about["forgettable"]:
         rows.append(["forgetting", "exact: each class's own scatter is kept"])
     if about["forgotten"]:
-        rows.append(["forgotten", f"classes, last on {_text(about['forgotten']['date'])}"])
+        rest = "" if about["forgettable"] else "; their spread stays in the scatter"
+        rows.append(["forgotten", f"classes, last on {_text(about['forgotten']['date'])}{rest}"])
     return _table(["", ""], rows)
 
 

@@ -156,7 +156,9 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         if len(kinds := {part.model_.label_type for part in parts.values()}) > 1:
             raise DataError(f"labels are of the types {', '.join(sorted(kinds))}: choose one")
         whole = copy.copy(next(iter(parts.values())))
-        whole.model_ = Model.merge({name: part.model_ for name, part in parts.items()}, join)
+        whole.model_ = Model.merge(
+            {name: part.model_ for name, part in parts.items()}, "join" if join else "refuse"
+        )
         return whole
 
     def learn_folder(self, folder: Path | str, more: bool = False, few: bool = False) -> Self:

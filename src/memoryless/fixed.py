@@ -110,7 +110,9 @@ class FixedFeatures:
     @property
     def least(self) -> int:
         if self.preparation is None:
-            raise DataError("a model with `backbone=none` takes features (n, d), not photos")
+            raise DataError(
+                "a model with `backbone=none` takes features (n, d), not photos: use it from Python"
+            )
         return self.preparation.resized
 
     def look(self, photo: np.ndarray) -> np.ndarray:

@@ -10,8 +10,9 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -188,18 +189,21 @@ class Model:
         return {name: float(weights[index[name]]) for name in names}
 
     @classmethod
-    def merge(cls, models: Mapping[str, Model], join: bool = False) -> Model:
+    def merge(
+        cls, models: Mapping[str, Model], same_class: Literal["refuse", "join"] = "refuse"
+    ) -> Model:
         """One model of several, by name or path, over the same features: as if it had learned
         everything.
 
-        Classes of the same name are refused, or, with `join`, are one. Temperature and threshold
-        are averages until the next state is learned.
+        Classes of the same name are refused, or joined into one. Temperature and threshold are
+        averages until the next state is learned.
         """
         if len(models) < 2:
             raise ConfigError(f"name two models or more to merge, not {len(models)}")
         each = {path: model._learned("be merged", path) for path, model in models.items()}
         _check_alike(each)
-        if not join:
+        _check_counted_once(models)
+        if same_class != "join":
             _check_distinct(models)
         whole = copy.copy(next(iter(models.values())))
         whole._saved, whole._forgot, whole._classes = None, False, Classes()
@@ -351,6 +355,26 @@ def _check_alike(each: Mapping[str, FixedFeatures]) -> None:
     for path, other in others:
         for why in knows.differences(other):
             raise ConfigError(f"{first} and {path} cannot be merged, because {why}")
+
+
+def _check_counted_once(models: Mapping[str, Model]) -> None:
+    """Raise if two models learned the same photos: one is a copy of the other, or contains it."""
+    marks = {path: _marks(model) for path, model in models.items()}
+    for one, two in combinations(marks, 2):
+        if both := [name for mark, name in marks[one].items() if mark in marks[two]]:
+            raise DataError(
+                f"{one} and {two} have learned the same photos of {first_ten(both)}, which would "
+                "count twice: leave out one of the two, or forget these classes in it"
+            )
+
+
+def _marks(model: Model) -> dict[tuple[Any, ...], str]:
+    """What tells the photos of each class from others, and its name, which may have changed."""
+    dates = [model._classes.states[first]["date"] for first in model.class_state]
+    sums = model._learned("be merged").sums
+    assert sums is not None
+    rows = zip(model.classes, dates, model.counts, sums.mean, strict=True)
+    return {(date, count, mean.tobytes()): name for name, date, count, mean in rows}
 
 
 def _check_distinct(models: Mapping[str, Model]) -> None:

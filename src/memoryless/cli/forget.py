@@ -36,11 +36,14 @@ def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> Non
     done = forget(model, [name, *names], dry_run)
     gone = first_ten(f"{name} ({counted(n, 'photo', 'photos')})" for name, n in done.photos.items())
     left, states = counted(done.left, "class", "classes"), counted(done.states, "state", "states")
-    tell("forgets" if dry_run else "forgot", f"{gone}; {model} then knows {left}")
+    knows = "would know" if dry_run else "knows"
+    tell("forgets" if dry_run else "forgot", f"{gone}; {model} {knows} {left} now")
     tell("deletes" if dry_run else "deleted", f"{states}: memoryless undo cannot go back there")
     if done.scan:
         _tell_scan(done.scan)
     tell_each("remains", _remains(done))
+    if done.left == 1:
+        tell("warning", "a model of one class takes every photo for it: teach it another")
     if dry_run:
         tell("dry run", "nothing was changed; without --dry-run this cannot be undone")
     else:
@@ -65,11 +68,17 @@ def _remains(done: Forgotten) -> list[str]:
     """What forgetting cannot take out."""
     from memoryless.names import first_ten
 
+    weight = "a weight of at most" if done.again else "weight"
     spread = "their spread, in the covariance that all classes share: " + first_ten(
-        f"{name} with weight {100 * share:.3g} % ({done.photos[name]:,} of {done.all:,} photos)"
+        f"{name} with {weight} {100 * share:.3g} % ({done.photos[name]:,} of {done.all:,} photos)"
         for name, share in done.weights.items()
+    )
+    told = (
+        "so whoever has this folder can still tell almost for certain which photos of theirs were "
+        "used; only a model made with learn --forgettable forgets that too"
     )
     exactly = "nothing in the covariance: each class's own scatter was kept, and taken out exactly"
     sure = "their held-out photos in temperature and threshold, which rest on those of all classes"
     copies = "what was made before: exports, packed files, copies, backups and merged models"
-    return [exactly if done.exact else spread, *([sure] if done.held_out else []), copies]
+    kept = [exactly] if done.exact else [spread, *([told] if done.told else [])]
+    return [*kept, *([sure] if done.held_out else []), copies]

@@ -28,7 +28,7 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
     """
     from memoryless.photos.merging import merge as merge_into
 
-    _tell(merge_into(out, models, same_class == "join"), out)
+    _tell(merge_into(out, models, same_class), out)
 
 
 def _tell(done: Merged, out: Path) -> None:

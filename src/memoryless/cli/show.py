@@ -47,7 +47,8 @@ def _tell(found: dict[str, Any]) -> None:
 
     photos = [c["photos"] for c in found["classes"]]
     known = "an unknown number of" if None in photos else f"{sum(photos):,}"
-    tell("model", f"{found['folder']}: {len(photos):,} classes, from {known} photos")
+    classes = counted(len(photos), "class", "classes")
+    tell("model", f"{found['folder']}: {classes}, from {known} photos")
     backbone = found["backbone"]
     over = f" over {backbone['name']}" if backbone else ""
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""

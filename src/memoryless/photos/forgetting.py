@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from memoryless.card import privacy
 from memoryless.errors import StoreError
 from memoryless.model import Model
 from memoryless.model_folder import Saved, kept_states, load_state
@@ -28,10 +29,14 @@ class Forgotten:
     """How many all classes had."""
     weights: dict[str, float]
     """The weight of each class in the covariance that classes share."""
+    again: bool
+    """Whether classes were forgotten before, so that weights are at most these."""
     exact: bool
     """Whether their own scatter was kept, so that nothing of them stays in that covariance."""
     held_out: bool
     """Whether temperature and threshold rest on held-out photos, which may have been theirs."""
+    told: bool
+    """Whether the scatter, if their spread stays in it, still tells which photos were used."""
     left: int
     """How many classes the model still knows."""
     states: int
@@ -67,7 +72,9 @@ def _forget(before: Saved, model: Model, names: Sequence[str]) -> Forgotten:
         photos={name: counts[name] or 0 for name in weights},
         all=sum(filter(None, counts.values())),
         weights=weights,
+        again=before.about["forgotten"] is not None,
         exact=model.forgettable,
+        told=len(privacy(before.about)) > 1,
         held_out=bool(before.arrays("record")["held_out.count"]),
         left=len(model.classes),
         states=len(kept_states(before.folder)),

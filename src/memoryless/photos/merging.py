@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from memoryless.errors import ConfigError, DataError, StoreError, WriteError
+from memoryless.errors import ConfigError, StoreError, WriteError
 from memoryless.locks import writer_in
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
@@ -34,15 +33,17 @@ class Merged:
     warnings: list[str]
 
 
-def merge(out: Path, paths: Sequence[Path], join: bool = False) -> Merged:
-    """Merge models into a new one; with `join`, classes of the same name are one class."""
+def merge(
+    out: Path, paths: Sequence[Path], same_class: Literal["refuse", "join"] = "refuse"
+) -> Merged:
+    """Merge models into a new one; classes of the same name are refused, or joined into one."""
     _check_places(out, paths)
     with holding(out) as place:
         if place.before:
             raise _not_new(out)
         parts = {str(path): _read(path) for path in paths}
-        _check_counted_once(parts)
-        whole = Model.merge({path: Model.of(part) for path, part in parts.items()}, join)
+        models = {path: Model.of(part) for path, part in parts.items()}
+        whole = Model.merge(models, same_class)
         saved = whole.save_in(place)
     about = {path: part.about for path, part in parts.items()}
     notes, warnings = list(_not_forgettable(out, about)), list(_alike(about))
@@ -54,10 +55,7 @@ def _check_places(out: Path, paths: Sequence[Path]) -> None:
     where: dict[Path, Path] = {}
     for path in paths:
         if path.resolve() in where:
-            raise ConfigError(
-                f"the same model is named twice, as {where[path.resolve()]} and as {path}: name it "
-                "once"
-            )
+            raise ConfigError(f"{path} is named twice, or leads to the same model: name it once")
         where[path.resolve()] = path
     if out.resolve() in where:
         raise ConfigError(
@@ -80,30 +78,6 @@ def _read(path: Path) -> Saved:
     if who := writer_in(path):
         raise WriteError(f"{who} is writing in {path}: wait for it, or its work would be missing")
     return load_state(path, parts=("record", "scorer"))
-
-
-def _check_counted_once(parts: Mapping[str, Saved]) -> None:
-    """Raise if two models learned the same photos: one is a copy of the other, or contains it."""
-    learned = {
-        path: _learned(part) for path, part in parts.items() if "network" not in part.about["files"]
-    }
-    for one, two in combinations(learned, 2):
-        if both := [name for mark, name in learned[one].items() if mark in learned[two]]:
-            raise DataError(
-                f"{one} and {two} have learned the same photos of {first_ten(both)}, which would "
-                "count twice: leave out one of the two, or forget these classes in it by "
-                "memoryless forget"
-            )
-
-
-def _learned(saved: Saved) -> dict[tuple[Any, ...], str]:
-    """What tells the photos of each class from others, and its name, which may have changed."""
-    about, sums = saved.about, saved.arrays("record")
-    rows = zip(about["classes"], about["class_state"], about["counts"], sums["mean"], strict=True)
-    return {
-        (about["states"][first]["date"], count, mean.tobytes()): name
-        for name, first, count, mean in rows
-    }
 
 
 def _joined(about: Mapping[str, Mapping[str, Any]]) -> dict[str, list[int]]:

@@ -47,8 +47,7 @@ SEES_LARGE = (
 )
 PATIENCE = 600  # seconds that this may take
 COUNTS_TWICE = (
-    "photos of known classes that were learned before cannot be noticed, since nothing of single "
-    "photos is kept: they would count twice"
+    "it is not noticed if photos of known classes were learned before: these would count twice"
 )
 
 
@@ -171,6 +170,8 @@ def check_settings(model: Model, more: bool = False) -> None:
     given = model.settings
     if more:
         model.check_sums("add photos to known classes")
+    if model.classes and model.fixed:
+        _ = model.least  # raises where the model takes no photos
     if not model.fixed:
         from memoryless.methods import trained_settings  # imports torch
 

@@ -42,10 +42,11 @@ def see(
 ) -> Iterator[np.ndarray | str]:
     """What the model takes from each photo, or why one cannot be read."""
     model.open()
+    least = model.least  # raises where the model takes no photos
 
     def look(photo: Photo) -> np.ndarray | str:
         try:
-            return model.look(load(photo, model.least))
+            return model.look(load(photo, least))
         except DataError as error:
             return str(error)
 
