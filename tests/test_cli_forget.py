@@ -156,7 +156,8 @@ def test_a_file_that_still_tells_of_it(birds, capsys):
     assert (code, out) == (3, "")
     assert err == (
         "memoryless: the model has forgotten song thrush, but model/notes.txt holds the name of "
-        "song thrush: delete that file, or take it out of it\n"
+        "song thrush: delete or mend such files, unless they are the model's own; then teach a new "
+        "model\n"
     )
 
 
@@ -178,3 +179,20 @@ def test_a_scatter_of_few_photos_still_tells(tmp_path, monkeypatch, capsys):
         "theirs were used; only a model made with learn --forgettable forgets that too\n"
     ) in out
     assert "warning   a model of one class takes every photo for it: teach it another\n" in out
+
+
+def test_a_class_named_like_a_day(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    model = Model(backbone="none")
+    day = "2026-11-15"
+    monkeypatch.setattr("memoryless.model.now", lambda: f"{day}T12:00:00Z")
+    model.learn(FEATURES, [day, "robin"] * 40)
+    model.save("model")
+    assert call("forget", "model", day, capsys=capsys)[0] == 0
+
+
+def test_a_short_name_in_a_text_that_is_not_the_models(birds, capsys):
+    Path("model/notes.txt").write_text("of an owl, and owls")
+    code, _, err = call("forget", "model", "owl", capsys=capsys)
+    assert code == 3
+    assert "model/notes.txt holds the name of owl" in err

@@ -170,3 +170,25 @@ def test_a_forgettable_model_stays_one_and_more_photos_are_the_same_to_it(flags,
         model.forget("dog")
         model.save(folder)
     assert_equal("once", "model")
+
+
+def test_more_photos_of_nothing_that_is_known(tiny_backbone, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("first"), "cat", "dog")
+    make_colours(Path("second"), "catt", number=20)
+    assert call("learn", "model", "first", *tiny_flags(tiny_backbone), capsys=capsys)[0] == 0
+    code, out, _ = call("learn", "model", "second", "--more", "--dry-run", capsys=capsys)
+    assert code == 0
+    assert (
+        "warning   the model knows none of these classes, so all are new; did you mean cat?\n"
+    ) in out
+
+
+def test_a_packed_model_is_no_photos(tiny_backbone, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("first"), "cat", "dog")
+    call("learn", "model", "first", *tiny_flags(tiny_backbone), capsys=capsys)
+    call("pack", "model", capsys=capsys)
+    assert call("learn", "other", "model.memoryless", capsys=capsys) == (
+        2, "", "memoryless: model.memoryless is a packed model and no photos: name photos to learn\n"
+    )  # fmt: skip

@@ -243,3 +243,11 @@ def test_the_device_and_folders_of_this_machine_are_not_kept(tiny_backbone, tmp_
 
 def test_no_photo_gives_no_answer(tmp_path):
     assert taught((0, 1)).predict([]) == []
+
+
+def test_features_that_are_too_large_are_refused():
+    model = Model(backbone="none")
+    X = np.random.default_rng(0).normal(size=(20, 3)) * 1e160
+    with np.errstate(all="ignore"), pytest.raises(DataError, match="too large to compute with"):
+        model.learn(X, ["a", "b"] * 10)
+    assert model.classes == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -159,3 +161,16 @@ def test_photos_that_are_all_alike_have_no_scatter():
     features = np.ones((4, 3))
     sums = Sums.of(features.copy(), np.zeros(4, dtype=int), 1)
     assert by_scatter(features, np.zeros(4, dtype=int), sums).tolist() == [0, 0, 0, 0]
+
+
+def test_the_own_scatter_of_a_class_tells_more_than_the_shared_one():
+    """400 samples of 20 classes fill all 30 directions together, and 20 of them do not."""
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(800, 30)), np.arange(800) % 20
+    sums = Sums.of(X[:400], labels[:400], 20, forgettable=True)
+    reached = []
+    for kept in (replace(sums, spread=None), sums):
+        found = by_scatter(X, labels, kept)
+        reached.append(auroc(found[:400], found[400:]))
+    assert reached[0] < 75
+    assert reached[1] == 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import shutil
 from pathlib import Path
 
@@ -300,3 +302,14 @@ def test_a_state_that_a_writer_takes_away_meanwhile(tmp_path, monkeypatch):
 
     monkeypatch.setattr("memoryless.model_folder.packed.load_state", load_late)
     assert pack(tmp_path / "model").saved.number == 2
+
+
+def test_a_model_from_a_packed_file_can_be_copied(tmp_path):
+    model = Model(backbone="none")
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model.learn(X, ["a", "b"] * 10)
+    model.save(tmp_path / "model")
+    pack(tmp_path / "model")
+    loaded = Model.load(tmp_path / "model.memoryless")
+    for copied in (copy.deepcopy(loaded), pickle.loads(pickle.dumps(loaded))):
+        assert np.array_equal(copied.scores(X), model.scores(X))

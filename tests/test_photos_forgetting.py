@@ -126,5 +126,6 @@ def test_a_trace_in_the_model_itself_is_noticed(part, array, kind, tmp_path, mon
         forget(tmp_path, ["song thrush"])
     assert str(caught.value) == (
         f"the model has forgotten song thrush, but {tmp_path}/states/0004/{part}.safetensors holds "
-        f"the {kind} of song thrush: delete that file, or take it out of it"
+        f"the {kind} of song thrush: delete or mend such files, unless they are the model's own; "
+        "then teach a new model"
     )

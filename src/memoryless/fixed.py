@@ -180,6 +180,8 @@ class FixedFeatures:
         """The same with other sums, and the layer that these make."""
         after = FixedFeatures(self.settings, self.preparation, None, sure, sums.spread is not None)
         layer = sums.discriminant()
+        if not (np.isfinite(layer.W).all() and np.isfinite(layer.b).all()):
+            raise DataError("features are too large to compute with: bring them to a smaller scale")
         after.graph, after.sums, after.held_out, after.view = self.graph, sums, held_out, self.view
         after.scorer = Viewed(self._rounded(layer), 0, self.view.square_roots)
         if "extractor" in vars(self):

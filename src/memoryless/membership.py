@@ -133,8 +133,18 @@ def by_scatter(features: np.ndarray, labels: np.ndarray, sums: Sums) -> np.ndarr
     """How near it is by the stored scatter, whose directions are those of the photos that made it.
 
     A scatter of fewer photos than a feature has numbers spans just these photos: a member has no
-    part outside of it, and any other photo has.
+    part outside of it, and any other photo has. Where each class's own scatter is kept, that one
+    tells more, since it is of fewer photos.
     """
     away = features - sums.mean[labels]
-    S = sums.scatter + (TINY * sums.scatter.trace() or 1.0) * np.eye(len(sums.scatter))
+    if sums.spread is None:
+        return _within(sums.scatter, away)
+    found, spreads = np.zeros(len(away)), sums.spreads()
+    for c in np.unique(labels):
+        found[labels == c] = _within(spreads[c].T @ spreads[c], away[labels == c])
+    return found
+
+
+def _within(scatter: np.ndarray, away: np.ndarray) -> np.ndarray:
+    S = scatter + (TINY * scatter.trace() or 1.0) * np.eye(len(scatter))
     return -(np.linalg.solve(S, away.T).T * away).sum(1)

@@ -172,10 +172,13 @@ class Model:
     def forget(self, *names: str) -> dict[str, float]:
         """Forget classes; gives the weight that each had in the covariance that classes share.
 
-        A forgettable model is then as if they had never been; in others their spread stays in that
-        covariance with its weight. Once the model is saved, no state before can be gone back to.
+        A forgettable model is then as if they had never been. In others their spread stays in that
+        covariance with its weight, or with less, if classes were forgotten before; it may still
+        tell which photos were used. Once the model is saved, no state before it is kept there.
         """
         knows = self._learned("forget a class")
+        if not names:
+            raise ConfigError("name the classes to forget, one or more")
         index = {name: i for i, name in enumerate(self.classes)}
         gone = np.zeros(len(index), dtype=bool)
         for name in names:

@@ -97,13 +97,13 @@ class Sums:
         joined = type(self)(count, mean, scatter)
         if self.spread is None or other.spread is None:
             return joined
-        parts = [*self._spreads(), *[np.zeros((0, mean.shape[1]))] * new]
-        for place, part, row in zip(places, other._spreads(), between, strict=True):
+        parts = [*self.spreads(), *[np.zeros((0, mean.shape[1]))] * new]
+        for place, part, row in zip(places, other.spreads(), between, strict=True):
             known = [parts[place], row[None]] if past[place] else []
             parts[place] = _triangle(np.concatenate([*known, part])) if known else part
         return replace(joined, spread=np.concatenate(parts))
 
-    def _spreads(self) -> list[np.ndarray]:
+    def spreads(self) -> list[np.ndarray]:
         """The spread of each class."""
         assert self.spread is not None
         rows = spread_rows(self.count, self.mean.shape[1])

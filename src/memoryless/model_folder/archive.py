@@ -13,7 +13,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from memoryless.errors import StoreError
 from memoryless.model_folder.format import PARTS
@@ -37,6 +37,14 @@ class Inside(zipfile.Path):
 
     def __str__(self) -> str:
         return super().__str__().rstrip("/")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy opens the file again."""
+        return _reopened, (Path(str(self.root.filename)), self.at)
+
+
+def _reopened(file: Path, at: str) -> Path:
+    return opened(file) / at
 
 
 def opened(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
 from collections import Counter
@@ -135,6 +136,18 @@ def alike_names(classes: Sequence[str], known: Sequence[str], way: str = TOGETHE
                 f"{name!r} and {other!r} are almost the same name: if they are the same class, "
                 f"{fix.format(other=other)}"
             )
+
+
+def none_known(classes: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+    """That no class is known, although photos were to be added; perhaps names are misspelled.
+
+    >>> list(none_known(["Lazuli_Buntin"], ["Lazuli_Bunting"]))
+    ['the model knows none of these classes, so all are new; did you mean Lazuli_Bunting?']
+    """
+    close = [difflib.get_close_matches(name, known, 1, 0.8) for name in classes]
+    meant = first_ten(name for names in close for name in names)
+    hint = f"; did you mean {meant}?" if meant else ""
+    yield f"the model knows none of these classes, so all are new{hint}"
 
 
 def _plain(name: str) -> str:

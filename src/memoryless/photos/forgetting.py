@@ -16,7 +16,7 @@ from memoryless.model_folder import Saved, kept_states, load_state
 from memoryless.names import first_ten
 from memoryless.photos.place import teaching
 from memoryless.photos.traces import Scan, Sought, scan
-from memoryless.sums import Sums, spread_rows
+from memoryless.sums import Sums
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def forget(folder: Path, names: Sequence[str], dry_run: bool = False) -> Forgott
     if looked.found:
         raise StoreError(
             f"the model has forgotten {first_ten(done.photos)}, but {first_ten(looked.found)}: "
-            "delete that file, or take it out of it"
+            "delete or mend such files, unless they are the model's own; then teach a new model"
         )
     return replace(done, scan=looked)
 
@@ -85,9 +85,10 @@ def _rows(before: Saved, gone: Mapping[str, int]) -> tuple[list[Sought], np.ndar
     """What is to be looked for of classes, and the rows that the others have."""
     classes = before.about["classes"]
     sums, layer = Sums.restore(before.arrays("record")), before.arrays("scorer")["over.W"]
+    none = [np.zeros((0, sums.mean.shape[1]))] * sums.classes
     mask = np.array([name in gone for name in classes])
     after = sums.without(mask)
-    spreads = _spreads(sums)
+    spreads = none if sums.spread is None else sums.spreads()
     sought = [
         Sought(name, {"mean": sums.mean[[i]], "row": layer[[i]], "spread": spreads[i]})
         for i, name in enumerate(classes)
@@ -96,11 +97,3 @@ def _rows(before: Saved, gone: Mapping[str, int]) -> tuple[list[Sought], np.ndar
     rest = [after.mean, after.discriminant().W]
     rest += [spread for spread, is_gone in zip(spreads, mask, strict=True) if not is_gone]
     return sought, np.concatenate(rest)
-
-
-def _spreads(sums: Sums) -> list[np.ndarray]:
-    """The spread of each class, without a row where none is kept."""
-    if sums.spread is None:
-        return [np.zeros((0, sums.mean.shape[1]))] * sums.classes
-    rows = spread_rows(sums.count, sums.mean.shape[1])
-    return np.split(sums.spread, np.cumsum(rows)[:-1])

@@ -26,6 +26,7 @@ from memoryless.photos.cautions import (
     check_enough,
     count,
     deeper,
+    none_known,
     small_classes,
     spanned_photos,
     too_few,
@@ -148,6 +149,7 @@ def make_plan(
             *([SEES_LARGE] if model is not asked else []),
         ],
         warnings=[
+            *(none_known(found.classes, model.classes) if more and not past else []),
             *alike_names(found.classes, model.classes, ADD if model.fixed else TOGETHER),
             *(traced or small_classes(photos, past)),
             *(spanned_photos(photos, after, dimensions) if model.forgettable else []),
@@ -189,6 +191,9 @@ def find_in(places: Sequence[Path]) -> tuple[dict[str, str], Found]:
     """The photos of all places together."""
     if not places:
         raise ConfigError("name a folder of photos, with a folder for each class")
+    for place in places:
+        if place.suffix == ".memoryless" and place.is_file():
+            raise DataError(f"{place} is a packed model and no photos: name photos to learn")
     each = {place: find_photos(place) for place in places}
     layouts = {str(place): found.layout for place, found in each.items()}
     photos, notes = once([photo for found in each.values() for photo in found.photos])

@@ -181,13 +181,23 @@ def _features(states: Sequence[Saved], features: np.ndarray) -> Iterator[tuple[i
 def differences(one: Saved, two: Saved) -> np.ndarray:
     """The mean of the photos that two states differ by, for each class that both know."""
     sums = [Sums.restore(saved.arrays("record")) for saved in (one, two)]
-    index = {name: i for i, name in enumerate(one.about["classes"])}
-    pairs = [(index[name], j) for j, name in enumerate(two.about["classes"]) if name in index]
-    own, other = np.array(pairs, dtype=int).reshape(-1, 2).T
+    own, other = _same_classes(one.about, two.about)
     added = sums[1].count[other] - sums[0].count[own]
     moved = added != 0
     total = [s.count[at, None] * s.mean[at] for s, at in zip(sums, (own, other), strict=True)]
     return (total[1] - total[0])[moved] / added[moved, None]
+
+
+def _same_classes(one: Mapping[str, Any], two: Mapping[str, Any]) -> np.ndarray:
+    """The columns (2, n) of classes that two states share, also if they were renamed: a class keeps
+    its column, unless others were forgotten in between.
+    """
+    if one["forgotten"] == two["forgotten"]:
+        both = range(min(len(one["classes"]), len(two["classes"])))
+        return np.array([both, both], dtype=int)
+    index = {name: i for i, name in enumerate(one["classes"])}
+    pairs = [(index[name], j) for j, name in enumerate(two["classes"]) if name in index]
+    return np.array(pairs, dtype=int).reshape(-1, 2).T
 
 
 def find_rows(features: np.ndarray, array: np.ndarray) -> list[int]:

@@ -113,8 +113,7 @@ def _search(
 ) -> tuple[bool, set[str]]:
     """Whether a file holds a name that nothing accounts for, and what accounts for others."""
     if _is_short(name):
-        whole = {f'"{spelling}"'.encode("utf-8", "surrogatepass") for spelling in spellings(name)}
-        told = path.name == "model.json" and any(one in content for one in whole)
+        told = _stands_alone(path, content, name, _is_of(saved, path))
         within = {longer[name]} if told and name in longer else set()
         return told and not within, within
     hits = list(_places(content, patterns(name)))
@@ -122,6 +121,19 @@ def _search(
         return False, {BACKBONE}
     possible = [text for text in longer if _contains(text, name)] if hits else []
     return _account(content, hits, {text: longer[text] for text in possible})
+
+
+def _stands_alone(path: Path, content: bytes, name: str, of_model: bool) -> bool:
+    """Whether a short name stands in a text: of the model as a whole value, elsewhere as a word."""
+    if of_model:
+        whole = {f'"{spelling}"'.encode("utf-8", "surrogatepass") for spelling in spellings(name)}
+        return path.name == "model.json" and any(one in content for one in whole)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return False
+    words = (rf"(?<!\w){re.escape(spelling)}(?!\w)" for spelling in spellings(name))
+    return path.name != ".lock" and any(re.search(word, text) for word in words)
 
 
 def _account(
@@ -160,8 +172,9 @@ def _names(about: Mapping[str, Any]) -> dict[str, str]:
 
 def _words(about: Mapping[str, Any]) -> dict[str, str]:
     """What the files of a state say whatever its classes: words, and lines or cells of the card."""
-    state = {"date": None, "photos": None, "more": {"-": 1}, "model": "-"}
-    nobody = {"classes": ["-"], "counts": [1], "class_state": [0], "states": [state]}
+    state = {"photos": None, "more": {"-": 1}, "model": "-"}
+    states = [state | {"date": one["date"]} for one in about["states"]]
+    nobody = {"classes": ["-"], "counts": [1], "class_state": [0], "states": states}
     text = card(bare := {**about, **nobody})
     words = re.findall(r"[\w.+-]+", f"{text} {to_json(bare)} __metadata__ data_offsets")
     return dict.fromkeys([*words, *re.split(r" *[|\n] *", text)], WORDS)
