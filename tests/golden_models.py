@@ -38,13 +38,15 @@ def draw_photos(*classes: int, number: int = 12) -> tuple[list[np.ndarray], list
 
 
 def write(folder: Path) -> None:
-    """Two states of two classes over a tiny backbone, and what the model makes of photos."""
+    """Two states over a tiny backbone, and what the model makes of photos; the second brings two
+    classes and more photos of one, and every class can be forgotten exactly.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory() as temporary:
         file = make_backbone(Path(temporary) / "tiny.onnx")
-        model = Model(**tiny_settings(file))
-        for classes in ((0, 1), (2, 3)):
-            model.learn(*draw_photos(*classes))
+        model = Model(forgettable=True, **tiny_settings(file))
+        for classes in ((0, 1), (1, 2, 3)):
+            model.learn(*draw_photos(*classes, number=6), more=True)
             model.save(folder)
     (folder / ".lock").unlink()
     judged = model.judge(PHOTOS)

@@ -189,6 +189,6 @@ def test_a_packed_model_is_no_photos(tiny_backbone, tmp_path, monkeypatch, capsy
     make_colours(Path("first"), "cat", "dog")
     call("learn", "model", "first", *tiny_flags(tiny_backbone), capsys=capsys)
     call("pack", "model", capsys=capsys)
-    assert call("learn", "other", "model.memoryless", capsys=capsys) == (
-        2, "", "memoryless: model.memoryless is a packed model and no photos: name photos to learn\n"
-    )  # fmt: skip
+    sentence = "model.memoryless is a packed model and no photos: name photos to learn"
+    told = call("learn", "other", "model.memoryless", capsys=capsys)
+    assert told == (2, "", f"memoryless: {sentence}\n")

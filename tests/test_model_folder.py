@@ -64,16 +64,29 @@ def test_format_1_opens_and_learns_on(tmp_path):
     assert np.allclose(Model.load(folder).scores(IMAGES), expected("format-1"), atol=1e-4)
 
 
-def test_format_2_opens_and_learns_on(tmp_path):
-    folder = shutil.copytree(MODELS / "format-2", tmp_path / "model")
+@pytest.mark.parametrize("name", ["format-2", "format-3"])
+def test_fixed_features_of_any_format_open_and_learn_on(name, tmp_path):
+    folder = shutil.copytree(MODELS / name, tmp_path / "model")
     model = Model.load(folder)
-    told, judged = expected("format-2"), model.judge(PHOTOS)
-    for name, values in told.items():
-        assert np.allclose(getattr(judged, name), values, rtol=1e-4, atol=1e-5), name
+    told, judged = expected(name), model.judge(PHOTOS)
+    for key, values in told.items():
+        assert np.allclose(getattr(judged, key), values, rtol=1e-4, atol=1e-5), key
     assert [state.number for state in kept_states(folder)] == [1, 2]
     model.learn(*draw_photos(4, 5))
     model.save(folder)
     assert Model.load(folder).classes == tuple(f"class {c}" for c in range(6))
+
+
+def test_format_3_adds_and_forgets_exactly(tmp_path):
+    """The second state brought more photos of class 1, which goes; its states tell of no such."""
+    model = Model.load(MODELS / "format-3")
+    assert (model.counts, model.class_state) == ((6, 12, 6, 6), (0, 0, 1, 1))
+    model.forget("class 1")
+    never = Model.load(MODELS / "format-3", 1)
+    never.forget("class 1")
+    photos, names = draw_photos(1, 2, 3, number=6)
+    never.learn(photos[6:], names[6:])
+    assert np.allclose(model.scores(PHOTOS), never.scores(PHOTOS), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("packed", [False, True])
