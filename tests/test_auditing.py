@@ -200,11 +200,12 @@ def test_a_class_that_the_model_does_not_know(root, tmp_path):
 def test_photos_that_are_on_both_sides(root):
     members, others = sides(root)
     cats = [photo for photo in members if photo.label == "cat"]
-    named = ", ".join(f"{root}/used/cat/{i}.png" for i in (0, 1, 10, 11, *range(2, 8)))
+    named = f"{root}/used/cat/0.png, {root}/used/cat/1.png"
     assert refused(root, members, others + cats) == (
-        f"12 photos of `others` are among the members too: {named} and 2 more; a photo was used or "
-        "not, so take such photos out of one side"
+        f"12 photos of `others` are among the members too: {named} and 10 more; a photo was used "
+        "or not, so take such photos out of one side"
     )
+    assert f"are among the members too: {named}; " in refused(root, members, others + cats[:2])
     assert refused(root, members, others + cats[:1]).startswith(
         f"1 photo of `others` is among the members too: {root}/used/cat/0.png; "
     )

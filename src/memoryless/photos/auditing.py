@@ -170,10 +170,11 @@ def _check_apart(members: Sequence[Photo], others: Sequence[Photo]) -> None:
     """Raise if a photo is on both sides, by the bytes of its file."""
     used = set(_digests(members))
     if both := [photo.name for digest, photo in _digests(others).items() if digest in used]:
+        more = f" and {len(both) - 2} more" if len(both) > 2 else ""
         raise DataError(
             f"{counted(len(both), 'photo', 'photos')} of `others` "
-            f"{'is' if len(both) == 1 else 'are'} among the members too: {first_ten(both)}; a "
-            "photo was used or not, so take such photos out of one side"
+            f"{'is' if len(both) == 1 else 'are'} among the members too: {', '.join(both[:2])}"
+            f"{more}; a photo was used or not, so take such photos out of one side"
         )
 
 
