@@ -17,17 +17,20 @@ from memoryless.photos.scan import Scan, Trace
 from photo_toys import shown
 
 
-def make_exposure(name: str, area: float = 70.0, trained: bool = False) -> Exposure:
+def make_exposure(
+    name: str, area: float = 70.0, trained: bool = False, best: float = 100
+) -> Exposure:
     told = Told(30, 25, Estimate(area, area - 5, area + 5), Estimate(4.2, 1, 9))
-    sure = replace(told, auroc=Estimate(100, 100, 100))
+    sure = replace(told, auroc=Estimate(best, best, best))
     attacks = {"score": told} | ({} if trained else {"distance": told, "scatter": sure})
     return Exposure(name, 30, 25, attacks)
 
 
 def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
     model = {
-        "folder": name, "state": 2, "sha256": "ab" * 32, "date": "2026-11-16T12:00:00Z",
-        "memoryless": "0.3.0", "method": "fixed+lda", "classes": 1, "states": 1,
+        "folder": name, "packed": False, "state": 2, "sha256": "ab" * 32,
+        "date": "2026-11-16T12:00:00Z", "memoryless": "0.3.0", "method": "fixed+lda",
+        "classes": 1, "states": 1,
         "backbone": None if trained else {"name": name, "sha256": "cd" * 32},
         "ledger": {"mean": 800, "held_out.count": 8},
     }  # fmt: skip
@@ -37,12 +40,52 @@ def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
         "smallest": {"class": name, "photos": 30},
         "whole": make_exposure("all classes", 65, trained),
         "classes": [make_exposure(name, trained=trained)], "left_out": [name], "warnings": [],
+        "doubtful": False,
         "scan": Scan(9, 12345, 30, 28, 3, 0 if trained else 30, []), "broken": {},
     } | more)  # fmt: skip
 
 
-def test_three_sentences():
-    assert list(summary(make_audit())) == [
+FOLDER = "Whoever has this model's folder can tell {} which of these photos were used; "
+ANSWERS = "whoever only sees its answers is right in 58 of 100 pairs of a used and an unused photo."
+GIVE = " Give others what memoryless export writes, not the folder."
+VERDICTS = {
+    100: "for certain", 99: "for certain", 98.9: "almost for certain", 90: "almost for certain",
+    89.9: "better than by guessing", 60: "better than by guessing",
+    59.9: "hardly better than by guessing", 50: "hardly better than by guessing",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("best", VERDICTS)
+def test_the_verdict_comes_first(best):
+    verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 58, best=best)))
+    assert verdict == FOLDER.format(VERDICTS[best]) + ANSWERS + GIVE * (best >= 90)
+
+
+def test_whoever_has_the_files_has_the_answers():
+    verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 92, best=50)))
+    assert verdict.startswith(FOLDER.format("almost for certain"))
+
+
+def test_the_verdict_of_a_packed_model_names_the_file():
+    found = make_audit()
+    found.model["packed"] = True
+    verdict, *_ = summary(found)
+    assert verdict.startswith("Whoever has this model's file can tell for certain which of ")
+    assert verdict.endswith("Give others what memoryless export writes, not the file.")
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_doubts_come_first_and_nothing_claims_safety(trained):
+    found = make_audit(trained=trained, doubtful=True, warnings=["it is swapped", "few are few"])
+    first, second, third, *rest = summary(found)
+    assert (first, second) == ("Mind: it is swapped.", "Mind: few are few.")
+    assert third == "So nothing that follows shows that the model is safe."
+    assert len(rest) == 3
+    assert "Whoever" not in " ".join(rest)
+
+
+def test_three_sentences_follow():
+    assert list(summary(make_audit()))[1:] == [
         "Of the photos that it was taught with, the model keeps 808 bytes (mean, held_out) for 1 "
         "class; the smallest, ant, had 30 photos.",
         "Whether a given photo was among them can be told from the model's answers with an AUROC "
@@ -55,7 +98,11 @@ def test_three_sentences():
 
 def test_sentences_where_features_are_trained():
     unknown = {"class": None, "photos": None}
-    kept, told, searched = summary(make_audit(trained=True, smallest=unknown))
+    verdict, kept, told, searched = summary(make_audit(trained=True, smallest=unknown))
+    assert verdict == (
+        "Whoever sees this model's answers is right in 65 of 100 pairs of a used and an unused "
+        "photo."
+    )
     assert kept.endswith("for 1 class; how many photos each had was not written down.")
     assert told.endswith("certainty; its files, whose features are trained, were not attacked.")
     assert "(its bytes, its name, texts in it; features, which are trained, were left out)" in (
@@ -115,10 +162,24 @@ def test_names_are_shown_and_not_obeyed(name):
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_browser_shows_it_whole(width, scheme, tmp_path):
     trace = Trace("name", "blueberry " * 9, "states/0001/record.safetensors")
-    found = make_audit("blueberry " * 9, scan=Scan(9, 12345, 30, 28, 3, 30, [trace]))
+    many = replace(make_exposure("all classes", 95), members=12_000, others=12_000)
+    found = make_audit(
+        "blueberry " * 9, whole=many, scan=Scan(9, 12345, 30, 28, 3, 30, [trace]),
+        warnings=["`members` and `others` are swapped"], honest="See `memoryless audit`.",
+    )  # fmt: skip
     write_audit(tmp_path / "page.html", found)
     with shown(tmp_path / "page.html", width, scheme) as page:
         for cell in page.locator("tbody td").all():
             box = cell.bounding_box()
             assert box["x"] + box["width"] <= width
         assert page.locator("tbody th").first.bounding_box()["width"] >= 80
+        brackets = page.locator("td, tbody th, p").get_by_text(
+            re.compile(r"^\([\d,]+( / |-)[\d,]+\)$")
+        )
+        lines = [of.evaluate("of => of.getClientRects().length") for of in brackets.all()]
+        assert lines == [1] * 18
+        assert "`" not in page.locator("body").inner_text()
+        assert "" not in [row.strip() for row in page.locator("thead tr").all_inner_texts()]
+        assert page.locator("code").all_inner_texts() == [
+            "memoryless export", "members", "others", "memoryless audit",
+        ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 
 from memoryless.data.photos import Photo, find_photos
 from memoryless.errors import DataError
+from memoryless.membership import Estimate
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
-from memoryless.photos.auditing import Audit, audit, find_both
+from memoryless.photos.auditing import SWAPPED, Audit, _doubts, audit, find_both
 from memoryless.photos.seeing import see
 from memoryless.store import to_json
 from photo_toys import make_colours, tiny_settings
@@ -90,7 +92,7 @@ def test_it_says_of_which_model_and_when(found, root):
 def test_the_files_are_searched_for_the_members(found):
     assert (found.scan.photos, found.scan.features, found.scan.traces) == (36, 36, [])
     assert found.left_out == [] == found.warnings
-    assert found.broken == {}
+    assert (found.broken, found.doubtful) == ({}, False)
 
 
 def test_as_json(found):
@@ -135,6 +137,39 @@ def test_more_members_than_were_taught_are_warned_of(root, tmp_path):
         "of owl there are more members than photos that the model was taught with: some were not "
         "used, so it is easier to tell than these numbers say"
     ]
+
+
+def test_swapped_sides_are_warned_of_first(root):
+    members, others = sides(root)
+    some = [photo for photo in members if photo.name.endswith("1.png")]
+    found = audited(root, others, some)
+    assert found.doubtful
+    assert found.whole.attacks["scatter"].auroc.value == 0
+    assert found.warnings[0] == (
+        "the others look more used than the members: perhaps `members` and `others` are swapped, "
+        "or the model was not taught with these members"
+    )
+    assert found.warnings[1].startswith("there are fewer than 10 photos")
+
+
+def test_members_that_were_never_taught_are_warned_of(root, tmp_path):
+    """Neither side looks more used, but no photo is so far from a scatter that it is part of."""
+    strange = find_photos(make_colours(tmp_path, *CLASSES, seed=7)).photos
+    found = audited(root, strange, sides(root)[1])
+    assert max(told.auroc.high for told in found.whole.attacks.values()) > 50
+    assert found.doubtful
+    assert found.warnings == [
+        "36 of 36 members cannot be among the photos that the model was taught with: check "
+        "`members`"
+    ]
+
+
+def test_an_attack_that_fails_is_no_doubt_where_another_is_certain(found):
+    told = found.whole.attacks
+    low = replace(told["score"], auroc=Estimate(30, 20, 40))
+    assert list(_doubts(replace(found.whole, attacks={"score": low}), {})) == [SWAPPED]
+    both = {"score": low, "scatter": told["scatter"]}
+    assert list(_doubts(replace(found.whole, attacks=both), {})) == []
 
 
 def test_broken_photos_are_told_and_left_out(root, tmp_path):
@@ -200,11 +235,12 @@ def test_a_class_that_the_model_does_not_know(root, tmp_path):
 def test_photos_that_are_on_both_sides(root):
     members, others = sides(root)
     cats = [photo for photo in members if photo.label == "cat"]
-    named = ", ".join(f"{root}/used/cat/{i}.png" for i in (0, 1, 10, 11, *range(2, 8)))
+    named = f"{root}/used/cat/0.png, {root}/used/cat/1.png"
     assert refused(root, members, others + cats) == (
-        f"12 photos of `others` are among the members too: {named} and 2 more; a photo was used or "
-        "not, so take such photos out of one side"
+        f"12 photos of `others` are among the members too: {named} and 10 more; a photo was used "
+        "or not, so take such photos out of one side"
     )
+    assert f"are among the members too: {named}; " in refused(root, members, others + cats[:2])
     assert refused(root, members, others + cats[:1]).startswith(
         f"1 photo of `others` is among the members too: {root}/used/cat/0.png; "
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from conftest import hostile_text
-from memoryless.photos.frame import framed, table, text
+from memoryless.photos.frame import framed, prose, table, text
 
 
 def test_a_table():
@@ -31,6 +31,29 @@ def test_a_table_without_rows_is_left_out():
 def test_several_columns_of_names():
     (row,) = (line for line in table("A", ["a", "b"], [["x", "y"]], names=2) if "<tr><th" in line)
     assert row == '<tr><th scope="row">x</th><td class="name">y</td></tr>'
+
+
+def test_a_table_without_a_head():
+    lines = list(table("A", [], [["x", 3]]))
+    assert lines[1:3] == ["<table>", "<tbody>"]
+    assert not any("thead" in line for line in lines)
+
+
+def test_the_second_text_of_a_cell_stays_in_one_piece():
+    (row,) = (line for line in table("A", [], [[("x<", "(1 / 2)"), ("5.0", "(4-6)")]])
+              if "<tr><th" in line)  # fmt: skip
+    assert row == (
+        '<tr><th scope="row">x&lt; <span class="whole">(1 / 2)</span></th>'
+        '<td>5.0 <span class="whole">(4-6)</span></td></tr>'
+    )
+
+
+def test_a_sentence_shows_commands_as_code_and_keeps_intervals_in_one_piece():
+    said = "`members` or `x`: `memoryless audit`, what memoryless export writes, 65.0 (60-70) <b>"
+    assert prose(said) == (
+        "<code>members</code> or `x`: <code>memoryless audit</code>, what <code>memoryless export"
+        '</code> writes, 65.0 <span class="whole">(60-70)</span> &lt;b&gt;'
+    )
 
 
 @given(hostile_text)

@@ -69,6 +69,7 @@ def audit(
 def _tell(found: tuple[Found, Found], done: Audit, html: Path | None) -> None:
     from memoryless.cli.output import say, show
     from memoryless.cli.wording import reasons, tell
+    from memoryless.names import as_flags
     from memoryless.photos.audit_page import LIMITS, summary
 
     for side in found:
@@ -76,7 +77,7 @@ def _tell(found: tuple[Found, Found], done: Audit, html: Path | None) -> None:
         for line in [*side.notes, *skipped]:
             say(line)
     for line in summary(done):
-        say(line)
+        say(as_flags(line))
     for grid in _grids(done):
         show(grid)
     say(LIMITS)

@@ -10,7 +10,7 @@ from memoryless.card import parts_kept
 from memoryless.data.dataset import counted
 from memoryless.membership import Estimate
 from memoryless.photos.auditing import ALL, Audit, Exposure
-from memoryless.photos.frame import framed, table, text, write_text
+from memoryless.photos.frame import framed, prose, table, write_text
 from memoryless.photos.scan import Scan
 
 ATTACKS = {
@@ -19,6 +19,15 @@ ATTACKS = {
     "scatter": "from its files: how near it is to that mean, measured by the stored scatter; this "
     "is certain where fewer photos were learned than a feature has numbers",
 }
+LEVELS = {
+    99: "for certain",
+    90: "almost for certain",
+    60: "better than by guessing",
+    0: "hardly better than by guessing",
+}
+"""How well one can tell, by the least AUROC of each."""
+GIVE = 90
+"""From this AUROC on, the files should not be given to others."""
 TOGETHER = (
     "each class less the middle between the means of its members and of its others, so that "
     "classes compare"
@@ -39,7 +48,10 @@ MEASURES = {
         "of fewer than 100 others, none is; in brackets the interval as above",
     ),
 }
-STYLE = "tbody th { min-width: 6.5rem; }\n"  # or a long text beside it leaves it no room
+# Without a least width, a long text beside it leaves a name no room.
+STYLE = """tbody th { min-width: 7rem; }
+@media (max-width: 30rem) { table { font-size: .8rem; } th, td { padding: .2rem .15rem; } }
+"""
 KINDS = {
     "bytes": "bytes of the photo",
     "name": "its file name",
@@ -50,14 +62,38 @@ KINDS = {
 
 
 def summary(found: Audit) -> Iterator[str]:
-    """What is kept, how well one can tell, what was searched: a sentence each, then warnings."""
+    """The verdict, what is kept, how well one can tell, what was searched, then warnings; where
+    the members are in doubt, warnings first.
+    """
+    warnings = [f"Mind: {warning}." for warning in found.warnings]
+    if found.doubtful:
+        yield from warnings
+        yield "So nothing that follows shows that the model is safe."
+    else:
+        yield _verdict(found)
     yield _kept(found)
     yield _told(found.whole)
     yield _searched(found.scan)
-    for warning in found.warnings:
-        yield f"Mind: {warning}."
+    if not found.doubtful:
+        yield from warnings
     if found.broken:
         yield f"{counted(len(found.broken), 'photo', 'photos')} could not be read."
+
+
+def _verdict(found: Audit) -> str:
+    """What it comes to, in words; whoever has the files has the answers too."""
+    areas = {name: told.auroc.value for name, told in found.whole.attacks.items()}
+    right = f"is right in {areas['score']:.0f} of 100 pairs of a used and an unused photo."
+    if len(areas) == 1:
+        return f"Whoever sees this model's answers {right}"
+    best, form = max(areas.values()), "file" if found.model["packed"] else "folder"
+    level = next(words for least, words in LEVELS.items() if best >= least)
+    told = (
+        f"Whoever has this model's {form} can tell {level} which of these photos were used; "
+        f"whoever only sees its answers {right}"
+    )
+    give = f" Give others what memoryless export writes, not the {form}."
+    return told + give * (best >= GIVE)
 
 
 def _kept(found: Audit) -> str:
@@ -130,8 +166,8 @@ def write_audit(path: Path, found: Audit) -> None:
 
 def render(found: Audit) -> str:
     """The page of an audit."""
-    parts = [f"<p>{text(sentence)}</p>" for sentence in summary(found)]
-    parts += [f'<p class="faint">{text(sentence)}</p>' for sentence in (LIMITS, found.honest)]
+    parts = [f"<p>{prose(sentence)}</p>" for sentence in summary(found)]
+    parts += [f'<p class="faint">{prose(sentence)}</p>' for sentence in (LIMITS, found.honest)]
     return framed(f"Audit of {found.model['folder']}", [*parts, *_tables(found)], STYLE)
 
 
@@ -141,17 +177,20 @@ def _tables(found: Audit) -> Iterator[str]:
     for measure, (title, caption) in MEASURES.items():
         head, rows = columns(found, measure)
         # A phone has no room for columns of their own.
-        narrow = [[f"{name} ({used} / {others})", *cells] for name, used, others, *cells in rows]
+        narrow = [
+            [(name, f"({used} / {others})"), *(tuple(cell.split()) for cell in cells)]
+            for name, used, others, *cells in rows
+        ]
         head = ["class (members / others)", *head[3:]]
         yield from table(title, head, narrow, caption=f"{caption[0].upper()}{caption[1:]}.")
     attacks = [[f"by {name}", ATTACKS[name]] for name in found.whole.attacks]
-    yield from table("How it was tried", ["", ""], [*attacks, [ALL, TOGETHER]], names=2)
+    yield from table("How it was tried", [], [*attacks, [ALL, TOGETHER]], names=2)
     left_out = [[name] for name in found.left_out]
     yield from table("Classes of the model that were not audited", ["class"], left_out)
-    yield from table("What was searched", ["", "number"], _scanned(found.scan))
+    yield from table("What was searched", [], _scanned(found.scan))
     kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model).items()]
     yield from table("What is kept of photos", ["part", "bytes"], kept)
-    yield from table("This audit", ["", ""], _facts(found), names=2)
+    yield from table("This audit", [], _facts(found), names=2)
 
 
 def _scanned(scan: Scan) -> list[list[Any]]:

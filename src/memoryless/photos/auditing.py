@@ -38,6 +38,13 @@ ADVICE = {
     "`members`",
 }
 MORE = f"{LEAST} or more are needed on each side, and some 30 to say anything"
+SWAPPED = (
+    "the others look more used than the members: perhaps `members` and `others` are swapped, or "
+    "the model was not taught with these members"
+)
+OUTSIDE = 2
+"""No photo lies so far from its class by a scatter that it is part of: 1 is the most, and the rest
+is for rounding errors."""
 SEED = 0  # of bootstrap draws: an audit that is repeated gives the same intervals
 ALL = "all classes"
 
@@ -80,6 +87,9 @@ class Audit:
     """Classes of the model that there were no photos of."""
     scan: Scan
     warnings: list[str]
+    doubtful: bool
+    """Whether the members look as if the model was not taught with them, as the first warning says.
+    """
     broken: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
@@ -131,7 +141,9 @@ def audit(
     outside = _see(model, others, lambda done: progress(first + done))
     _check_left("members", members, inside)
     _check_left("others", others, outside)
-    whole, *rows = _rows(saved, inside, outside)
+    attacks = [_attacks(saved, seen) for seen in (inside, outside)]
+    whole, *rows = _rows(model.classes, [inside.labels, outside.labels], attacks)
+    doubts = list(_doubts(whole, attacks[0]))
     states = kept_states(saved.folder)
     return Audit(
         model=_identity(saved),
@@ -145,7 +157,8 @@ def audit(
         left_out=[name for name in model.classes if name not in {row.name for row in rows}],
         scan=scan(saved.everything(), states, inside.photos, inside.features,
                   lambda done: progress(second + done)),
-        warnings=list(_warnings(rows, saved.about)),
+        warnings=[*doubts, *_warnings(rows, saved.about)],
+        doubtful=bool(doubts),
         broken=inside.broken | outside.broken,
     )  # fmt: skip
 
@@ -170,10 +183,11 @@ def _check_apart(members: Sequence[Photo], others: Sequence[Photo]) -> None:
     """Raise if a photo is on both sides, by the bytes of its file."""
     used = set(_digests(members))
     if both := [photo.name for digest, photo in _digests(others).items() if digest in used]:
+        more = f" and {len(both) - 2} more" if len(both) > 2 else ""
         raise DataError(
             f"{counted(len(both), 'photo', 'photos')} of `others` "
-            f"{'is' if len(both) == 1 else 'are'} among the members too: {first_ten(both)}; a "
-            "photo was used or not, so take such photos out of one side"
+            f"{'is' if len(both) == 1 else 'are'} among the members too: {', '.join(both[:2])}"
+            f"{more}; a photo was used or not, so take such photos out of one side"
         )
 
 
@@ -211,18 +225,20 @@ def _see(model: Model, photos: Sequence[Photo], progress: Progress) -> Seen:
     return Seen(sound, labels, np.concatenate(scores), kept, broken)
 
 
-def _rows(saved: Saved, inside: Seen, outside: Seen) -> list[Exposure]:
-    """A row for all classes together, then one for each."""
-    here = sorted(set(inside.labels.tolist()))
-    sides = [(seen.labels, _attacks(saved, seen)) for seen in (inside, outside)]
+def _rows(
+    names: Sequence[str], labels: Sequence[np.ndarray], attacks: Sequence[dict[str, np.ndarray]]
+) -> list[Exposure]:
+    """A row for all classes together, then one for each; labels and attacks are of both sides."""
+    here = sorted(set(labels[0].tolist()))
+    sides = list(zip(labels, attacks, strict=True))
     parts = {
-        attack: [[found[attack][labels == c] for c in here] for labels, found in sides]
-        for attack in sides[0][1]
+        attack: [[found[attack][own == c] for c in here] for own, found in sides]
+        for attack in attacks[0]
     }
     rows = [_exposure(ALL, {attack: centred(*both) for attack, both in parts.items()})]
     for i, c in enumerate(here):
         numbers = {attack: (both[0][i], both[1][i]) for attack, both in parts.items()}
-        rows.append(_exposure(saved.about["classes"][c], numbers))
+        rows.append(_exposure(names[c], numbers))
     return rows
 
 
@@ -248,7 +264,8 @@ def _identity(saved: Saved) -> dict[str, Any]:
     about = saved.about
     told = ("date", "memoryless", "method", "backbone", "ledger")
     numbers = {"classes": len(about["classes"]), "states": len(about["states"])}
-    place = {"folder": str(saved.folder), "state": saved.number, "sha256": saved.identity}
+    place = {"folder": str(saved.folder), "packed": not isinstance(saved.folder, Path)}
+    place |= {"state": saved.number, "sha256": saved.identity}
     return place | {key: about[key] for key in told} | numbers
 
 
@@ -262,6 +279,19 @@ def _smallest(about: Mapping[str, Any]) -> dict[str, Any]:
         return {"class": None, "photos": None}
     photos, name = min(zip(about["counts"], about["classes"], strict=True))
     return {"class": name, "photos": photos}
+
+
+def _doubts(whole: Exposure, members: Mapping[str, np.ndarray]) -> Iterator[str]:
+    """Why the members may not be photos that the model was taught with."""
+    areas = [told.auroc for told in whole.attacks.values()]
+    far = int((members.get("scatter", np.zeros(1)) < -OUTSIDE).sum())
+    if min(area.high for area in areas) < 50 and max(area.low for area in areas) <= 50:
+        yield SWAPPED
+    elif 2 * far > whole.members:
+        yield (
+            f"{far:,} of {whole.members:,} members cannot be among the photos that the model was "
+            "taught with: check `members`"
+        )
 
 
 def _warnings(rows: Sequence[Exposure], about: Mapping[str, Any]) -> Iterator[str]:

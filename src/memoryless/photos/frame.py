@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from memoryless.model_folder.apart import check_apart
 from memoryless.names import printable
 
 NAME = ' class="name"'
+CODE = r"`?\b(memoryless (?:audit|export))\b`?|`(members|others)`"  # what sentences say of commands
+INTERVAL = r"\(\d+-\d+\)"
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --faint: #5b6470;
   --line: #d5d9e0; --bar: #3572b0; }
@@ -36,6 +39,7 @@ figure img { width: 100%; height: 9rem; object-fit: contain; background: var(--l
   border-radius: 4px; }
 figcaption { font-size: .85rem; line-height: 1.35; }
 figcaption span { display: block; }
+.whole { white-space: nowrap; }
 .faint { color: var(--faint); }
 """
 PAGE = """<!doctype html>
@@ -93,25 +97,37 @@ def text(value: Any) -> str:
     return html.escape(printable(str(value))).replace("_", "_<wbr>")
 
 
+def prose(sentence: str) -> str:
+    """A sentence as HTML shows it: commands and flags as code, intervals in one piece."""
+    marked = re.sub(CODE, lambda found: f"<code>{found[1] or found[2]}</code>", text(sentence))
+    return re.sub(INTERVAL, lambda found: whole(found[0]), marked)
+
+
+def whole(value: str) -> str:
+    """Text that is not broken into lines."""
+    return f'<span class="whole">{text(value)}</span>'
+
+
 def table(
     title: str, head: list[str], rows: list[list[Any]], names: int = 1, caption: str = ""
 ) -> Iterator[str]:
     """A table with its title, unless it has no row; floats are percentages, drawn as bars too.
 
-    The first `names` columns are texts, set from the left.
+    The first `names` columns are texts, set from the left. A cell of two texts keeps the second,
+    such as an interval in brackets, in one piece. A head of nothing is left out.
     """
     if not rows:
         return
     yield f"<h2>{text(title)}</h2>"
     if caption:
         yield f'<p class="faint">{text(caption)}</p>'
-    yield "<table><thead><tr>"
+    yield "<table>" + "<thead><tr>" * bool(head)
     for i, cell in enumerate(head):
         yield f'<th scope="col"{NAME * (i < names)}>{text(cell)}</th>'
-    yield "</tr></thead><tbody>"
+    yield "</tr></thead>" * bool(head) + "<tbody>"
     for row in rows:
         cells = "".join(_cell(cell, i < names) for i, cell in enumerate(row[1:], 1))
-        yield f'<tr><th scope="row">{text(row[0])}</th>{cells}</tr>'
+        yield f'<tr><th scope="row">{_content(row[0])}</th>{cells}</tr>'
     yield "</tbody></table>"
 
 
@@ -119,4 +135,8 @@ def _cell(value: Any, name: bool) -> str:
     if isinstance(value, float):
         bar = f'<span class="bar" style="width: {value:.0f}%"></span>'
         return f"<td>{value:.1f}{bar}</td>"
-    return f"<td{NAME * name}>{text(value)}</td>"
+    return f"<td{NAME * name}>{_content(value)}</td>"
+
+
+def _content(value: Any) -> str:
+    return f"{text(value[0])} {whole(value[1])}" if isinstance(value, tuple) else text(value)

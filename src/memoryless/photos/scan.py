@@ -15,6 +15,7 @@ from PIL import Image
 from memoryless.data.photos import Photo
 from memoryless.data.pixels import attempt, open_image
 from memoryless.model_folder import Saved
+from memoryless.model_folder.saved import name_in
 from memoryless.photos.seeing import Progress, silent
 from memoryless.photos.windows import Files
 from memoryless.scorers import square_roots
@@ -169,7 +170,7 @@ def _features(states: Sequence[Saved], features: np.ndarray) -> Iterator[tuple[i
     wanted = np.concatenate([raw, square_roots(raw)])
     for saved in states:
         for part in saved.about["files"]:
-            file = (saved.path / f"{part}.safetensors").relative_to(saved.folder).as_posix()
+            file = name_in(saved.folder, saved.path / f"{part}.safetensors")
             for array in saved.arrays(part).values():
                 for i in find_rows(wanted, array):
                     yield i % len(raw), "feature", file
