@@ -132,7 +132,7 @@ def test_parts_merge_as_if_one_had_learned_everything():
     assert np.allclose(whole.decision_function(X), fresh.decision_function(X), rtol=1e-9)
     assert parts["odd"].classes_.tolist() == [1, 3]
     assert whole.n_features_in_ == D
-    twice = IncrementalClassifier.merge({"a": parts["odd"], "b": parts["odd"]}, join=True)
+    twice = IncrementalClassifier.merge({"a": parts["odd"], "b": parts["odd"]}, "join")
     assert twice.model_.counts == (24, 24)
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -146,17 +146,20 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         return dict(zip(labels, weights.values(), strict=True))
 
     @classmethod
-    def merge(cls, parts: Mapping[str, Self], join: bool = False) -> Self:
+    def merge(
+        cls, parts: Mapping[str, Self], same_class: Literal["refuse", "join"] = "refuse"
+    ) -> Self:
         """One estimator of several, by name: as if it had learned everything.
 
-        Labels that several have are refused, or, with `join`, are one class.
+        Labels that several have are refused, or, with `same_class="join"`, are one class.
         """
         for part in parts.values():
             check_is_fitted(part)
         if len(kinds := {part.model_.label_type for part in parts.values()}) > 1:
             raise DataError(f"labels are of the types {', '.join(sorted(kinds))}: choose one")
         whole = copy.copy(next(iter(parts.values())))
-        whole.model_ = Model.merge({name: part.model_ for name, part in parts.items()}, join)
+        models = {name: part.model_ for name, part in parts.items()}
+        whole.model_ = Model.merge(models, join=same_class == "join")
         return whole
 
     def learn_folder(self, folder: Path | str, more: bool = False, few: bool = False) -> Self:
