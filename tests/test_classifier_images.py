@@ -46,6 +46,8 @@ def pixels(paths: list[Path]) -> np.ndarray:
 class Pairs(Dataset):
     """A data set of pairs that counts how many of its images are alive."""
 
+    shape = (8, 8, 3)  # of an image, as some data sets tell it
+
     def __init__(self, paths, labels):
         self.paths, self.labels = paths, labels
         self.alive = self.most = 0
@@ -168,6 +170,18 @@ BAD = [
     (np.zeros((2, 6), np.uint8), f"X must be images, not uint8 of the shape (2, 6): {FITTING}"),
     ("photos", f"X must be several images, not str: {FITTING}"),
     (Image.new("RGB", (4, 4)), f"X must be several images, not Image: {FITTING}"),
+    (
+        np.zeros((64, 64, 3), np.uint8),
+        "X of the shape (64, 64, 3) is one image, not several: give [image]",
+    ),
+    (
+        np.zeros((9, 8, 1), np.uint8),
+        "X of the shape (9, 8, 1) is one image, not several: give [image]",
+    ),
+    (
+        torch.zeros((9, 8, 3), dtype=torch.uint8),
+        "X of the shape (9, 8, 3) is one image, not several: give [image]",
+    ),
     ([], "X has no image: give one or more"),
     (np.zeros((0, 4, 4), np.uint8), "X has no image: give one or more"),
     (
@@ -190,6 +204,19 @@ def test_what_is_no_image_is_told_in_one_sentence(make, photos, X, sentence):
             use()
         assert str(caught.value) == sentence
     assert estimator.model_.counts == (12, 12, 12)
+
+
+def test_images_and_labels_that_differ_in_number_are_samples(make, photos):
+    paths, labels = photos
+    with pytest.raises(DataError) as caught:
+        make().fit(paths, labels[1:])
+    assert str(caught.value) == "there are 36 samples and 35 labels: give each one"
+
+
+def test_one_image_is_given_in_a_list(make, photos):
+    paths, labels = photos
+    estimator, image = make().fit(paths, labels), pixels(paths)[0]
+    assert estimator.predict([image]).tolist() == estimator.predict(paths[:1]).tolist()
 
 
 def test_a_broken_image_of_pillow_is_named(make, photos, tmp_path):

@@ -70,3 +70,9 @@ def test_a_class_that_was_renamed_to_no_label_is_told(kind):
         labels_of(["robin"], kind)
     sentence = f"labels are of the type {kind}, and the class 'robin' is none: rename it"
     assert str(caught.value) == sentence
+
+
+def test_whole_numbers_that_floats_do_not_hold_stay_apart():
+    for labels in ([2**63 + 1, 2**63 + 2, 5], np.array([2**63 + 1, 2**63 + 2, 5], dtype=np.uint64)):
+        names, kind = names_of(np.array(labels, dtype=getattr(labels, "dtype", object)))
+        assert (names, kind) == (["9223372036854775809", "9223372036854775810", "5"], "int")

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -20,7 +20,7 @@ from memoryless.data.pixels import attempt, know_formats, read_file, to_mode
 from memoryless.errors import ConfigError, DataError
 from memoryless.extractor import ahead
 from memoryless.fixed import as_photo
-from memoryless.labels import labels_of, names_of
+from memoryless.labels import check_among, labels_of, listed, names_of
 from memoryless.model import Lesson, Model
 from memoryless.names import first_ten
 
@@ -98,7 +98,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     def more(self, X: Any, y: Any = None) -> Self:
         """Learn more of known classes; warns of those whose new samples look unlike the past."""
         check_is_fitted(self)
-        self._learn(self.model_, X, y, self.classes_)
+        self._learn(self.model_, X, y, self.classes_, "call partial_fit, which takes any")
         unlike = [f"{name} ({errors:.1f})" for name, errors in self.lesson_.unlike.items()]
         if unlike:
             _warn(
@@ -114,6 +114,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
     def top_k(self, X: Any, k: int = 5) -> np.ndarray:
         """The k likeliest labels (n, k) of each sample, the likeliest first."""
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise DataError(f"k must be a whole number of at least 1, not {k!r}: give another")
         return self._best(self._judge(X), k)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -142,23 +144,26 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         If the estimator is forgettable, it is then as if they had never been.
         """
         check_is_fitted(self)
-        weights = self.model_.forget(*map(str, labels))
-        return dict(zip(labels, weights.values(), strict=True))
+        names, _ = names_of(listed(labels), self.model_.label_type)
+        weights = self.model_.forget(*names)
+        return {label: weights[name] for label, name in zip(labels, names, strict=True)}
 
     @classmethod
-    def merge(cls, parts: Mapping[str, Self], join: bool = False) -> Self:
+    def merge(
+        cls, parts: Mapping[str, Self], same_class: Literal["refuse", "join"] = "refuse"
+    ) -> Self:
         """One estimator of several, by name: as if it had learned everything.
 
-        Labels that several have are refused, or, with `join`, are one class.
+        Labels that several have are refused, or, with `same_class="join"`, are one class.
         """
-        for part in parts.values():
-            check_is_fitted(part)
-        if len(kinds := {part.model_.label_type for part in parts.values()}) > 1:
+        models = _models(parts)
+        if len(kinds := {model.label_type for model in models.values()}) > 1:
             raise DataError(f"labels are of the types {', '.join(sorted(kinds))}: choose one")
+        if same_class != "join":
+            _check_distinct(models)
+        merged = Model.merge(models, same_class)
         whole = copy.copy(next(iter(parts.values())))
-        whole.model_ = Model.merge(
-            {name: part.model_ for name, part in parts.items()}, "join" if join else "refuse"
-        )
+        whole.model_, whole.forgettable = merged, merged.forgettable
         return whole
 
     def learn_folder(self, folder: Path | str, more: bool = False, few: bool = False) -> Self:
@@ -229,21 +234,40 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         """The model's columns in the order of `classes_`."""
         return np.argsort(self._labels)
 
-    def _learn(self, model: Model, X: Any, y: Any, classes: Any = None) -> Self:
+    def _learn(
+        self,
+        model: Model,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        otherwise: str = "add them to `classes`",
+    ) -> Self:
         """Teach a model one batch; if that fails, everything is as it was before."""
-        features, y = self._read(model, X, y, reset=not model.classes)
-        names, kind = names_of(_column(y))
-        if model.classes and kind != model.label_type:
-            raise DataError(
-                f"labels were of the type {model.label_type} so far and are of {kind} now: choose "
-                "one"
-            )
-        if classes is not None:
-            _check_among(names, classes)
-        lesson: Lesson = model.learn(features, names, more=True)
+        before = dict(vars(self))
+        try:
+            features, y = self._read(model, X, y, reset=not model.classes)
+            names, kind = self._names(model, features, y, classes, otherwise)
+            lesson: Lesson = model.learn(features, names, more=True)
+        except Exception:
+            self.__dict__ = before  # what was read of the shape of X, too
+            raise
         model.label_type = kind
         self.model_, self.lesson_ = model, lesson
         return self
+
+    def _names(
+        self, model: Model, features: np.ndarray, y: Any, classes: Any, otherwise: str
+    ) -> tuple[list[str], str]:
+        """The names of labels, checked, and of which type the labels are."""
+        labels = _column(y)
+        if len(labels) != len(features):
+            raise DataError(
+                f"there are {len(features)} samples and {len(labels)} labels: give each one"
+            )
+        names, kind = names_of(labels, model.label_type if model.classes else None)
+        if classes is not None:
+            check_among(names, names_of(_column(classes), kind)[0], otherwise)
+        return names, kind
 
     def _read(
         self, model: Model, X: Any, y: Any = None, reset: bool = False
@@ -280,13 +304,39 @@ def _column(y: Any) -> np.ndarray:
     return column_or_1d(whole, warn=True)
 
 
-def _check_among(names: Sequence[str], classes: Any) -> None:
-    known = set(names_of(_column(classes))[0])
-    odd = sorted(set(names) - known)
-    if odd:
+def _models(parts: Any) -> dict[str, Model]:
+    """The models of fitted estimators by name, if no two of these are the same."""
+    if not isinstance(parts, Mapping):
+        raise DataError(f"{BY_NAME}, not {type(parts).__name__}")
+    found: dict[str, Model] = {}
+    names: dict[int, str] = {}
+    for name, part in parts.items():
+        if not isinstance(name, str) or not isinstance(part, IncrementalClassifier):
+            raise DataError(f"{BY_NAME}, not {{{name!r}: {type(part).__name__}}}")
+        check_is_fitted(part)
+        found[name] = part.model_
+        if (other := names.setdefault(id(part.model_), name)) != name:
+            raise DataError(
+                f"{other} and {name} are the same estimator, whose samples would count twice: "
+                "leave one out"
+            )
+    return found
+
+
+BY_NAME = "merge takes fitted estimators by name, such as {'north': one, 'south': other}"
+
+
+def _check_distinct(models: Mapping[str, Model]) -> None:
+    """Raise if several know a class; the model's own check speaks of photos and of a command."""
+    seen: dict[str, list[str]] = {}
+    for name, model in models.items():
+        for label in model.classes:
+            seen.setdefault(label, []).append(name)
+    twice = [f"{label} ({', '.join(where)})" for label, where in seen.items() if len(where) > 1]
+    if twice:
         raise DataError(
-            f"labels must be among the classes {first_ten(sorted(known))}, not {first_ten(odd)}: "
-            "leave these out, or call partial_fit, which takes any"
+            f"several estimators know {first_ten(twice)}: add `same_class=join` if that is the "
+            "same class, or else rename it in one by model_.rename"
         )
 
 
@@ -300,6 +350,8 @@ def _samples(X: Any) -> Any:
         raise DataError(f"X must be images, not {X.dtype} of the shape {X.shape}: {FITTING}")
     if not len(X):
         raise DataError("X has no image: give one or more")
+    if hasattr(X, "dtype") and len(X.shape) == 3 and X.shape[2] in (1, 3):
+        raise DataError(f"X of the shape {tuple(X.shape)} is one image, not several: give [image]")
     return X
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,25 +21,44 @@ READ: dict[str, Callable[[str], Any]] = {
 """How a label of each type is read from the name of its class."""
 
 
-def names_of(labels: np.ndarray) -> tuple[list[str], str]:
-    """A name for each label (n,), and of which type the labels are.
+def names_of(labels: np.ndarray, so_far: str | None = None) -> tuple[list[str], str]:
+    """A name for each label (n,), and of which type the labels are: the one so far, if any.
 
     >>> names_of(np.array([3, 1, 3]))
     (['3', '1', '3'], 'int')
     """
     kind = type_of(labels)
-    if kind == "str":
-        return [*map(str, labels.tolist())], kind
-    found = np.array(labels.tolist())
+    names = _names(labels.tolist()) if kind == "str" else _names_of_numbers(labels, kind)
+    if so_far and kind != so_far:
+        raise DataError(
+            f"labels were of the type {so_far} so far and are of {kind} now: choose one"
+        )
+    return names, kind
+
+
+def _names(labels: list[str]) -> list[str]:
+    names = [*map(str, labels)]
+    blank = [repr(name) for name in dict.fromkeys(names) if not name.strip()]
+    if blank:
+        raise DataError(f"labels name classes, and {first_ten(blank)} is blank: give it a name")
+    return names
+
+
+def _names_of_numbers(labels: np.ndarray, kind: str) -> list[str]:
+    found = labels
+    if labels.dtype == object:  # whole numbers may be larger than NumPy's
+        found = np.array(labels.tolist(), dtype=object if kind == "int" else None)
     if kind == "float":
         _check_whole(found)
         found = found + 0.0  # -0.0 becomes 0.0
     values, places = np.unique(found, return_inverse=True)
-    return np.array([*map(str, values.tolist())], dtype=object)[places].tolist(), kind
+    return np.array([*map(str, values.tolist())], dtype=object)[places].tolist()
 
 
 def type_of(labels: np.ndarray) -> str:
     """The one type that labels have, or an error that names them all."""
+    if not len(labels):
+        raise DataError("there is no label: give one or more")
     kinds = {labels.dtype.type} if labels.dtype != object else set(map(type, labels.tolist()))
     found = {LETTERS.get(np.dtype(kind).kind, kind.__name__) for kind in kinds}
     if len(found) > 1:
@@ -59,6 +78,26 @@ def _check_whole(labels: np.ndarray) -> None:
         raise DataError(
             f"labels name classes, and {first_ten(map(str, np.unique(parts).tolist()))} is of "
             "something continuous: round them, or turn them into strings"
+        )
+
+
+def listed(labels: Sequence[Any]) -> np.ndarray:
+    """Labels that were given one by one, as an array (n,) that keeps their types."""
+    for label in labels:
+        if hasattr(label, "__len__") and not isinstance(label, str | bytes):
+            kind = type(label).__name__
+            raise DataError(f"give labels one by one, not in a {kind}: write forget(*labels)")
+    return np.array(labels, dtype=object)
+
+
+def check_among(names: Iterable[str], classes: Iterable[str], otherwise: str) -> None:
+    """Raise if labels' names are not among those of classes; the sentence says what else to do."""
+    known = set(classes)
+    odd = sorted(set(names) - known)
+    if odd:
+        raise DataError(
+            f"labels must be among the classes {first_ten(sorted(known))}, not {first_ten(odd)}: "
+            f"leave these out, or {otherwise}"
         )
 
 
