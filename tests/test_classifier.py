@@ -132,9 +132,9 @@ def test_parts_merge_as_if_one_had_learned_everything():
     assert np.allclose(whole.decision_function(X), fresh.decision_function(X), rtol=1e-9)
     assert parts["odd"].classes_.tolist() == [1, 3]
     assert whole.n_features_in_ == D
-    both = {"a": parts["odd"], "b": copy.deepcopy(parts["odd"])}
-    twice = IncrementalClassifier.merge(both, same_class="join")
-    assert twice.model_.counts == (24, 24)
+    both = {"a": parts["odd"], "b": make().fit(X[y != 2] + 1, y[y != 2])}
+    joined = IncrementalClassifier.merge(both, same_class="join")
+    assert joined.model_.counts == (24, 24)
 
 
 def test_it_says_what_it_does_not_know():

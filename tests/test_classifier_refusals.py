@@ -10,10 +10,12 @@ import pytest
 from memoryless import IncrementalClassifier
 from memoryless.errors import ConfigError, DataError, StoreError
 
+DRAWS = np.random.default_rng(0)
 
-def fitted(*labels, size: int = 4):
-    """An estimator that learned six samples of each label."""
-    X = np.random.default_rng(0).normal(size=(6 * len(labels), size))
+
+def fitted(*labels):
+    """An estimator that learned six samples of each label, which no other has."""
+    X = DRAWS.normal(size=(6 * len(labels), 4))
     return IncrementalClassifier("none").fit(X, np.repeat(labels, 6))
 
 
