@@ -101,6 +101,15 @@ def test_a_packed_model_gives_sentences_and_a_page(packed, capsys):
     assert "<h1>Audit of model.memoryless</h1>" in Path("page.html").read_text()
 
 
+def test_a_page_in_place_of_a_packed_model_is_refused(packed, capsys):
+    whole = packed.read_bytes()
+    flags = ["--html", str(packed)]
+    code, out, err = call("audit", str(packed), *AUDIT[2:], *flags, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err == "memoryless: model.memoryless is a packed model: choose another --html\n"
+    assert packed.read_bytes() == whole
+
+
 def test_what_hides_between_the_files_of_a_packed_model_is_found(packed, capsys):
     Path("used/cat/5.png").rename("used/cat/grandmother.png")
     with zipfile.ZipFile(packed, "a") as archive:
