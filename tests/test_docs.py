@@ -71,7 +71,8 @@ def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsy
     make_folder(Path("photos"))
     make_birds()
     make_hospitals()
-    monkeypatch.setattr(samples, "write_samples", partial(samples.write_samples, per_class=6, test_per_class=2))
+    few = partial(samples.write_samples, per_class=6, test_per_class=2)
+    monkeypatch.setattr(samples, "write_samples", few)
     for command, shown in commands:
         if command.startswith("rm -r "):
             shutil.rmtree(command.removeprefix("rm -r "))
