@@ -47,6 +47,12 @@ def photo_model(folder: str, backbone: Path, *classes: int, **changed) -> None:
     model.save(folder)
 
 
+def teach_north_and_south() -> None:
+    """Two models that share no class, the second of two states."""
+    teach("north", {"ant": 20, "bee": 15})
+    teach("south", {"cat": 12}, {"dog": 30})
+
+
 def refused(out: str, *paths: str, same_class: Any = "refuse") -> str:
     """The sentence that a merge is refused with; nothing is left of it."""
     there = sorted(Path.cwd().iterdir())

@@ -19,7 +19,7 @@ from memoryless.locks import locked
 from memoryless.model_folder import load_state, writing
 from memoryless.photos.merging import merge
 from memoryless.photos.renaming import rename_class
-from merge_toys import TAUGHT, features, photo_model, refused, teach
+from merge_toys import TAUGHT, features, photo_model, refused, teach, teach_north_and_south
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +29,7 @@ def work_here(tmp_path, monkeypatch) -> None:
 
 @pytest.fixture
 def north_and_south() -> None:
-    teach("north", {"ant": 20, "bee": 15})
-    teach("south", {"cat": 12}, {"dog": 30})
+    teach_north_and_south()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from memoryless.errors import MemorylessError
 from memoryless.model_folder import check_folder, load_state
 from memoryless.photos.merging import merge
 from memoryless.photos.overview import go_back
-from merge_toys import TAUGHT, features, photo_model, refused, teach
+from merge_toys import TAUGHT, features, photo_model, refused, teach, teach_north_and_south
 from photo_toys import tiny_settings
 
 TEST = np.concatenate([features(name, 9, 99) for name in ("ant", "bee", "cat", "dog", "elk")])
@@ -42,8 +42,7 @@ def work_here(tmp_path, monkeypatch) -> None:
 
 @pytest.fixture
 def north_and_south() -> None:
-    teach("north", {"ant": 20, "bee": 15})
-    teach("south", {"cat": 12}, {"dog": 30})
+    teach_north_and_south()
 
 
 def join_all(*paths: str, out: str = "out") -> Model:
