@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from hypothesis import strategies as st
 from PIL import Image
 from torch import nn
 
+from forks import Forks
 from memoryless import Model
 from memoryless.calibration import StateNumbers
 from memoryless.cli import main
 from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
+from memoryless.heads import fitted
 from memoryless.lab.analysis.typology import KINDS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
@@ -40,18 +43,8 @@ COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
 
 # What has a meaning somewhere: to a terminal, LaTeX, Markdown, HTML, a spreadsheet, matplotlib.
 SIGNS = [*"\n\r\t\x00\x1b\x85\u2028\u202e\udcff\ud800$\\{}^~_%&#±|`<>*[]=+-@'\"!:;,🦕é "]
-SIGNS += [
-    "&lt;",
-    "\x1b[31m",
-    "<script>",
-    "</td>",
-    "-->",
-    "[red]",
-    ":smile:",
-    "=1+1",
-    r"\input{x}",
-    "$x$",
-]
+SIGNS += ["&lt;", "\x1b[31m", "<script>", "</td>", "-->", "[red]", ":smile:", "=1+1"]
+SIGNS += [r"\input{x}", "$x$"]
 hostile_text = st.lists(st.sampled_from(SIGNS) | st.text(max_size=2), max_size=6).map("".join)
 
 # Every form of class statistics that can be kept, low-rank as of two directions.
@@ -195,6 +188,8 @@ TOY_PRESET = Preset(
 class FakeRun:
     """Stands in for a run folder whose results are made up: accuracies by method and state."""
 
+    id = RunFolder.id
+
     def __init__(
         self, accuracies: dict[str, list[float]], path: str = "r/seed-0", config=(), **about
     ):
@@ -221,7 +216,8 @@ class FakeRun:
                         "cost": 7 * (t + 1),
                     }
                     for name, values in self.accuracies.items()
-                }
+                },
+                "bytes": {"record": {"W": 300 * (t + 1), "b": 50}, "images_not_kept": 9000},
             }
             for t in range(self.finished)
         ]
@@ -373,6 +369,20 @@ def call(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str,
 @pytest.fixture(scope="session")
 def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_backbone(tmp_path_factory.mktemp("backbone") / "tiny.onnx")
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """Commands in processes of their own, which need not import anything again."""
+    server = Forks(tmp_path_factory.mktemp("forks"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fitted heads take two steps, where what they learn does not matter."""
+    monkeypatch.setattr(fitted, "ITERATIONS", 2)
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import numpy as np
 from memoryless.confidence import MARGINS, TEMPERATURES, HeldOut
 from memoryless.model_folder import Saved, save_state
 from memoryless.scorers import Linear, Viewed, describe
-from memoryless.settings import plain_values
+from memoryless.settings import WIDTH, plain_values
 from memoryless.strategies import ModelSettings
 from memoryless.strategies.base import BASE_RECIPE
 
-SETTINGS = plain_values(replace(ModelSettings(), **BASE_RECIPE))
+SETTINGS = plain_values(replace(ModelSettings(), **BASE_RECIPE, width=WIDTH))
 FACTS, _ = describe(Viewed(Linear(np.zeros(0), np.zeros(0)), start=0, square_roots=True))
 STATE = {"date": "2026-11-16T12:00:00Z", "photos": 40, "more": {}, "model": None}
 GRAPHS = (b"a graph", b"another graph")

@@ -147,8 +147,9 @@ def test_heads_over_statistics_read_their_view_and_rows_do_not(view):
 
 @pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
 def test_a_shrinkage_in_a_methods_name_is_used(head, data):
-    statistics = gather(*data, "full")
-    record = Record(torch.zeros(3, 6), torch.zeros(3), torch.tensor([0, 0, 1]), torch.ones(2))
+    states = torch.tensor([0, 0, 1])
+    statistics = gather(*data, "full").levelled(states == 1)
+    record = Record(torch.zeros(3, 6), torch.zeros(3), states, torch.ones(2))
     held_out = (data[0][data[1] == 2], data[1][data[1] == 2])
     end = EndOfState(
         replace(record, statistics={"none": statistics}), (record.W, record.b), held_out=held_out
@@ -159,3 +160,16 @@ def test_a_shrinkage_in_a_methods_name_is_used(head, data):
     for name, given in (("", ()), ("0.5", (0.5,)), ("auto", (best,))):
         expected = HEADS[head].make(statistics, *given)(data[0])
         torch.testing.assert_close(made[name](data[0]), expected)
+
+
+@pytest.mark.parametrize(("strategy", "levels"), [("finetune", True), ("frozen", False)])
+@pytest.mark.parametrize("head", ["lda", "rda"])
+def test_lengths_are_levelled_where_the_backbone_changed(head, strategy, levels, data):
+    states = torch.tensor([0, 0, 1])
+    features = torch.where(data[1][:, None] == 2, data[0], data[0] / 2)  # past means are short
+    statistics = gather(features, data[1], "full")
+    record = Record(torch.zeros(3, 6), torch.zeros(3), states, torch.ones(2), {"none": statistics})
+    end = EndOfState(record, (record.W, record.b))
+    made = build_scorers({"it": Method(strategy, head)}, end)["it"]
+    read = statistics.levelled(states == 1) if levels else statistics
+    torch.testing.assert_close(made(data[0]), HEADS[head].make(read)(data[0]))

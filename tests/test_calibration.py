@@ -55,8 +55,10 @@ def test_bg_z_by_hand():
     features = torch.tensor([[1.0, 2, 9], [3.0, 6, 9]])
     numbers = StateNumbers(torch.ones(2), torch.tensor([0, 1, 1]), (features, torch.tensor([2, 2])))
     scorer = CALIBRATIONS["bg_z"].fit(Linear(torch.eye(3), torch.zeros(3)), numbers)
-    # state 0: 1 and 3, mean 2, deviation 1; state 1 without the own class: 2 and 6, mean 4, 2
-    torch.testing.assert_close(scorer(torch.tensor([[4.0, 4, 8]])), torch.tensor([[2.0, 0, 2]]))
+    # state 0: 1 and 3, mean 2, deviation 1; state 1 without the own class: 2 and 6, mean 4; the
+    # deviation is of all four, 2, 9, 6 and 9: the root of 8.25
+    expected = torch.tensor([[2.0, 0, 4 / 8.25**0.5]])
+    torch.testing.assert_close(scorer(torch.tensor([[4.0, 4, 8]])), expected)
 
 
 def test_block_z_by_hand():
@@ -172,7 +174,7 @@ def test_a_lone_new_class_takes_the_mean_of_the_other_states():
         (torch.tensor([[3.0, 4, 8, 9]]), torch.tensor([3])),
     )
     scorer = CALIBRATIONS["bg_z"].fit(Linear(torch.eye(4), torch.zeros(4)), numbers)
-    # means 3 and 6, deviations 1 (in place of none) and 2: 4.5 and 1.5 for state 2
+    # means 3 and 6, and 4.5 for state 2; deviations 1 (in place of none), 2, and again 1
     torch.testing.assert_close(
-        scorer(torch.tensor([[4.0, 6, 8, 6]])), torch.tensor([[1.0, 0, 1, 1]])
+        scorer(torch.tensor([[4.0, 6, 8, 6]])), torch.tensor([[1.0, 0, 1, 1.5]])
     )

@@ -12,6 +12,7 @@ import memoryless
 from conftest import call
 from memoryless.calibration import CALIBRATIONS
 from memoryless.cli import app
+from memoryless.cli.list_names import KINDS
 from memoryless.cli.output import FORMATS
 from memoryless.heads import HEADS
 from memoryless.lab.analysis.figures import FIGURES
@@ -105,7 +106,7 @@ BAD = {
     "figures . --only row": (
         f"unknown figure 'row': choose from {', '.join(FIGURES)}; did you mean 'rows'?"
     ),
-    "list all": "unexpected 'all': settings are given as --name value; see --help",
+    "list head": f"unknown kind 'head': choose from {', '.join(KINDS)}; did you mean 'heads'?",
     "demo --outptu x": "unknown option: --outptu. Did you mean --output?",
     "rnu": (
         f'unknown command "rnu". Did you mean "run"? Available commands: '
@@ -197,3 +198,28 @@ def test_an_empty_argument_is_not_the_folder_one_is_in(words, capsys):
     assert told == (
         "memoryless: an argument is empty, perhaps a variable that was not set: name it\n"
     )
+
+
+COMPLETE = """
+source "$1"
+try() {
+  COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _memoryless; echo "${COMPREPLY[@]}"
+}
+try memoryless ru
+try memoryless run --epo
+"""
+
+
+def test_a_shell_completes_commands_and_flags(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    words = ["--install-completion", "--shell", "bash"]
+    code, out, _ = call(*words, capsys=capsys)
+    assert code == 0
+    assert "source ~/.bashrc" in out
+    (script,) = (tmp_path / ".local").rglob("memoryless")
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+    assert all(name in script.read_text() for name in commands())
+    done = subprocess.run(
+        ["bash", "-c", COMPLETE, "bash", str(script)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "run\n--epochs --epochs-later\n"

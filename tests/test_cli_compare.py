@@ -52,4 +52,4 @@ def test_combinations_have_the_names_of_the_paper(toy_runs, capsys):
     methods = [record["method"] for record in json.loads(Path("t.json").read_text())]
     assert {"FT", "inFT", "inFT_siw_mc", "finetune+siw+block_z"} <= set(methods)
     assert not {"finetune", "finetune+initial", "finetune+siw+mc"} & set(methods)
-    assert "best top1 on the test images first" in capsys.readouterr().out
+    assert "highest top-1 first" in capsys.readouterr().out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from memoryless.cli import main
 from memoryless.lab.experiment import run
 
@@ -14,8 +16,20 @@ def test_joint_runs_have_no_figures_by_state(tiny, toy, capsys):
     assert "have no second state yet" in capsys.readouterr().err
 
 
-def test_figures_that_are_asked_for_are_drawn(finished, tmp_path):
+@pytest.mark.parametrize(("columns", "points"), [("1", "237.6pt"), ("2", "496.8pt")])
+def test_figures_that_are_asked_for_are_drawn_as_wide_as_asked(
+    columns, points, finished, tmp_path, capsys
+):
     target = tmp_path / "drawn"
     arguments = ["--output", str(target), "--only", "rows", "--formats", "svg"]
-    assert main(["figures", str(finished.path), *arguments]) == 0
+    assert main(["figures", str(finished.path), *arguments, "--columns", columns]) == 0
     assert [p.name for p in target.iterdir()] == ["rows.svg"]
+    assert f'width="{points}"' in (target / "rows.svg").read_text()
+    out, err = capsys.readouterr()
+    assert out == f"{target / 'rows.svg'}\nthe figures are in {target}\n"
+    assert err == ""  # nothing moves where nobody looks
+
+
+def test_other_widths_are_refused(finished, capsys):
+    assert main(["figures", str(finished.path), "--columns", "3"]) == 2
+    assert "--columns" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,16 @@ def test_commands_take_any_name(tiny, toy, tmp_path, monkeypatch, capsys):
     assert err == ""
     page = Path("report.html").read_text(encoding="utf-8")
     assert "<i>" not in page
-    assert "<script>" not in page
+    assert page.count("<script>") == 1  # ours
+    assert "alert(1)</script>" not in page
+
+
+def test_on_a_terminal_it_tells_what_it_does(finished, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(["report", str(finished.path), "--output", str(tmp_path / "r.html")]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"the report is {tmp_path / 'r.html'}\n"
+    assert "scoring classes" in err  # the last that is done, which is always shown
 
 
 def test_methods_that_the_runs_cannot_give(finished, tmp_path, capsys):
@@ -49,3 +59,12 @@ def test_report_command_of_one_state(tiny, toy, tmp_path, monkeypatch, capsys):
     assert main(["report", "one", "--output", "pages/one.html"]) == 0
     assert capsys.readouterr().out.endswith("the report is pages/one.html\n")
     assert Path("pages/one.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_library_that_lacks_is_named(finished, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "memoryless.lab.report", raising=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert main(["report", str(finished.path)]) == 2
+    assert capsys.readouterr().err == (
+        "memoryless: a report needs jinja2: pip install jinja2 matplotlib scipy\n"
+    )

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
-from conftest import PHOTO_FLAGS, call
+import pytest
+
+from conftest import PHOTO_FLAGS, FakeRun, call
 from memoryless.cli import main
+from memoryless.cli.run import flags_of_control, outcome
+from memoryless.lab.analysis.summary import Summary, summarise
+from memoryless.lab.config import Config
+from memoryless.lab.control import control_of
 from memoryless.methods import methods_of
 
 
@@ -24,18 +31,31 @@ def test_run_and_table(photos, capsys):
     assert code == 0
     assert "runs/latest/seed-1: 3 states" in out
     assert out.endswith("done: memoryless table runs/latest\n")
+    reached, control, more, _ = out.splitlines()[-4:]
+    assert more == (
+        "the control's method reads other class statistics than this run keeps; a run keeps the "
+        "same with --statistics full --level middle --square-roots"
+    )
+    numbers = r"top-1 [\d.]+, top-5 100.0 \(mean of states 1 and later; chance 41.7 and 100.0\)"
+    assert re.fullmatch(f"inFT_siw, the recommended method: {numbers}", reached)
+    assert re.fullmatch(rf"untrained\+lda, the control that never learned: {numbers}", control)
     assert "\x1b" not in out  # nothing but lines when not a terminal
     code, out, _ = call("table", "runs/latest", "--write", "t.csv", "t.json", "t.md", capsys=capsys)
     assert code == 0
     assert "runs/latest: photos, 3 states, order natural, finetune, 2 seeds" in out
+    assert (
+        "runs/latest/untrained: photos, 3 states, order natural, untrained, statistics of middle "
+        "stages, roots, 2 seeds"
+    ) in " ".join(out.split())
     assert "chance: top-1 41.7, top-5 100.0" in out
     assert "inFT_siw_mc" in out
     rows = list(csv.DictReader(Path("t.csv").read_text().splitlines()))
+    mine = [r["method"] for r in rows if r["strategy"] == "finetune"]
+    assert mine == list(methods_of("finetune"))
     assert [r["method"] for r in rows] == [
         r["method"] for r in json.loads(Path("t.json").read_text())
     ]
-    assert [r["method"] for r in rows] == list(methods_of("finetune"))
-    assert Path("t.md").read_text().count("\n| inFT") == len(rows) - 1  # and FT
+    assert Path("t.md").read_text().count("\n| inFT") == len(mine) - 1  # and FT
 
 
 def test_run_goes_on_where_it_stopped(photos, capsys):
@@ -77,3 +97,106 @@ def test_interrupt(photos, capsys, monkeypatch):
     code, _, err = call("run", *PHOTO_FLAGS, "--root", "photos", capsys=capsys)
     assert code == 130
     assert "the same command goes on from the last finished epoch" in err
+
+
+def row(method: str, top1: float, seeds: int = 1) -> Summary:
+    runs = [FakeRun({method: [50.0, top1, top1]}, seed=seed) for seed in range(seeds)]
+    (made,) = summarise(runs)
+    return made
+
+
+def test_whether_training_gained_anything_is_said():
+    control = row("untrained+lda", 40.0)
+    assert outcome(row("finetune+rda+widened", 50.0), control) == [
+        "finetune+rda+widened, the recommended method: top-1 50.0, top-5 25.0 (mean of states 1 "
+        "and later; chance 20.8 and 91.7)",
+        "untrained+lda, the control that never learned: top-1 40.0, top-5 20.0 (mean of states 1 "
+        "and later; chance 20.8 and 91.7); 10.0 points fewer (one seed)",
+    ]
+    assert len(outcome(control, None)) == 1
+    assert outcome(None, None) == []
+
+
+@pytest.mark.parametrize(
+    ("top1", "told"),
+    [
+        (37.5, "2.5 points more, so training gained nothing for this method"),
+        (39.96, "as many"),
+        (40.04, "as many"),
+        (40.06, "0.1 points fewer"),
+    ],
+)
+def test_the_difference_as_it_is_shown(top1, told):
+    for seeds, of in ((1, " (one seed)"), (2, "")):
+        reached, control = row("finetune+lda", top1, seeds), row("untrained+lda", 40.0, seeds)
+        assert outcome(reached, control)[1].partition("91.7); ")[2] == told + of
+
+
+def test_no_verdict_over_other_statistics():
+    lines = outcome(row("inFT_siw", 37.5), row("untrained+lda", 40.0), "--statistics full")
+    assert lines[1].endswith("(mean of states 1 and later; chance 20.8 and 91.7)")
+    assert lines[2:] == [
+        "the control's method reads other class statistics than this run keeps; a run keeps the "
+        "same with --statistics full"
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"statistics": "mean"}, {"statistics": "none"}, {"level": "last"}, {"square_roots": False}],
+)
+def test_statistics_that_are_not_the_controls(other):
+    kept = {"width": 8, "statistics": "full", "level": "middle", "square_roots": True}
+    flags = "--statistics full --level middle --square-roots"
+    assert flags_of_control(Config(**kept), control_of(Config(**kept))) == ""
+    config = Config(**kept | other)
+    assert flags_of_control(config, control_of(config)) == flags
+
+
+def test_a_run_that_keeps_what_the_control_reads_is_compared(toy_runs, capsys):
+    words = "run --data toy --states 2 --width 1 --epochs 1 --statistics full --level middle"
+    assert main([*words.split(), "--square-roots"]) == 0
+    reached, control, done = capsys.readouterr().out.splitlines()[-3:]
+    assert reached.startswith("finetune+rda+widened, the recommended method: ")
+    assert control.endswith(" (one seed)")
+    assert done == "done: memoryless table runs/latest"
+
+
+def test_one_state_has_no_average():
+    (only,) = summarise([FakeRun({"FT": [50.0]})])
+    assert outcome(only, None) == ["FT, the recommended method: top-1 50.0, top-5 25.0"]
+
+
+def test_a_run_without_its_control(tiny, toy_runs, capsys):
+    words = "run --data toy --states 2 --width 1 --epochs 1 --no-control".split()
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "control" not in out
+    assert "FT " in out
+    assert [p.name for p in Path("runs/latest").iterdir()] == ["seed-0"]
+
+
+def test_a_strategy_that_never_trains_has_no_control(toy_runs, capsys):
+    assert main("run --data toy --states 2 --strategy untrained --width 1".split()) == 0
+    assert "control" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("flags", "threads"), [("", 1), ("--width 9", None), ("--threads 2", 2)])
+def test_threads_suit_the_network(flags, threads, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    set_to: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", set_to.append)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr("memoryless.lab.experiment.run", lambda *given: [])
+    assert main(["run", *flags.split()]) == 0
+    assert set_to == ([threads] if threads else [])
+
+
+def test_the_images_are_checked_once_for_both(photos, capsys, monkeypatch):
+    checked: list[int] = []
+    monkeypatch.setattr(
+        "memoryless.cli.progress.ProgressPrinter.working",
+        lambda self, what, done, total: checked.append(done) if what == "checking images" else None,
+    )
+    assert call("run", *PHOTO_FLAGS, "--root", "photos", capsys=capsys)[0] == 0
+    assert checked == list(range(1, 16))

@@ -14,6 +14,7 @@ from memoryless.lab.analysis.compare import (
     combinations,
     compare,
     compare_grids,
+    labelled_streams,
     named_methods,
     pareto_front,
 )
@@ -32,6 +33,7 @@ def test_the_front_by_hand(gathered):
         for row, size, top1 in zip(rows, (10, 20, 20, 30), (5.0, 4.0, 9.0, 9.0), strict=True)
     ]
     assert pareto_front(made) == [made[0], made[2]]
+    assert pareto_front([replace(made[0], bytes_kept=0), *made[1:]]) == [made[2]]
 
 
 def test_runs_that_kept_different_things_are_compared_by_what_they_have(tiny, toy, finished):
@@ -84,7 +86,7 @@ def test_methods_are_named_as_the_paper_does_and_once():
 
 
 @pytest.mark.parametrize("k", ["top1", "top5"])
-def test_the_best_stand_first(finished, k):
+def test_the_highest_stand_first(finished, k):
     names = list(methods_of("finetune"))
     rows = compare([finished], names, k)
     values = [getattr(row, k) for row in rows]
@@ -104,11 +106,24 @@ def made_rows(*facts: tuple[str, float, int, bool]) -> list[Summary]:
 
 def test_the_front_is_of_memoryless_methods_that_none_with_as_few_bytes_beats():
     rows = made_rows(
-        ("images", 99.0, 0, False), ("free", 5.0, 0, True), ("as good", 5.0, 9, True),
+        ("images", 99.0, 5, False), ("free", 50.0, 0, True), ("few", 5.0, 9, True),
         ("worse", 6.0, 10, True), ("better", 8.0, 10, True), ("best", 9.0, 11, True),
     )  # fmt: skip
-    assert [row.method for row in pareto_front(rows)] == ["free", "better", "best"]
-    assert [row.method for row in pareto_front(rows, "top5")] == ["free"]
+    assert [row.method for row in pareto_front(rows)] == ["few", "better", "best"]
+    assert [row.method for row in pareto_front(rows, "top5")] == ["few"]
+
+
+def test_rows_of_a_stream_have_names_of_their_own():
+    one, two = made_rows(("a", 1.0, 1, True), ("a", 2.0, 1, True))
+    other = replace(one, states="5")
+    two = replace(two, statistics_of="middle stages")
+    found = labelled_streams([one, two, replace(two, top1=9.0), other])
+    assert found == {
+        "toy, 2 states": {
+            "a": one, "a (middle stages)": two, "a (2)": replace(two, top1=9.0),
+        },
+        "toy, 5 states": {"a": other},
+    }  # fmt: skip
 
 
 def test_the_table_marks_the_front_and_says_what_scoring_costs():
@@ -121,7 +136,7 @@ def test_the_table_marks_the_front_and_says_what_scoring_costs():
         ["b", "4.0", "96.0", "2,000", "", ""],
     ]
     assert [entry["front"] for entry in grid.entries] == [True, False]
-    assert grid.caption.startswith("best top1 on the test images first; * no other method")
+    assert grid.caption.startswith("highest top-1 first; to choose by it, make runs with --valid")
     assert [row[-1] for row in compare_grids(rows, "top5")[0].rows] == ["*", "*"]
 
 

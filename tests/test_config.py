@@ -1,10 +1,17 @@
-"""Settings of an experiment come back from what is stored."""
+"""Settings of an experiment come back from what is stored, and are filled by their data."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from conftest import make_toy
+from memoryless.data import SOURCES
 from memoryless.lab.config import Config
+from memoryless.lab.experiment import run
+from memoryless.lab.runs import RunFolder
+from memoryless.strategies import stored_problems
 
 
 def test_stored_settings_come_back():
@@ -12,3 +19,24 @@ def test_stored_settings_come_back():
     assert Config(**done.to_dict()).resolved() == done
     lists = {k: list(v) if isinstance(v, tuple) else v for k, v in done.to_dict().items()}
     assert Config(**lists).resolved() == done
+
+
+@pytest.mark.parametrize("data", SOURCES)
+def test_the_width_is_what_suits_the_data(data):
+    assert Config(data=data).resolved().width == (8 if data == "quickdraw100" else 64)
+    assert Config(data=data, image_size=16).resolved().width == SOURCES[data].width
+    assert Config(data=data, width=5).resolved().width == 5
+
+
+def test_images_that_are_given_get_the_standard_width(tmp_path, monkeypatch):
+    """The data set that settings name, the embedded drawings by default, has no say then."""
+    assert Config().resolved(28).width == 64
+    config = Config(states="2", epochs=1, output=tmp_path)
+    monkeypatch.setattr("memoryless.lab.experiment.Run.finish", lambda self: None)
+    (folder,) = run(config, make_toy())
+    assert RunFolder(folder).about["config"]["width"] == 64
+
+
+def test_a_stored_width_is_a_number():
+    stored = Config().resolved().to_dict() | {"width": None}
+    assert list(stored_problems(Config, stored)) == ["width is open"]

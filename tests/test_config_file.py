@@ -50,7 +50,7 @@ def ran(tmp_path, monkeypatch) -> list[Config]:
     monkeypatch.chdir(tmp_path)
     configs: list[Config] = []
     monkeypatch.setattr(
-        "memoryless.lab.experiment.run", lambda config, observer: configs.append(config)
+        "memoryless.lab.experiment.run", lambda *given: configs.append(given[0]) or []
     )
     return configs
 

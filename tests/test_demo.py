@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from memoryless import Model
 from memoryless.cli import main
 from memoryless.data import samples
+from memoryless.lab.analysis.sketch import MARKS
 from memoryless.lab.analysis.summary import summarise
-from memoryless.lab.runs import find_runs
+from memoryless.lab.runs import RunFolder, find_runs
+from memoryless.methods import headline
 
 demo = import_module("memoryless.cli.demo")  # the command has the name of its module
 
@@ -51,27 +54,56 @@ def test_demo_teaches_a_model_in_two_states_and_keeps_it(tmp_path, monkeypatch, 
     assert laboratory == [Path("a demo")] * 2
 
 
-def test_demo_shows_table_sketch_bytes_and_folder(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def small_demo(tmp_path, monkeypatch) -> None:
+    """The demo with its laboratory in small, and no photos."""
     monkeypatch.chdir(tmp_path)
     small = {"width": 1, "image_size": 8, "epochs": 1, "epochs_later": 1, "states": "2"}
     for name, value in small.items():
         monkeypatch.setitem(demo.SETTINGS, name, value)
     monkeypatch.setattr(demo, "_show_photos", lambda drawings, model: None)
+
+
+def test_demo_shows_table_sketch_bytes_and_folder(small_demo, capsys):
     assert main(["demo", "--output", "a demo"]) == 0
     out = capsys.readouterr().out
+    methods = headline(RunFolder(Path("a demo/seed-0")).results()[-1]["methods"])
+    legend = "   ".join(f"{mark} {name}" for mark, name in zip(MARKS, methods, strict=False))
     for part in (
-        "inFT_siw_mc",
-        "chance: top-1 1.0, top-5 5.0",
-        "top-5 accuracy (%) over all classes seen so far",
-        "o FT   x inFT   + inFT_siw",
-        # 100 rows of 8, biases and states of classes, two mu
-        "kept of the past: 4,408 bytes for all methods together",
+        "Mean over states 1 to 1, in percent",
+        "top-1 accuracy (%) over all classes seen so far",
+        legend,
         "its images would have taken 6,272,000 bytes",
-        "best top-1 on the test images",
         "the run is in a demo/seed-0: memoryless table 'a demo/seed-0'\n",
     ):
         assert part in out
+    told = " ".join(out.split())
+    assert (
+        f"{methods[-1]} is recommended; untrained+lda is the control, a network that never "
+        "learned; Full (all classes at once; from docs/results.md, not run here)"
+    ) in told
+    assert out.endswith("the report is a demo/report.html: open it in a browser\n")
+    assert Path("a demo/report.html").read_text().startswith("<!")
     assert json.loads(Path("a demo/seed-0/run.json").read_text())["seed"] == 0
+    table = [line.split() for line in out.splitlines() if len(line.split()) in (4, 5)]
+    rows = {
+        row[0]: row[1:] for row in table if row[0] in {*methods, "untrained+lda", "Full", "chance"}
+    }
+    assert len(rows) == len(methods) + 3
+    assert rows["Full"] == [str(demo.FULL_TOP1), str(demo.FULL_TOP5), "all", "images"]
+    assert rows["chance"] == ["1.0", "5.0", "0"]
+    top1 = [float(row[0]) for row in rows.values()]
+    assert top1 == sorted(top1, reverse=True)
+
+
+def test_demo_without_what_a_report_needs_says_so(small_demo, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.delitem(sys.modules, "memoryless.lab.report", raising=False)
+    assert main(["demo", "--output", "a demo"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "a report needs jinja2: pip install jinja2 matplotlib scipy, then memoryless report "
+        "'a demo'\n"
+    )
 
 
 @pytest.mark.slow

@@ -5,140 +5,31 @@ from __future__ import annotations
 import ast
 import doctest
 import re
-import shlex
-import shutil
 import sys
 import tomllib
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 import memoryless
-from conftest import make_folder
 from memoryless import calibration, heads, metrics
+from memoryless.calibration import CALIBRATIONS
 from memoryless.card import HONEST
-from memoryless.cli import app, main
+from memoryless.cli import app
 from memoryless.data import samples
+from memoryless.heads import HEADS
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
 from memoryless.methods import METHODS, grid_of
+from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
-
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "memoryless"
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
-PAGES += [str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").glob("*.md"))]
-WRITTEN = [page for page in PAGES if page != "docs/settings.md"]  # that one is generated
-
-
-def text_of(page: str) -> str:
-    return (ROOT / page).read_text()
-
-
-def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", text_of(page), flags=re.S)
-
-
-def console_lines(page: str = "README.md") -> list[str]:
-    """The commands of a page; what they print may stand below each."""
-    return [line for line, _ in consoles(page)]
-
-
-def consoles(page: str) -> list[tuple[str, list[str]]]:
-    """The commands of a page, each with the lines that it is said to print."""
-    found: list[tuple[str, list[str]]] = []
-    for block in blocks(page, "console"):
-        first, *others = re.split(r"^\$ ", block, flags=re.M)
-        assert not first and others
-        found += [(command, shown) for command, *shown in map(str.splitlines, others)]
-    return found
-
-
-def headings(lines: list[str]) -> list[str]:
-    """What lines begin with that say one thing each: "learns    90 photos" begins with learns."""
-    return [line[:10].rstrip() for line in lines if re.match(r"[a-z][a-z ]{8} \S", line)]
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/photos.md", "docs/merging.md"])
-def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsys):
-    """In the order they stand there, in a folder with some drawings in the place of photos."""
-    commands = [pair for pair in consoles(page) if pair[0].startswith(("memoryless ", "rm "))]
-    assert len(commands) >= 5
-    monkeypatch.chdir(tmp_path)
-    make_folder(Path("photos"))
-    make_birds()
-    make_hospitals()
-    few = partial(samples.write_samples, per_class=6, test_per_class=2)
-    monkeypatch.setattr(samples, "write_samples", few)
-    for command, shown in commands:
-        if command.startswith("rm -r "):
-            shutil.rmtree(command.removeprefix("rm -r "))
-            continue
-        capsys.readouterr()
-        assert main(shlex.split(command)[1:]) == 0, command
-        printed = capsys.readouterr().out.splitlines()
-        assert set(headings(shown)) <= set(headings(printed)), command
-    for code in blocks(page, "python") if page != "README.md" else []:
-        exec(compile(code, page, "exec"), {})
-
-
-BIRDS = {
-    "spring": ["Indigo_Bunting", "Lazuli_Bunting", "Painted_Bunting"],
-    "autumn": ["Red_winged_Blackbird", "Rusty_Blackbird"],
-}
-
-
-def make_birds() -> None:
-    """Drawings under the names of the birds that pages show; photos of today, and tests."""
-    samples.write_samples(Path("all"), classes=5, per_class=20, test_per_class=3)
-    places = [(season, name) for season, names in BIRDS.items() for name in names]
-    for drawn, (season, name) in zip(sorted(Path("all/train").iterdir()), places, strict=True):
-        for i, file in enumerate(sorted(drawn.iterdir())):
-            folders = [season, "taught"] if i < 10 else ["summer"]
-            for folder in folders if i < 10 or name in BIRDS["spring"][:2] else []:
-                (Path(folder) / name).mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, Path(folder) / name)
-        shutil.copytree(Path("all/test") / drawn.name, Path("test") / name)
-    Path("today").mkdir()
-    for i in (1, 2, 3):
-        Image.open(f"test/Lazuli_Bunting/000{i}.png").convert("RGB").save(f"today/{i}.jpg")
-
-
-HOSPITALS = {
-    "north-photos": {"Indigo_Bunting": slice(10), "Lazuli_Bunting": slice(10)},
-    "south-photos": {"Lazuli_Bunting": slice(10, 20), "Painted_Bunting": slice(10)},
-}
-
-
-def make_hospitals() -> None:
-    """Drawings under the names of birds in two places; of one class each has its own."""
-    samples.write_samples(Path("pool"), classes=3, per_class=20, test_per_class=0)
-    drawn = dict(zip(BIRDS["spring"], sorted(Path("pool/train").iterdir()), strict=True))
-    for place, classes in HOSPITALS.items():
-        for name, part in classes.items():
-            (Path(place) / name).mkdir(parents=True)
-            for file in sorted(drawn[name].iterdir())[part]:
-                shutil.copy(file, Path(place) / name)
+from pages import PACKAGE, PAGES, ROOT, WRITTEN, blocks, prose_of, text_of
 
 
 def test_readme_has_the_honest_sentence():
     (quoted,) = re.findall(r"(?:^> .*\n)+", text_of("README.md"), flags=re.M)
     assert quoted.replace("> ", "").split() == HONEST.format(smallest="k").split()
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_flags_are_those_of_the_command(page):
-    """Every command of a page in code is one, and every flag in it is one of that command's."""
-    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.S)
-    code = re.findall(r"`(memoryless [a-z][^`]*)`", prose)
-    code += [line for line in console_lines(page) if line.startswith("memoryless ")]
-    for words in map(str.split, code):
-        arguments = app[words[1]].assemble_argument_collection()
-        known = {name for argument in arguments for name in argument.names} | {"--help"}
-        assert {word for word in words if word.startswith("--")} <= known, words
 
 
 @pytest.mark.parametrize("page", WRITTEN)
@@ -157,19 +48,6 @@ def test_flags_exist(page):
 
 
 RENAMED = {"--holdout", "--roots", "--lr-rule"}
-
-
-def test_readme_make_targets_exist():
-    targets = [line.split()[1] for line in console_lines() if line.startswith("make ")]
-    assert targets == ["demo", "test"]
-    assert all(re.search(rf"^{target}:", text_of("Makefile"), flags=re.M) for target in targets)
-
-
-def test_every_install_line_carries_the_constraints():
-    files = ["Makefile", "README.md", ".ci/run"]
-    lines = [line for f in files for line in text_of(f).splitlines() if "pip install" in line]
-    assert lines
-    assert all("-c constraints.txt" in line for line in lines)
 
 
 def test_readme_python_runs(tmp_path, monkeypatch, capsys):
@@ -197,10 +75,39 @@ def test_links_lead_somewhere(page):
     assert not broken
 
 
-@pytest.mark.parametrize("page", WRITTEN)
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_headings(page):
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text_of(page))
+    for file, anchor in links:
+        target = (ROOT / page).parent / file if file else ROOT / page
+        assert anchor in anchors(target.read_text()), (file, anchor)
+
+
+def anchors(text: str) -> set[str]:
+    """What headings are called in links: small letters, blanks as hyphens, no other signs."""
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+WORDS = [
+    "state", "stream", "class order", "strategy", "head", "calibration", "transport", "record",
+    "statistics", "level", "middle stages", "roots", "control", "chance", "Full",
+    "average incremental accuracy", "forgetting", "bytes kept", "held out", "validation", "test",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_concepts_explains_the_word_and_says_where_more_stands(word):
+    assert re.search(
+        rf"^\| \*\*{word}\*\* \| .+ \| \[.*\]\(.*\) \|$", text_of("docs/concepts.md"), re.M
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_prose_fits_a_screen(page):
-    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.S).splitlines()
-    assert not [line for line in prose if len(line) > 120 and not line.startswith("|")]
+    """But for rows of tables and the addresses that links lead to."""
+    prose = [x for x in prose_of(page).splitlines() if not re.match(r"\||\[[^]]+\]: ", x)]
+    assert not [line for line in prose if len(line) > 120]
 
 
 @pytest.mark.parametrize("page", WRITTEN)
@@ -222,6 +129,13 @@ def test_methods_page_names_every_method():
     for name, method in METHODS.items():
         row = f"| {name} | {method.strategy} | {method.head} | {method.calibration} |"
         assert row in text_of("docs/methods.md")
+
+
+@pytest.mark.parametrize(
+    "name", [*STRATEGIES, *HEADS, *TRANSPORTS, *(name for name in CALIBRATIONS if name != "none")]
+)
+def test_methods_page_has_a_row_for_every_part_of_a_method(name):
+    assert re.search(rf"^\| `{name}` \| .+ \|$", text_of("docs/methods.md"), flags=re.M)
 
 
 def test_versions_agree():
@@ -264,8 +178,7 @@ def _files(tree: str) -> set[str]:
 
 def names_in(page: str) -> set[str]:
     """Backticked paths, dotted names and tests."""
-    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.S)
-    found = re.findall(r"`([^`\n]+)`", prose)
+    found = re.findall(r"`([^`\n]+)`", prose_of(page))
     return {name for name in found if re.fullmatch(r"[\w/]+([./]|::)[\w./:]*", name)}
 
 

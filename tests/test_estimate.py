@@ -13,11 +13,18 @@ from memoryless.data import SOURCES, Dataset, Source
 from memoryless.data.augment import Preparation
 from memoryless.errors import ConfigError
 from memoryless.lab import estimate as module
+from memoryless.lab.config import Config
 from memoryless.lab.estimate import (
+    A_WHILE,
+    FITTING,
+    LAYER_ALONE,
     OVERHEAD,
+    SCORING,
     Estimate,
     features_bytes,
     free_bytes,
+    looks_long,
+    plan,
     training_bytes,
 )
 from memoryless.lab.experiment import Observer, run
@@ -123,3 +130,56 @@ def test_too_little_memory_is_said_before_anything_is_written(tiny, monkeypatch)
         "`backbone=resnet18` for large images"
     )
     assert not tiny.output.exists()
+
+
+def test_the_work_of_states_by_hand(tiny):
+    """Four classes with four training and two test images each, in two states."""
+    stream = Stream(photos(), "2")
+    plain = replace(tiny, epochs=5, epochs_later=3).resolved(8)
+    assert plan(plain, stream) == [
+        {"training": 5 * 8 * 3, "features": 12, "fitting heads": 0, "scores": 4 * SCORING},
+        {"training": 3 * 8 * 3, "features": 16, "fitting heads": 0, "scores": 8 * SCORING},
+    ]
+    gathers = plan(replace(plain, statistics="full"), stream)
+    assert [state["features"] for state in gathers] == [8 + 4, 8 + 8 + 8]  # before and after
+    assert [state["fitting heads"] for state in gathers] == [2 * FITTING, 4 * FITTING]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "steps"),
+    [("lwf", (3, 4)), ("frozen", (3, 1)), ("untrained", (LAYER_ALONE, LAYER_ALONE))],
+)
+def test_a_step_goes_through_what_learns_and_what_teaches(strategy, steps, tiny):
+    settings = replace(tiny, strategy=strategy, epochs=1, epochs_later=1).resolved(8)
+    work = plan(settings, Stream(photos(), "2"))
+    assert tuple(state["training"] / 8 for state in work) == steps
+
+
+def test_only_long_trainings_are_measured(toy):
+    """The embedded drawings at their own settings are not; at the standard width they are."""
+    drawings = replace(toy, image_size=28)
+    config = Config().resolved()
+    assert A_WHILE == 240_000 * (8 * 28) ** 2
+    assert not looks_long(config, drawings, 240_000)
+    assert looks_long(config, drawings, 250_000)
+    assert looks_long(replace(config, width=64), drawings, 10_000)
+    assert looks_long(config, photos(), 1)
+    assert not looks_long(config, photos(), 0)
+
+
+def test_what_would_make_it_shorter_is_told(tiny, monkeypatch):
+    told = []
+
+    class Listen(Observer):
+        def estimated(self, estimate: Estimate) -> None:
+            told.append(estimate.shorter)
+
+    monkeypatch.setattr(module, "images_per_second", lambda *given: 2.0)
+    monkeypatch.setattr("memoryless.lab.experiment.Run.finish", lambda self: None)
+    config = replace(tiny, states="2", epochs=6, epochs_later=4)
+    run(config, photos(), observer=Listen())
+    run(replace(config, strategy="untrained", output=tiny.output / "u"), photos(), None, Listen())
+    assert told == [
+        {"epochs": 6, "epochs_later": 4, "width": 2, "image_size": 65},
+        {"width": 2, "image_size": 65},
+    ]

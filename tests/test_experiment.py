@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import resource
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,34 +152,6 @@ def test_a_foreign_run_json_is_named(finished):
         summarise(find_runs([finished.path]))
 
 
-COMMAND = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-from conftest import make_toy
-from memoryless.lab.config import Config
-from memoryless.lab.experiment import run
-run(Config(**eval(sys.argv[1]), output=Path(sys.argv[3])), make_toy())
-"""
-
-
-def test_killed_by_sigkill_it_resumes_bit_identically(tmp_path, toy):
-    settings = {"states": "3", "width": 2, "epochs": 20, "epochs_later": 2, "batch_size": 8}
-    killed, tests = tmp_path / "killed", str(Path(__file__).parent)
-    command = [sys.executable, "-c", COMMAND, repr(settings), tests, str(killed)]
-    victim = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    checkpoint = killed / "seed-0" / "training.safetensors"
-    for _ in range(1200):
-        if checkpoint.exists():
-            break
-        time.sleep(0.05)
-    victim.send_signal(signal.SIGKILL)
-    assert victim.wait() == -signal.SIGKILL  # it was still at work
-    (resumed,) = run(Config(**settings, output=killed), toy)
-    (whole,) = run(Config(**settings, output=tmp_path / "whole"), toy)
-    assert_same_run(resumed, whole)
-
-
 def test_a_finished_run_is_not_run_again(tiny, toy, finished):
     started = []
 
@@ -292,7 +262,7 @@ def test_wrong_names_are_all_reported_at_once():
         assert part in message
 
 
-def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_path):
+def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_path, short_fits):
     gathering = replace(gathering, level="middle", square_roots=True)
     whole = RunFolder(run(gathering, toy)[0])
 
@@ -310,7 +280,7 @@ def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_pat
     assert not (folder.state(1) / "record.safetensors").exists()
 
 
-def test_methods_asked_for_are_scored_in_the_run(gathering, toy):
+def test_methods_asked_for_are_scored_in_the_run(gathering, toy, short_fits):
     name = "finetune+siw+bg_z+backward"
     (path,) = run(replace(gathering, methods=(name,)), toy)
     assert name in RunFolder(path).results()[-1]["methods"]

@@ -39,6 +39,16 @@ def out(folder) -> Path:
     return folder.with_name("out.onnx")
 
 
+@pytest.fixture(scope="module")
+def session(out) -> onnxruntime.InferenceSession:
+    return open_file(out)
+
+
+@pytest.fixture(scope="module")
+def model(folder) -> Model:
+    return Model.load(folder)
+
+
 def open_file(file: Path) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(file)
 
@@ -49,13 +59,13 @@ def told(file: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("sides", [(20, 20), (16, 16), (37, 50), (300, 90), (1, 1), (1, 40)])
 @pytest.mark.parametrize("n", [1, 3])
-def test_every_output_is_the_models(folder, out, sides, n):
+def test_every_output_is_the_models(model, session, sides, n):
     photos = np.random.default_rng(0).integers(0, 256, (n, *sides, 3), dtype=np.uint8)
     photos[0] = 0  # a black photo
-    scores, probabilities, margin, known = open_file(out).run(
+    scores, probabilities, margin, known = session.run(
         ["scores", "probabilities", "margin", "known"], {"photos": photos}
     )
-    expected = Model.load(folder).judge(photos)
+    expected = model.judge(photos)
     assert np.abs(scores - expected.scores).max() <= 1e-5 * np.ptp(expected.scores)
     assert np.abs(probabilities - expected.probabilities).max() < 1e-5
     assert np.abs(margin - expected.margin).max() <= 1e-5 * np.ptp(expected.scores)
@@ -63,8 +73,7 @@ def test_every_output_is_the_models(folder, out, sides, n):
     assert (scores.dtype, margin.dtype, known.dtype) == (np.float32, np.float32, bool)
 
 
-def test_known_and_unknown_photos_are_told_apart(folder, out):
-    session, model = open_file(out), Model.load(folder)
+def test_known_and_unknown_photos_are_told_apart(model, session):
     photos = np.stack([p for name in (*NAMES, "asparagus", "bee") for p in draw(name, 6)])
     (known,) = session.run(["known"], {"photos": photos})
     assert set(known.tolist()) == {True, False}
@@ -87,8 +96,7 @@ def test_of_one_class_the_probability_is_one(tmp_path, tiny_backbone):
     assert found.tolist() == [[1.0], [1.0]]
 
 
-def test_the_ends_have_free_sizes(out):
-    session = open_file(out)
+def test_the_ends_have_free_sizes(session):
     ends = [
         (end.name, end.type, end.shape) for end in (*session.get_inputs(), *session.get_outputs())
     ]

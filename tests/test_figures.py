@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -14,22 +15,26 @@ from hypothesis import given, settings
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from conftest import TINY, hostile_text, make_toy
+from conftest import TINY, FakeRun, hostile_text, make_toy
 from memoryless.data import Dataset
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
+from memoryless.lab.analysis.chart_style import COLOURS
 from memoryless.lab.analysis.figures import (
     FIGURES,
     METADATA,
+    pareto_figure,
     plain,
     save_figure,
     save_figures,
     write_figure,
 )
+from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
 
+TEXT = "{http://www.w3.org/2000/svg}text"
 HOSTILE = ("$x$", "$", "_a", "\udcff", "🦕\n", "<b>&-->")
 
 
@@ -46,12 +51,46 @@ def test_figures_are_files_of_their_kind_and_always_the_same(name, finished, tmp
 
 
 def test_figures_show_the_numbers(finished):
-    drawn = FIGURES["similarity"]([finished]).axes[0].lines[0].get_ydata()
+    drawn = FIGURES["similarity"]([finished], 1).axes[0].lines[0].get_ydata()
     assert list(drawn) == measures.feature_similarity(finished)
-    bars = FIGURES["magnitudes"]([finished]).axes[0].containers
+    bars = FIGURES["magnitudes"]([finished], 1).axes[0].containers
     assert [b.get_height() for b in bars[0]] == measures.weight_magnitudes(finished)["new"]
-    picture = FIGURES["confusion"]([finished]).axes[0].images[0].get_array()
-    assert np.allclose(picture, measures.state_confusion(finished, "FT"))
+    panels = FIGURES["confusion"]([finished], 2).axes
+    assert [panel.get_title() for panel in panels] == ["FT", "inFT_siw"]
+    for panel, method in zip(panels, ("FT", "inFT_siw"), strict=True):
+        expected = measures.state_confusion(finished, method)
+        assert np.allclose(panel.images[0].get_array(), expected)
+        assert [text.get_text() for text in panel.texts] == [f"{v:.0f}" for v in expected.ravel()]
+
+
+def test_of_several_data_sets_the_one_with_most_trainings_is_drawn():
+    few = FakeRun({"FT": [1.0, 2.0]}, "a/s", dataset="few")
+    more = [FakeRun({"FT": [30.0, 40.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
+    lines = FIGURES["accuracy"]([few, *more], 1).axes[0].lines
+    assert [list(line.get_ydata()) for line in lines] == [[30.0, 40.0]] * 2
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_fit_the_columns_of_a_paper_with_text_of_8_points(name, columns, finished):
+    figure = FIGURES[name]([finished], columns)
+    assert figure.get_figwidth() == {1: 3.3, 2: 6.9}[columns]
+    for panel in figure.axes:
+        for axis in (panel.xaxis, panel.yaxis):
+            assert axis.label.get_text()
+            assert axis.label.get_fontsize() == 8
+            assert {tick.get_fontsize() for tick in axis.get_ticklabels()} == {8}
+        for line in panel.lines:
+            assert line.get_color() in (*COLOURS, "0.7")
+        names = [text for text in panel.texts if text.get_text()]
+        assert all(text.get_fontsize() >= 7 for text in names)
+
+
+def test_text_stays_text(finished, tmp_path):
+    save_figures([finished], tmp_path, ["accuracy"], ["svg", "pdf"])
+    words = ["".join(e.itertext()) for e in ElementTree.parse(tmp_path / "accuracy.svg").iter(TEXT)]
+    assert {"inFT_siw", "FT", "state", "top-1 accuracy (%)"} <= set(words)
+    assert b"/FontFile2" in (tmp_path / "accuracy.pdf").read_bytes()  # TrueType, embedded
 
 
 @pytest.fixture(scope="module")
@@ -69,24 +108,13 @@ def hostile(hostile_data, tmp_path_factory) -> RunFolder:
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_take_any_name(name, hostile, tmp_path):
     """Warnings are errors here, so a missing glyph must not give one."""
-    for path in save_figures([hostile], tmp_path / "drawn", [name], list(METADATA)):
+    for path in save_figures([hostile], tmp_path / "drawn", [name], ["svg", "pdf"]):
         assert path.stat().st_size > 1000
     ElementTree.parse(tmp_path / "drawn" / f"{name}.svg")
 
 
-def test_folders_take_any_name(hostile, tiny, hostile_data, tmp_path):
-    config = replace(tiny, lr=0.5, output=tmp_path / os.fsdecode(b"_$\xff"))
-    other = RunFolder(run(config, hostile_data)[0])
-    figure = FIGURES["pareto"]([hostile, other])
-    names = [text.get_text() for text in figure.axes[0].get_legend().texts]
-    place = hostile.path.parent.parent
-    assert names[0].startswith(rf"{place}/_a\$b\$ \n<i>: \$ �, 3 states")
-    assert names[1].startswith(rf"{tmp_path}/_\$�: \$ �, 3 states")
-    save_figure(figure, tmp_path / "p.pdf")
-
-
 def test_class_names_are_shown_as_they_are(hostile):
-    titles = [panel.get_title() for panel in FIGURES["rows"]([hostile]).axes]
+    titles = [panel.get_title() for panel in FIGURES["rows"]([hostile], 2).axes]
     shown = [title.rpartition(" (p")[0] for title in titles]
     assert shown == [r"\$x\$", r"\$", " _a", "�", r"🦕\n", "<b>&-->"]
 
@@ -122,51 +150,89 @@ def ticks(axis: Axis) -> list[float]:
 
 
 def test_state_ticks_are_whole_numbers_from_0(finished):
-    assert ticks(FIGURES["accuracy"]([finished]).axes[0].xaxis) == [0, 1, 2]
-    assert ticks(FIGURES["similarity"]([finished]).axes[0].xaxis) == [0, 1, 2]
-    confusion = FIGURES["confusion"]([finished]).axes[0]
+    assert ticks(FIGURES["accuracy"]([finished], 1).axes[0].xaxis) == [0, 1, 2]
+    assert ticks(FIGURES["similarity"]([finished], 1).axes[0].xaxis) == [0, 1, 2]
+    confusion = FIGURES["confusion"]([finished], 1).axes[0]
     assert ticks(confusion.xaxis) == ticks(confusion.yaxis) == [0, 1, 2]
     # the first state has no past classes
-    assert ticks(FIGURES["magnitudes"]([finished]).axes[0].xaxis) == [1, 2]
+    assert ticks(FIGURES["magnitudes"]([finished], 1).axes[0].xaxis) == [1, 2]
 
 
-def test_confusion_cells_carry_numbers_up_to_ten_states(finished, monkeypatch):
-    panel = FIGURES["confusion"]([finished]).axes[0]
-    expected = measures.state_confusion(finished, "FT")
-    assert [text.get_text() for text in panel.texts] == [f"{v:.0f}" for v in expected.ravel()]
-    for states, numbers in ((10, 100), (11, 0)):
-        monkeypatch.setattr(RunFolder, "finished", states)
-        monkeypatch.setattr(measures, "best_method", lambda run: "FT")
-        monkeypatch.setattr(RunFolder, "results", lambda run: [{"methods": {"FT": {}}}])
-        monkeypatch.setattr(measures, "state_confusion", lambda run, m, n=states: np.eye(n))
-        assert len(FIGURES["confusion"]([finished]).axes[0].texts) == numbers
+def test_many_states_make_coarser_cells_that_still_have_numbers(finished, monkeypatch):
+    monkeypatch.setattr(measures, "state_confusion", lambda run, method: 100 * np.eye(20))
+    panel = FIGURES["confusion"]([finished], 1).axes[0]
+    names = [text.get_text() for text in panel.get_xticklabels()]
+    assert names == [f"{a}-{a + 1}" for a in range(0, 20, 2)]
+    assert [text.get_text() for text in panel.texts][:3] == ["100", "0", "0"]
 
 
-def test_lines_stand_in_the_legend_as_they_end(finished):
-    lines = FIGURES["accuracy"]([finished]).axes[0].lines
-    ends = [line.get_ydata()[-1] for line in lines]
-    assert ends == sorted(ends, reverse=True)
-    values = measures.accuracy_lines(finished)
-    assert all(list(line.get_ydata()) == values[line.get_label()] for line in lines)
+def made(methods: dict[str, list[float]], path: str = "r/seed-0", **config) -> FakeRun:
+    return FakeRun(methods, path, config=config)
 
 
-def test_runs_of_one_method_share_a_colour_and_a_name(finished):
-    figure = FIGURES["accuracy"]([finished, finished])
-    lines = figure.axes[0].lines
-    assert len(lines) == 2 * len({line.get_color() for line in lines})
-    names = [text.get_text() for text in figure.legends[0].texts]
-    assert sorted(names) == sorted(measures.accuracy_lines(finished))
+MANY = {"FT": [90.0, 20.0], "inFT": [90.0, 25.0], "inFT_siw": [90.0, 30.0], "inFT_mc": [9.0, 99.0]}
 
 
-def test_the_front_names_a_stream_and_its_folder_only_if_it_must(finished, tiny, toy, tmp_path):
-    legend = FIGURES["pareto"]([finished]).axes[0].get_legend()
-    assert legend.texts[0].get_text() == "toy, 3 states, order natural, finetune, 1 seed"
-    other = RunFolder(run(replace(tiny, lr=0.5, output=tmp_path / "copy"), toy)[0])
-    legend = FIGURES["pareto"]([finished, other]).axes[0].get_legend()
-    assert [text.get_text().partition(": ")[0] for text in legend.texts] == [
-        str(tmp_path / "out"),
-        str(tmp_path / "copy"),
-    ]
+def test_lines_have_their_names_at_their_ends(finished):
+    other = {"LwF": [50.0, 26.0]}
+    (panel,) = FIGURES["accuracy"]([made(MANY), made(other, "l/s", strategy="lwf")], 1).axes
+    lines = {line.get_label(): list(line.get_ydata()) for line in panel.lines}
+    assert lines == {
+        name: v for name, v in {**MANY, "LwF": [50.0, 26.0]}.items() if name != "inFT_mc"
+    }
+    names = {text.get_text(): text for text in panel.texts}
+    assert set(names) == set(lines)
+    for name, text in names.items():
+        assert text.xy == (1, lines[name][-1])
+    places = sorted(text.get_position()[1] for text in panel.texts)
+    assert all(b - a > 0.05 for a, b in pairwise(places))
+    assert ticks(panel.yaxis) == [0, 20, 40, 60, 80, 100]
+    styles = {(line.get_color(), line.get_marker(), line._unscaled_dash_pattern[1]) for line in
+              panel.lines}  # fmt: skip
+    assert len(styles) == len(lines)
+
+
+def test_no_more_than_six_lines_are_drawn():
+    runs = [made({"LwF": [1.0, 2.0]}, f"{lr}/s", strategy="lwf", lr=lr / 10) for lr in range(1, 9)]
+    assert len(FIGURES["accuracy"]([made(MANY), *runs], 1).axes[0].lines) == 6
+
+
+def test_the_front_is_named_and_what_keeps_nothing_stands_apart():
+    (row,) = summarise([made({"FT": [1.0, 2.0]})])
+    facts = {
+        "nothing": (0, 50.0),
+        "few": (2_000, 10.0),
+        "worse": (30_000, 5.0),
+        "many": (10**6, 60.0),
+    }
+    rows = {
+        name: replace(row, method=name, bytes_kept=size, top1=top1)
+        for name, (size, top1) in facts.items()
+    }
+    (panel,) = pareto_figure({"": rows}).axes
+    assert [text.get_text() for text in panel.texts] == ["few", "many"]
+    shown = [text.get_text() for text in panel.get_xticklabels()]
+    assert shown == ["nothing\nkept", "1 kB", "10 kB", "100 kB", "1 MB"]
+    edge = next(line.get_xdata()[0] for line in panel.lines if line.get_linestyle() == ":")
+    assert min(line.get_xdata()[0] for line in panel.lines) < edge < 2_000
+    (steps,) = [line for line in panel.lines if line.get_drawstyle() == "steps-post"]
+    assert steps.get_xydata().tolist() == [[2_000, 10.0], [10**6, 60.0]]
+    assert panel.get_title() == ""
+    two = pareto_figure({"one": rows, "two": rows}, "top5")
+    assert [panel.get_title() for panel in two.axes] == ["one", "two"]
+    assert two.axes[0].get_ylabel() == "top-5 accuracy (%)"
+
+
+def test_what_keeps_images_has_no_place_on_the_front():
+    (row,) = summarise([FakeRun({"replay": [1.0, 2.0]}, memoryless=False)])
+    assert len(pareto_figure({"": {"replay": row}}).axes[0].lines) == 0
+
+
+def test_trainings_are_named_by_their_strategy_and_drawn_once(finished, gathered_run):
+    (panel,) = FIGURES["similarity"]([finished, RunFolder(gathered_run)], 1).axes
+    names = [text.get_text() for text in panel.get_legend().texts]
+    assert names == ["finetune (held_out 0.0)", "finetune (held_out 0.25)"]
+    assert len(FIGURES["similarity"]([finished, finished], 1).axes[0].lines) == 1
 
 
 def test_a_figure_that_cannot_be_written(tmp_path):

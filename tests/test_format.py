@@ -143,7 +143,7 @@ def test_the_preparation_of_photos_is_checked(folder, change, problem):
 
 def test_settings_that_came_later_stand_at_their_defaults(folder):
     settings = load_state(folder).about["settings"]
-    spoil(folder, {"settings": {key: settings[key] for key in settings if key != "width"}})
+    spoil(folder, {"settings": {key: settings[key] for key in settings if key != "momentum"}})
     assert load_state(folder).about["settings"] == settings
 
 

@@ -24,7 +24,7 @@ FLAGS = (
 ).split()
 RUN = Path("runs/latest/seed-0")
 COMMANDS = {
-    "run": ["run", *FLAGS],
+    "run": ["run", "--no-control", *FLAGS],
     "table": ["table", "runs", "--write", "table.json"],
     "rescored": ["table", "runs", "--methods", "finetune+lda+linear", "--write", "rescored.json"],
     "typology": ["table", "runs", "--show", "typology", "--write", "typology.json"],
@@ -238,8 +238,8 @@ def try_files(asked: Asked, every: int, wide: int) -> list[str]:
 
 def test_a_sample_of_changes(place, capsys):
     asked = Asked(capsys, QUICK)
-    try_json(asked, every=97, wide=1)
-    try_files(asked, every=11, wide=1)
+    try_json(asked, every=211, wide=1)
+    try_files(asked, every=23, wide=1)
 
 
 @pytest.mark.fuzz

@@ -15,10 +15,8 @@ from sklearn.linear_model import Ridge
 from conftest import EVERY_FORM, gather, generator, on_sphere
 from memoryless.heads import HEADS
 from memoryless.heads.classes import lda, mahalanobis, ncm, rda, ridge, ridge_rows, root, shrunk
-from memoryless.heads.classes import on_sphere as scaled
 from memoryless.heads.fitted import gaussian_replay
 from memoryless.scorers import Linear, Quadratic
-from memoryless.statistics import Settled, Statistics
 
 
 def test_ncm_ranks_by_cosine(statistics):
@@ -28,33 +26,25 @@ def test_ncm_ranks_by_cosine(statistics):
 
 
 def test_lda_is_scikit_learns(data):
-    """Means and new features of length one, equal counts: nothing is left to differ."""
+    """Deep SLDA's, with equal counts; features of any length."""
     features, labels = data
-    means = gather(features, labels, "full").mean
-    features = features + (F.normalize(means) - means)[labels]
     theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(features.numpy(), labels.numpy())
-    new = F.normalize(torch.randn(30, 6))
+    new = 3 * torch.randn(30, 6)
     mine = lda(gather(features, labels, "full"), shrinkage=0.0)(new)
     expected = theirs.decision_function(new.numpy())
     differences = mine - mine[:, :1], expected - expected[:, :1]
-    np.testing.assert_allclose(*differences, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(*differences, rtol=1e-3, atol=1e-2)
 
 
 @pytest.mark.parametrize("head", [lda, rda])
-def test_settled_statistics_are_read_as_they_are(head, data):
-    """Short means count as such: what scores best at a mean of half the length is that class."""
+def test_lengths_of_means_count(head, data):
+    """What scores best at a mean of half the length is that class."""
     features, labels = data
     features = torch.where(labels[:, None] == 1, features / 2, features)
     statistics = gather(features, labels, "full")
-    settled = Settled(**statistics.tensors())
-    scores = head(settled, 0.1)(statistics.mean)
+    scores = head(statistics, 0.1)(statistics.mean)
     torch.testing.assert_close(scores.argmax(1), torch.arange(3))
-    twice = head(settled, 0.1)(2 * statistics.mean)
-    assert not torch.allclose(scores, twice)  # lengths are read
-    on_the_sphere = head(statistics, 0.1)
-    torch.testing.assert_close(
-        on_the_sphere(2 * features), on_the_sphere(features), rtol=1e-4, atol=1e-3
-    )
+    assert not torch.allclose(scores, head(statistics, 0.1)(2 * statistics.mean))
 
 
 def test_ridge_is_scikit_learns(data):
@@ -84,10 +74,9 @@ def test_mahalanobis_is_scipys(statistics):
 
 
 def test_rda_by_scipy(statistics):
-    """Distances with half the class's and half the shared covariance, on the unit sphere."""
-    features = F.normalize(torch.randn(10, statistics.mean.shape[1]))
-    length = statistics.mean.norm(dim=1)
-    m, own = F.normalize(statistics.mean), statistics.full / length.square()[:, None, None]
+    """Distances with half the class's and half the shared covariance."""
+    features = torch.randn(10, statistics.mean.shape[1])
+    m, own = statistics.mean, statistics.full
     shared = torch.einsum("n,nij->ij", statistics.count / statistics.count.sum(), own)
     scores = rda(statistics, 0.3)(features)
     for c in range(len(m)):
@@ -152,8 +141,8 @@ def test_a_heads_own_shrinkage_is_one_that_auto_chooses_from(head):
     assert list(HEADS[head].shrinkages) == sorted(HEADS[head].shrinkages)
 
 
-@pytest.mark.parametrize("head", ["ncm", "lda", "mahalanobis", "rda"])
-def test_the_length_of_a_feature_means_nothing_on_the_sphere(head, statistics):
+@pytest.mark.parametrize("head", ["ncm", "mahalanobis"])
+def test_the_length_of_a_feature_means_nothing_to_heads_of_directions(head, statistics):
     features = torch.randn(9, 6)
     scorer = HEADS[head].make(statistics)
     torch.testing.assert_close(scorer(7 * features), scorer(features), rtol=1e-4, atol=1e-4)
@@ -163,16 +152,6 @@ def test_ncm_scores_are_cosines(statistics):
     features = 5 * torch.randn(20, 6)
     cosines = F.cosine_similarity(features[:, None], statistics.mean[None], dim=2)
     torch.testing.assert_close(ncm(statistics)(features), cosines)
-
-
-def test_the_shared_covariance_of_features_at_length_one():
-    """Two classes of means 2 and 10 long: covariances shrink by 4 and by 100."""
-    means = torch.tensor([[2.0, 0], [0, 10.0]])
-    covariances = torch.stack([4 * torch.eye(2), 100 * torch.diag(torch.tensor([1.0, 3]))])
-    counts = torch.tensor([3.0, 1.0])
-    m, pooled = scaled(Statistics(counts, means, full=covariances))
-    torch.testing.assert_close(m, torch.eye(2))
-    torch.testing.assert_close(pooled, torch.diag(torch.tensor([1.0, (3 + 3) / 4])))
 
 
 def test_shrinking_by_hand():

@@ -92,23 +92,28 @@ def test_logistic_regression_is_scikit_learns_where_classes_weigh_the_same(decay
     labels = torch.tensor([0] * 60 + [1] * 12 + [2])
     theirs = LogisticRegression(
         C=1 / (decay * 73), class_weight="balanced", tol=1e-10, max_iter=9999, fit_intercept=False
-    ).fit(np.c_[SCALE * features.numpy(), np.ones(73)], labels.numpy())
+    ).fit(np.c_[SCALE * (features - features.mean(0)).numpy(), np.ones(73)], labels.numpy())
     mine = fit_logistic(7 * features, labels, 3)
     assert mine.W.shape == (3, 4)
     np.testing.assert_allclose(mine.W / SCALE, theirs.coef_[:, :-1], atol=2e-3)
-    np.testing.assert_allclose(mine.b, theirs.coef_[:, -1], atol=2e-3)
+    at_centre = mine.b + mine.W @ features.mean(0)
+    np.testing.assert_allclose(at_centre, theirs.coef_[:, -1], atol=2e-3)
     torch.testing.assert_close(mine(3 * features), mine(features), rtol=1e-4, atol=1e-4)
 
 
-def test_no_more_features_of_a_class_are_fitted_than_asked(monkeypatch):
-    monkeypatch.setattr("memoryless.heads.fitted.MOST", 2)
+@pytest.mark.parametrize(("fitted", "fewest", "labels"), [
+    (4, 1, [0, 0, 1, 1]), (1, 1, [0, 1]), (1, 2, [0, 0, 1, 1]), (100, 1, [0, 0, 0, 1, 0, 1]),
+])  # fmt: skip
+def test_classes_share_what_is_fitted(fitted, fewest, labels, monkeypatch):
+    monkeypatch.setattr("memoryless.heads.fitted.FITTED", fitted)
+    monkeypatch.setattr("memoryless.heads.fitted.FEWEST", fewest)
     seen = []
 
     def nothing(statistics, features, labels, generator):
-        seen.append((features[:, 0].tolist(), labels.tolist()))
+        seen.append(labels.tolist())
         return features[:0], labels[:0]
 
     features = torch.arange(1.0, 7)[:, None].expand(6, 3)
     statistics = Statistics(torch.ones(2), torch.zeros(2, 3))
     fit_head(nothing, statistics, features, torch.tensor([0, 0, 0, 1, 0, 1]), generator())
-    assert seen == [([1, 2, 4, 6], [0, 0, 1, 1])]
+    assert seen == [labels]

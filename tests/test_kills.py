@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import make_photos
-from forks import Forks
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.strategies import STRATEGIES
@@ -19,22 +17,20 @@ from memoryless.strategies import STRATEGIES
 KILLS = int(os.environ.get("MEMORYLESS_KILLS", "100"))
 FLAGS = (
     "--data folder --image-size 8 --width 2 --states 3 --epochs 2 --batch-size 4 --lr 0.01 "
-    "--statistics full --held-out 0.2 --threads 1 --device cpu"
+    "--statistics full --held-out 0.2 --threads 1 --device cpu --no-control"
 ).split()
-# Every state boundary, and one epoch inside each state.
+# Every state boundary, and one epoch inside each state; one of each kind always.
 MOMENTS = [[0, 1], [0], [1, 1], [1], [2, 1], [2]]
+EVERY_MOMENT = pytest.mark.parametrize(
+    "moment",
+    [m if m in ([0], [1, 1]) else pytest.param(m, marks=pytest.mark.kills) for m in MOMENTS],
+    ids=str,
+)
 
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory) -> Path:
     return make_photos(tmp_path_factory.mktemp("data") / "photos")
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory) -> Iterator[Forks]:
-    server = Forks(tmp_path_factory.mktemp("forks"))
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +50,7 @@ def assert_same(one: Path, two: Path) -> None:
         assert (one / file).read_bytes() == (two / file).read_bytes(), file
 
 
-@pytest.mark.parametrize("moment", MOMENTS, ids=str)
+@EVERY_MOMENT
 def test_after_sigkill_it_ends_with_the_same_bytes(moment, photos, whole, forks, tmp_path):
     words = ["run", *FLAGS, "--root", str(photos), "--output", str(tmp_path / "out")]
     assert forks.run(*words, die_at=moment).code == -9
@@ -78,7 +74,7 @@ class Interrupt(Observer):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("moment", MOMENTS, ids=str)
+@EVERY_MOMENT
 def test_after_an_interrupt_it_ends_with_the_same_bytes(moment, photos, whole, tmp_path):
     config = Config(
         data="folder", root=photos, image_size=8, width=2, states="3", epochs=2, batch_size=4,

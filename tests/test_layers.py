@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -59,7 +60,7 @@ WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
 WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.windows", ".photos.scan", ".photos.auditing", ".photos.audit_page"]
-WITHOUT_TORCH += [".photos.forgetting", ".photos.traces", ".labels"]
+WITHOUT_TORCH += [".photos.forgetting", ".photos.traces", ".labels", ".lab.guide", ".lab.time_left"]
 
 
 def modules() -> list[Path]:
@@ -70,9 +71,14 @@ def part_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imported(path: Path) -> Iterator[str]:
     """The modules of the package that a file imports, without its name."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -83,6 +89,7 @@ def imported(path: Path) -> Iterator[str]:
         yield from (n.removeprefix("memoryless.") for n in names if n.startswith("memoryless."))
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """The parts of the package that a file imports."""
     return {name.split(".")[0] for name in imported(path)}
@@ -140,7 +147,7 @@ def test_the_command_line_is_thin():
         if part_of(path) == "cli":
             libraries = {
                 n.split(".")[0]
-                for node in ast.walk(ast.parse(path.read_text()))
+                for node in ast.walk(tree_of(path))
                 if isinstance(node, ast.Import | ast.ImportFrom)
                 for n in [getattr(node, "module", None) or node.names[0].name]
             }
@@ -175,7 +182,7 @@ def test_exceptions_to_that_are_modules_without_one():
 def test_tests_do_not_import_tests():
     names = {path.stem for path in TESTS.glob("test_*.py")}
     for path in TESTS.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom):
                 assert node.module not in names, path
             if isinstance(node, ast.Import):
@@ -184,7 +191,7 @@ def test_tests_do_not_import_tests():
 
 def calls(path: Path) -> list[str]:
     """What a file calls, as it is written."""
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     return [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
@@ -228,7 +235,7 @@ GLOBAL_SETTERS |= {"set_printoptions", "seterr", "simplefilter", "filterwarnings
 def test_no_module_sets_what_a_whole_program_shares():
     """No defaults of torch, NumPy, warnings or logging but within `catch_warnings`; no plots'."""
     for path in modules():
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         within = {
             id(node)
             for block in ast.walk(tree)
@@ -258,8 +265,11 @@ def test_what_needs_no_torch_imports_none():
     assert done.returncode == 0, done.stderr
 
 
-def test_help_imports_no_torch():
-    done = without_torch("from memoryless.cli import main\nsys.exit(main(['run', '--help']))")
+@pytest.mark.parametrize("command", ["run", "paper"])
+def test_help_imports_no_torch(command):
+    done = without_torch(
+        f"from memoryless.cli import main\nsys.exit(main(['{command}', '--help']))"
+    )
     assert done.returncode == 0, done.stderr
     assert "--held-out" in done.stdout
 

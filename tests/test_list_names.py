@@ -1,36 +1,69 @@
-"""memoryless list names everything in the tables."""
+"""memoryless list says what everything in the tables means."""
 
 from __future__ import annotations
+
+import pytest
 
 from conftest import call
 from memoryless.backbones import BACKBONES
 from memoryless.calibration import CALIBRATIONS
+from memoryless.cli.list_names import KINDS, about
 from memoryless.data import SOURCES
 from memoryless.data.augment import AUGMENTATIONS
 from memoryless.heads import HEADS
 from memoryless.lab.presets import PRESETS
 from memoryless.lab.stream import ORDERS
-from memoryless.methods import METHODS
+from memoryless.methods import METHODS, method_name
 from memoryless.schedules import LR_RULES, SCHEDULES
 from memoryless.statistics import FORMS
 from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
 
-TABLES = (
-    *(BACKBONES, CALIBRATIONS, SOURCES, AUGMENTATIONS, HEADS, PRESETS, ORDERS, LR_RULES),
-    *(SCHEDULES, FORMS, STRATEGIES, TRANSPORTS),
-)
+TABLES = {
+    "data": SOURCES, "orders": ORDERS, "backbones": BACKBONES, "augmentations": AUGMENTATIONS,
+    "strategies": STRATEGIES, "schedules": SCHEDULES, "lr-later": LR_RULES, "presets": PRESETS,
+    "heads": HEADS, "calibrations": CALIBRATIONS, "transports": TRANSPORTS, "statistics": FORMS,
+    "methods": METHODS,
+}  # fmt: skip
 
 
-def test_list_names_everything(capsys):
+def test_list_says_what_everything_means(capsys):
     code, out, _ = call("list", capsys=capsys)
     assert code == 0
-    lines = [line.split() for line in out.splitlines()]
-    for table in TABLES:
-        about = {name: getattr(entry, "about", entry) for name, entry in table.items()}
-        if all(isinstance(meaning, str) for meaning in about.values()):
-            assert all([name, *meaning.split()] in lines for name, meaning in about.items())
-        else:
-            assert f" {' '.join(table)}" in out
-    for name, method in METHODS.items():
-        assert [name, method.strategy, "+", method.head, "+", method.calibration] in lines
+    assert max(map(len, out.splitlines())) <= 80
+    assert [line for line in out.splitlines() if not line.startswith(" ")] == list(TABLES)
+    told = " ".join(out.split())
+    for kind, table in TABLES.items():
+        meanings = KINDS[kind]()
+        assert set(table) <= {name.split()[0] for name in meanings}
+        for name, entry in meanings.items():
+            assert len(about(entry)) > 5, (kind, name)
+            assert " ".join(f"{name} {about(entry)}".split()) in told
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_one_kind_alone(kind, capsys):
+    code, out, _ = call("list", kind, capsys=capsys)
+    assert code == 0
+    head, *lines = out.splitlines()
+    assert head == kind
+    named = [line.split()[0] for line in lines if line[2] != " "]
+    assert named == [name.split()[0] for name in KINDS[kind]()]
+
+
+def test_a_method_has_its_name_by_its_parts_beside_it(capsys):
+    out = call("list", "methods", capsys=capsys)[1]
+    assert "  inFT_siw      finetune+siw         initial rows standardised (Eq. 4)\n" in out
+    assert "  inFT_mc       finetune+initial+mc  initial rows as they are (Eq. 2),\n" in out
+    lines = [line.split()[:2] for line in out.splitlines()[1:] if line[2] != " "]
+    assert lines == [[name, method_name(method)] for name, method in METHODS.items()]
+
+
+@pytest.mark.parametrize(
+    ("entry", "meaning"),
+    [("as it is", "as it is"), (SCHEDULES["cosine"], "a factor that falls from 1 to 0 along half"
+      " a cosine"), (LR_RULES["t"], "lr/t in state t, as in the paper's text"),
+     (PRESETS["ilsvrc"], "ILSVRC, 1,000 classes, as published")],
+)  # fmt: skip
+def test_a_meaning_is_said_where_the_thing_is_defined(entry, meaning):
+    assert about(entry) == meaning

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from conftest import make_toy
-from forks import Ended, Forks
+from forks import Ended
 from memoryless import locks
 from memoryless.cli import main
 from memoryless.data import SOURCES, Source
@@ -230,13 +230,6 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
 
 
 SMALL = "run --data toy --width 2 --states 3 --epochs 3 --batch-size 16 --threads 1".split()
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory) -> Iterator[Forks]:
-    server = Forks(tmp_path_factory.mktemp("forks"))
-    yield server
-    server.close()
 
 
 def assert_whole(output: Path, ended: list[Ended]) -> bool:

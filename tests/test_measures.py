@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import FakeRun
 from memoryless.lab.analysis import measures
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import read_rows
@@ -67,11 +66,6 @@ def test_state_confusion_equals_the_stored_accuracy_by_blocks(finished):
     assert confusion[:2, 2].mean() == pytest.approx(typology["e_pn"])
 
 
-def test_accuracy_lines(finished):
-    lines = measures.accuracy_lines(finished, "top1")
-    assert lines["FT"] == [state["methods"]["FT"]["top1"] for state in finished.results()]
-
-
 def test_answers_by_hand(finished, made):
     """Six classes in three states; what is given, by state: 2 right of 3, 1 of 2, none of 1."""
     eye = torch.nn.functional.pad(torch.eye(6), (0, 10))
@@ -89,9 +83,18 @@ def test_answers_by_hand(finished, made):
     np.testing.assert_allclose(by_class, [100, 50, 100, 0, 0, np.nan])
 
 
-def test_the_best_method_is_best_at_the_end_by_top1():
-    run = FakeRun({"a": [99.0, 9.0, 5.0], "b": [0.0, 0.0, 7.0], "c": [50.0, 50.0, 6.0]})
-    assert measures.best_method(run) == "b"
+def test_a_confusion_of_many_states_is_one_of_blocks():
+    """Five states in blocks of two: rows are averaged, columns added up."""
+    percent = np.zeros((5, 5))
+    percent[:, 4] = [100, 50, 0, 0, 20]
+    percent[1, 0], percent[2, 3], percent[3, 2], percent[4, 1] = 50, 100, 100, 80
+    names, blocks = measures.coarser(percent, 3)
+    assert names == ["0-1", "2-3", "4"]
+    assert blocks.tolist() == [[25, 0, 75], [0, 100, 0], [80, 0, 20]]
+    names, blocks = measures.coarser(percent, 5)
+    assert names == ["0", "1", "2", "3", "4"]
+    assert (blocks == percent).all()
+    assert len(measures.coarser(np.eye(50), 12)[0]) == 10
 
 
 def test_rows_are_chosen_by_a_seed_and_stand_in_order(finished):

@@ -13,6 +13,7 @@ from memoryless.methods import (
     METHODS,
     Method,
     grid_of,
+    headline,
     lacking,
     methods_of,
     parse_method,
@@ -152,3 +153,27 @@ def test_methods_of_a_strategy_beyond_the_paper_are_those_of_fine_tuning():
         assert [(m.head, m.calibration) for m in methods.values()] == named
         assert {m.strategy for m in methods.values()} == {strategy}
         assert all(parse_method(name) == method for name, method in methods.items())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_headline_of_every_strategy_has_at_most_six_methods_and_begins_with_itself(strategy):
+    named = methods_of(strategy) | grid_of(strategy)
+    shown = headline(named)
+    assert shown[0] == strategy
+    assert 1 < len(shown) <= 6
+    moved = "" if STRATEGIES[strategy].backbone_stays else "+widened"
+    assert shown[-1] == f"{strategy}+{STRATEGIES[strategy].recommended}{moved}"
+
+
+def test_a_headline_shows_what_there_is_under_its_strongest_transport():
+    names = [
+        "inFT_siw",
+        "FT",
+        "inFT_siw_mc",
+        "finetune+lda:0.3",
+        "finetune+ncm",
+        "finetune+ncm+sdc",
+    ]
+    assert headline(names) == ["FT", "inFT_siw", "finetune+ncm"]
+    assert headline([*names, "finetune+ncm+linear"])[-1] == "finetune+ncm+linear"
+    assert headline([]) == []

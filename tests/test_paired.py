@@ -62,3 +62,9 @@ def test_top5_is_compared_unless_asked_otherwise():
 def test_runs_without_a_second_state_or_method_give_no_table():
     runs = [FakeRun({"FT": [10.0], "inFT": [4.0]}), FakeRun({"FT": [10.0, 3.0]})]
     assert [paired_grids([run]) for run in runs] == [[], []]
+
+
+def test_a_run_in_two_folders_is_one():
+    values = {"FT": [0.0, 10.0], "inFT": [0.0, 11.0]}
+    (grid,) = paired_grids([FakeRun(values, "a/seed-0"), FakeRun(values, "b/seed-0")])
+    assert grid.entries[0]["pairs"] == 1

@@ -103,3 +103,38 @@ def test_shards_do_every_cell_once_and_finished_ones_are_skipped(shards):
     assert [left == 0 for left in seconds] == [True, False] * 7
     assert table.grids()[0].title == "toy: 14 of 14 trainings, Table 1"
     assert all(left == 0 for _, left in table.estimate())
+
+
+def test_the_control_is_the_same_whatever_it_stands_beside(table):
+    """Commands with other strategies share its folder."""
+    longer = replace(TOY_PRESET, strategies={"lwf": {"epochs": 7, "epochs_later": 5}})
+    tables = [
+        replace(table, preset=longer, strategies=(name,), control=True)
+        for name in ("finetune", "lwf")
+    ]
+    assert tables[0].controls == tables[1].controls
+
+
+def test_the_time_of_controls_is_estimated_too(table, monkeypatch):
+    """Images are trained on in each epoch, and pass a network once that never learns."""
+    monkeypatch.setattr("memoryless.lab.paper.images_per_second", lambda *given: 1.0)
+    few = replace(table, strategies=("finetune",), states=(2,), seeds=(0,), control=True)
+    times = [(config.strategy, seconds) for config, seconds in few.estimate()]
+    assert times == [("finetune", 72), ("untrained", 72 + 12 + 24)]
+
+
+def test_the_control_of_each_stream_that_is_trained_on(table):
+    """The preset's own where it has one, so that it is the same run as a cell of it would be."""
+    with_control = replace(table, control=True)
+    places = [
+        (c.output.relative_to(table.output).as_posix(), c.seeds) for c in with_control.controls
+    ]
+    assert places == [(f"toy/{t}-states/untrained", (seed,)) for seed in (0, 1) for t in (2, 3)]
+    assert with_control.cells == table.cells
+    assert table.controls == []
+    assert replace(with_control, strategies=("joint",)).controls == []
+    assert replace(with_control, strategies=("finetune", "untrained")).controls == []
+    own = replace(TOY_PRESET, strategies={"untrained": {"statistics": "diagonal"}})
+    (first, *_) = replace(with_control, preset=own).controls
+    (cell, *_) = replace(table, preset=own, strategies=("untrained",)).cells
+    assert first == cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from memoryless.cli.output import FORMATS
-from memoryless.lab.analysis.paper_table import accuracy_table
+from memoryless.lab.analysis.paper_table import accuracy_table, paper_tables
 from memoryless.lab.analysis.summary import Summary
 
 
@@ -40,3 +40,22 @@ def test_without_full_there_is_no_g_il():
 def test_latex_escapes_names():
     grid = accuracy_table([row("inFT_L2", "10", 60.0, seeds=2)], "title")
     assert r"inFT\_L2 & 60.0$\pm$1.5 &  \\" in FORMATS[".tex"]([grid])
+
+
+def test_rows_of_one_method_that_labels_tell_apart_stand_in_its_table():
+    rows = [
+        row("finetune+rda (last stage)", "10", 70.0),
+        row("finetune+rda (middle stages)", "10", 80.0),
+        row("inFT (lr 0.1)", "10", 60.0),
+        row("inFT (lr 0.2)", "10", 50.0),
+        row("FT", "10", 40.0),
+        row("Full", "1", 0.0, last=90),
+    ]
+    first, others = paper_tables(rows, "toy")
+    assert [line[:2] for line in first.rows] == [
+        ["FT", "40.0"], ["inFT (lr 0.1)", "60.0"], ["inFT (lr 0.2)", "50.0"],
+    ]  # fmt: skip
+    assert others.rows == [
+        ["finetune+rda (last stage)", "70.0", "-2.00"],
+        ["finetune+rda (middle stages)", "80.0", "-1.00"],
+    ]

@@ -56,7 +56,7 @@ def test_settings_as_published():
 @pytest.mark.parametrize("name", [name for name in PRESETS if not PRESETS[name].published])
 def test_the_control_has_the_shape_of_what_is_trained(name):
     trained, control = (
-        PRESETS[name].config(strategy, 10, 0, Path("x"), {}) for strategy in ("frozen", "fixed")
+        PRESETS[name].config(strategy, 10, 0, Path("x"), {}) for strategy in ("frozen", "untrained")
     )
     for shape in ("backbone", "width", "image_size", "statistics", "projection"):
         assert getattr(trained, shape) == getattr(control, shape)

@@ -54,7 +54,7 @@ def test_bytes_of_every_form(form, parts):
     assert mine == {f"linear.{name}": 4 * size for name, size in expected.items()}
 
 
-def test_nothing_kept_grows_with_the_images(tiny):
+def test_nothing_kept_grows_with_the_images(tiny, short_fits):
     config, sizes = replace(tiny, epochs=1, statistics="full"), []
     for n in (6, 18):
         (path,) = run(replace(config, output=tiny.output / str(n)), make_toy(train=n))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -10,17 +11,19 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from markupsafe import Markup
 
-from conftest import TINY, hostile_text, make_toy
-from memoryless.lab.analysis.figures import FIGURES
-from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.measures import best_method, class_accuracies
+from conftest import TINY, FakeRun, hostile_text, make_toy
+from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.analysis.summary import summarise
-from memoryless.lab.config import Config
+from memoryless.lab.analysis.typology import typology_grids
+from memoryless.lab.control import control_of
 from memoryless.lab.experiment import run
-from memoryless.lab.report import fill, render
+from memoryless.lab.report import _against_full, code, few_methods, fill, render
+from memoryless.lab.report.pictures import PAPER_FIGURES, Charts, Confusion, Picture
+from memoryless.lab.report.tables import Folded, PageRow, PageTable
 from memoryless.lab.runs import RunFolder
-from photo_toys import shown
+from photo_toys import CHROMIUM, shown
 
 
 @pytest.fixture(scope="module")
@@ -67,50 +70,61 @@ def test_the_page_has_everything(runs, page):
         assert f"{row.last_top5:.1f}" in page.text
     about = runs[0].about
     for part in (
-        "chance: top-1", "bytes kept", "G_IL", "multiplications", "not memoryless",
-        about["versions"]["torch"], "kept of the past",
-        "468 bytes for all methods together", "its training images would have taken 4,608",
-        "c(p)", "best at the end on these test images; worst first",
+        "top-1", "forgetting", "needs", "G_IL", "multiplications", "not memoryless", "chance",
+        about["versions"]["torch"], "kept of the past", "recommended", "strategy",
+        "468 bytes for all methods together", "its training images would have taken 4.6 kB",
+        "c(p)", "after the last state, worst first", "fixed in advance",
         "memoryless table RUN --show typology", "seed", *about["config"],
     ):  # fmt: skip
         assert part in page.text, part
-    assert [tag for tag, _ in page.tags].count("svg") == len(FIGURES)
+    classes = [a.get("class") for tag, a in page.tags if tag == "svg"]
+    assert classes == ["chart narrow", "chart wide"] * 2 + [None] * len(PAPER_FIGURES)
 
 
 def test_the_page_needs_nothing_else(page):
-    page = Collector(page)
-    tags = [tag for tag, _ in page.tags]
-    assert not {"script", "img", "iframe"} & set(tags)
-    for _, attributes in page.tags:
+    found = Collector(page)
+    tags = [tag for tag, _ in found.tags]
+    assert not {"img", "iframe", "object"} & set(tags)
+    assert tags.count("script") == 1
+    assert "//" not in page[page.index("<script>") :].replace("// ", "")
+    for _, attributes in found.tags:
         for name in ("src", "href", "xlink:href"):
             assert re.match(r"#|data:", attributes.get(name) or "#")
-    ids = [a["id"] for _, a in page.tags if a.get("id")]
+        assert not [name for name in attributes if name.startswith("on")]
+    assert not re.search(r"url\((?!#)|@import", page)
+    ids = [a["id"] for _, a in found.tags if a.get("id")]
     assert len(ids) == len(set(ids))
-    known = set(ids)
-    references = [h for _, a in page.tags if (h := a.get("xlink:href") or "").startswith("#")]
+    references = [h for _, a in found.tags if (h := a.get("xlink:href") or "").startswith("#")]
     assert references
-    assert all(reference[1:] in known for reference in references)
+    assert all(reference[1:] in set(ids) for reference in references)
 
 
-def test_classes_stand_worst_first(runs, page):
-    accuracy = sorted(class_accuracies(runs[0], best_method(runs[0])))
-    section = page.split("classes</summary>")[1]
-    shown = [float(x) for x in re.findall(r"<td>([\d.]+)</td></tr>", section)][: len(accuracy)]
-    assert shown == pytest.approx(accuracy, abs=0.06)
+def test_the_bytes_of_a_method_and_of_its_run_are_told_apart(runs, page):
+    """What the table says that a method needs is part of what the run is said to have kept."""
+    (row,) = [row for row in summarise(runs) if row.method == "inFT_siw"]
+    text = Collector(page).text
+    assert row.bytes_kept < row.bytes_of_run == 468
+    sentence = (
+        f"It needs {row.bytes_kept} bytes of the past and no image: the images would have taken "
+    )
+    assert f"{sentence}4.6 kB (the run kept 468 bytes for all methods together)." in text
 
 
 def page_of(text: str) -> Collector:
     """A page whose every part is the text."""
-    grid = Grid(text, text, [text, text], [[text, text], [text, text]], [])
+    row = PageRow(text, [text], [text], "")
+    table = PageTable(text, text, [text], [row, row], text)
     about = {"config": {"strategy": text, "order": text}, "dataset": text, "classes": [text]}
     about |= {"sizes": [1], "seed": text, "commit": text, "versions": {text: text}}
     about |= {"machine": {"system": text, "cores": 1}, "memoryless": False}
     facts = {"path": text, "about": about, "command": text, "trained": text, "finished": text}
+    drawn = Charts(text, [Picture(text, Markup(""))], [Confusion(text, [text], [[1]])])
     return Collector(
         fill(
-            summary=text, accuracy=[grid], paper=[grid], fronts=[grid], typology=[grid],
-            classes=[grid], data=grid, figures=[(text, text, "")], again=text,
-            runs=[facts | {"kept": 1, "images": 1}],
+            lead=[[text]], methods=[Folded(table, table)], states=[Folded(table, None)],
+            paper=[table], typology=[table], classes=[table], data=table, charts=[drawn],
+            figures=[Picture(text, Markup(""))], again=text,
+            runs=[facts | {"kept": text, "images": text}],
         )
     )  # fmt: skip
 
@@ -127,7 +141,15 @@ HARMLESS = tags(page_of("x"))
 def test_no_name_adds_a_tag_or_a_cell(text):
     page = page_of(text)
     assert tags(page) == HARMLESS
-    assert page.cells == [text] * 6 * 6
+    cells = [text, text, f"{text} {text}", text, f"{text} {text}", text]  # a mark beside a name
+    assert page.cells == cells * 4 + ["true state", text, text, "1"] + cells * 3
+
+
+@given(hostile_text)
+def test_sentences_are_escaped(text):
+    page = Collector(str(code(text)))
+    assert [tag for tag, _ in page.tags] in ([], ["code"])
+    assert len(page.text) >= len(text) - 2
 
 
 def test_commands_are_quoted(tiny, toy, tmp_path, monkeypatch):
@@ -139,18 +161,32 @@ def test_commands_are_quoted(tiny, toy, tmp_path, monkeypatch):
     assert f"memoryless figures '{path}'" in page.text
 
 
-def test_the_page_begins_with_what_was_found(runs, page):
-    rows = [row for row in summarise(runs) if row.memoryless]
-    best = max(rows, key=lambda row: row.top1)
-    (full,) = [row for row in summarise(runs) if not row.memoryless]
-    text = Collector(page).text
+def test_the_page_begins_with_what_to_use(runs, page):
+    (row,) = [row for row in summarise(runs) if row.method == "inFT_siw"]
+    text = Collector(page).text.translate({0xA0: " ", 0x2011: "-"})
     sentence = (
-        f"On the test images of toy in 3 states, the best of 9 methods on average is "
-        f"{best.method}: top-1 {best.top1:.1f} % (chance 20.8), with {best.bytes_kept} bytes and "
-        "no image kept of the past; of toy in 1 state, the only method is Full: top-1 "
-        f"{full.last_top1:.1f} %, not memoryless."
+        f"Use inFT_siw: on toy in 3 states it gets {row.top1:.1f} % of the test images right on "
+        f"average over later states (top-1; top-5 {row.top5:.1f} %), where guessing gets 20.8 %"
     )
-    assert text.index(sentence) < text.index("Average incremental accuracy")
+    assert text.index(sentence) < text.index("No untrained control is among these runs")
+    assert text.index("No untrained control") < text.index("how often the first answer is right")
+
+
+def test_g_il_is_of_every_kind_of_statistics():
+    values = {"finetune+rda": [90.0, 80.0]}
+    kinds = ({"level": "last"}, {"level": "middle"})
+    runs = [FakeRun(values, f"{i}/s", config={"statistics": "full"} | kind)
+            for i, kind in enumerate(kinds)]  # fmt: skip
+    joint = FakeRun({"Full": [80.0]}, "j/s", config={"strategy": "joint"}, memoryless=False)
+    names = [row[0] for grid in _against_full(comparisons([*runs, joint])) for row in grid.rows]
+    assert names == ["finetune+rda (last stage)", "finetune+rda (middle stages)"]
+
+
+def test_a_run_in_two_folders_is_reported_once(finished_run, tmp_path):
+    copy = shutil.copytree(finished_run, tmp_path / "copy")
+    page = render([RunFolder(finished_run), RunFolder(copy)])
+    assert "memoryless: report of 1 run<" in page
+    assert str(copy) not in page
 
 
 def test_names_break_at_a_plus():
@@ -158,23 +194,135 @@ def test_names_break_at_a_plus():
     assert ("wbr", {}) not in page_of("inFT_siw").tags
 
 
+def test_only_few_methods_are_shown_where_images_go(runs, page):
+    text = page[page.index("error typology") : page.index("What was run")]
+    assert "inFT_siw c(p)" in text
+    assert "inFT_mc c(p)" not in text
+    grid = typology_grids(runs[:1])[0]
+    wide = replace(grid, columns=["percent", *(f"state {t}" for t in range(1, 50))])
+    wide = replace(wide, rows=[[row[0], *(str(t) for t in range(1, 50))] for row in grid.rows])
+    table = few_methods(wide)
+    assert table.columns == [f"state {t}" for t in (1, 8, 15, 22, 28, 35, 42, 49)]
+    assert table.rows[0].cells == ["1", "8", "15", "22", "28", "35", "42", "49"]
+    assert len(table.rows) == 6 * 3
+
+
+def test_what_is_being_done_is_told(finished_run):
+    told: list[str] = []
+    render([RunFolder(finished_run)], working=told.append)
+    assert told == [
+        "reading runs", "drawing charts", "drawing the paper's figures", "scoring classes",
+    ]  # fmt: skip
+
+
+def several_runs(folder: Path) -> list[RunFolder]:
+    """Two numbers of states, two kinds of statistics, two seeds, a control, joint training."""
+    toy = make_toy(24, train=6, test=2)
+    base = replace(TINY, epochs=1, states="12", output=folder / "a")
+    middle = replace(base, statistics="full", level="middle", square_roots=True)
+    configs = [
+        replace(middle, seeds=(0, 1)),
+        replace(base, statistics="full", output=folder / "b"),
+        replace(middle, states="3", output=folder / "c"),
+        replace(base, strategy="joint", output=folder / "d"),
+        control_of(middle),
+    ]
+    return [RunFolder(path) for config in configs for path in run(config, toy)]
+
+
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory) -> Path:
-    """A report of ten states and a hundred classes."""
     folder = tmp_path_factory.mktemp("report")
-    config = Config(width=1, image_size=8, epochs=1, output=folder / "runs", threads=1)
     file = folder / "report.html"
-    file.write_text(render([RunFolder(run(config)[0])]))
+    file.write_text(render(several_runs(folder)))
     return file
 
 
-@pytest.mark.browser
+browser = pytest.mark.browser
+each_width = pytest.mark.parametrize("width", [360, 768, 1280])
+
+
+@browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@each_width
 def test_a_browser_shows_it_whole(width, scheme, page_file):
     """No errors, no request but for the page itself, nothing wider than the screen."""
     with shown(page_file, width, scheme) as page:
-        assert page.locator("svg").count() >= 5
-        assert page.locator("svg").first.bounding_box()["width"] <= width
-        number = page.locator("tbody td").first.bounding_box()
-        assert number["x"] + number["width"] <= width  # accuracies need no scrolling sideways
+        assert page.locator("svg:visible").count() == 2 * 2 + len(PAPER_FIGURES)
+        for drawing in page.locator("svg:visible").all():
+            assert drawing.bounding_box()["width"] <= width
+        for row in page.locator("figure.table").first.locator("tbody tr").all():
+            for cell in row.locator("td").all()[:2]:  # top-1 and top-5
+                box = cell.bounding_box()
+                assert box["x"] >= 0
+                assert box["x"] + box["width"] <= width
+        for text in page.locator("svg:visible text").all()[::7]:
+            assert text.evaluate(SHOWN_SIZE) >= 11
+
+
+# The font's size in pixels on the screen: as styled, scaled as the drawing is.
+SHOWN_SIZE = """e => parseFloat(getComputedStyle(e).fontSize)
+  * e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width"""
+
+
+@browser
+def test_names_stay_when_numbers_are_scrolled(page_file):
+    with shown(page_file, 360, "light") as page:
+        table = page.locator("figure.table").first
+        name = table.locator("tbody th").first
+        before = name.bounding_box()["x"]
+        table.locator(".wide").evaluate("e => { e.scrollLeft = 200; }")
+        assert table.locator(".wide").evaluate("e => e.scrollLeft") > 100
+        assert name.bounding_box()["x"] == pytest.approx(before, abs=1)
+
+
+@browser
+def test_headings_sort_by_mouse_and_keyboard(page_file):
+    with shown(page_file, 1280, "light") as page:
+        table = page.locator("table.sortable").first
+        heads, rows = table.locator("thead th"), table.locator("tbody tr")
+
+        def column(i: int) -> list[str]:
+            return [row.locator("th, td").nth(i).inner_text() for row in rows.all()]
+
+        assert heads.nth(2).get_attribute("aria-sort") == "ascending"
+        assert [float(x) for x in column(2)] == sorted(map(float, column(2)))
+        heads.nth(1).get_by_role("button").click()
+        assert [int(x) for x in column(1)] == sorted(map(int, column(1)))
+        assert heads.nth(2).get_attribute("aria-sort") is None
+        heads.nth(1).get_by_role("button").press("Enter")
+        assert heads.nth(1).get_attribute("aria-sort") == "descending"
+        assert [int(x) for x in column(1)] == sorted(map(int, column(1)), reverse=True)
+        heads.nth(0).get_by_role("button").press("Space")
+        assert column(0) == [str(c) for c in range(24)]
+
+
+@browser
+def test_a_printed_page_shows_what_is_folded_and_cuts_nothing(page_file):
+    with shown(page_file, 1280, "dark") as page:
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = false)")
+        page.emulate_media(media="print")
+        hidden = page.locator("details table").all()
+        assert hidden
+        assert all(table.bounding_box()["height"] > 20 for table in hidden)
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == "rgb(255, 255, 255)"
+        overflow = page.locator(".wide").evaluate_all(
+            "all => all.map(e => getComputedStyle(e).overflowX)"
+        )
+        assert {*overflow} == {"visible"}
+        page.set_viewport_size({"width": 718, "height": 1000})  # A4 less its margins
+        assert page.evaluate("document.documentElement.scrollWidth") <= 718
+
+
+@browser
+def test_without_scripts_the_page_is_whole(page_file):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(java_script_enabled=False).new_page()
+        page.goto(page_file.as_uri())
+        page.locator("summary", has_text="classes by").first.click()
+        assert page.locator("table.sortable").first.locator("tbody tr").count() == 24
+        browser.close()

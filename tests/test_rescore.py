@@ -44,7 +44,7 @@ def test_what_runs_score_is_what_is_scored_again(read, gathering, gathered, toy)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_combination_with_every_strategy(strategy, gathering, toy):
+def test_every_combination_with_every_strategy(strategy, gathering, toy, short_fits):
     """Whatever the grid offers can be scored, in every state, and has a name of its own."""
     config = replace(gathering, strategy=strategy, epochs=1, states="2")
     config = replace(config, level="middle", square_roots=True)
@@ -78,13 +78,13 @@ def test_every_combination_with_every_strategy(strategy, gathering, toy):
         ({"strategy": "frozen"}, "frozen+projection", "`projection=1000`"),
     ],
 )
-def test_what_a_run_lacks_is_named_with_the_setting(tiny, toy, given, name, advice):
+def test_what_a_run_lacks_is_named_with_the_setting(tiny, toy, given, name, advice, short_fits):
     folder = RunFolder(run(replace(tiny, epochs=1, states="1", **given), toy)[0])
     with pytest.raises(ConfigError, match=f"lacks what .* reads: train with {advice}"):
         results_with(folder, [name])
 
 
-def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy):
+def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy, short_fits):
     config = replace(tiny, statistics="full")
     whole = RunFolder(run(config, toy)[0])
     few = replace(config, transports=("linear",), output=tiny.output / "few")

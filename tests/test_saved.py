@@ -253,16 +253,16 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from folders import save_toy
 saved = None
-for seed in range(200):
+for seed in range(int(sys.argv[3])):
     saved = save_toy(Path(sys.argv[2]), saved, seed, history=0)
     seed or print("begun", flush=True)
 """
 
 
-@pytest.fixture
-def writer(tmp_path) -> Iterator[subprocess.Popen]:
-    """A process that saves 200 states, of which only the last is kept each time."""
-    command = [sys.executable, "-c", COMMITS, str(TESTS), str(tmp_path)]
+@pytest.fixture(params=[40, pytest.param(200, marks=pytest.mark.fuzz)])
+def writer(request, tmp_path) -> Iterator[subprocess.Popen]:
+    """A process that saves so many states, of which only the last is kept each time."""
+    command = [sys.executable, "-c", COMMITS, str(TESTS), str(tmp_path), str(request.param)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "begun\n"
@@ -281,8 +281,8 @@ def test_a_reader_never_fails_while_a_writer_commits(writer, tmp_path):
         problems += [p for p in check_folder(tmp_path) if not p.startswith("note: ")]
     assert writer.wait() == 0
     assert problems == []
-    assert load_state(tmp_path).number == 200
-    assert len(seen) > 10
+    assert load_state(tmp_path).number in (40, 200)
+    assert len(seen) > 5
 
 
 def test_a_model_judges_and_is_packed_while_a_writer_commits(writer, tmp_path, tmp_path_factory):
@@ -295,4 +295,4 @@ def test_a_model_judges_and_is_packed_while_a_writer_commits(writer, tmp_path, t
         file.unlink()
         seen += 1
     assert writer.wait() == 0
-    assert seen > 10
+    assert seen > 5

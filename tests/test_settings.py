@@ -118,10 +118,10 @@ def test_values_come_in_their_types():
 
 
 def test_open_settings_stay_open_and_others_cannot_be():
-    values, problems = conform(Config(epochs=None, momentum=None, width=None))
-    assert values["epochs"] is None
+    values, problems = conform(Config(epochs=None, width=None, momentum=None, patience=None))
+    assert (values["epochs"], values["width"]) == (None, None)
     assert problems == [
-        "width must be a whole number, not None",
+        "patience must be a whole number, not None",
         "momentum must be a number, not None",
     ]
 

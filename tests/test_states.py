@@ -20,7 +20,7 @@ from memoryless.scorers import square_roots
 
 
 @pytest.mark.parametrize("form", EVERY_FORM)
-def test_statistics_composed_of_births_are_those_of_the_record(tiny, toy, form):
+def test_statistics_composed_of_births_are_those_of_the_record(tiny, toy, form, short_fits):
     folder = RunFolder(run(replace(tiny, epochs=1, statistics=form), toy)[0])
     *_, composing = states_of(folder)
     kept, composed = last_record(folder).tensors(), composing.record.tensors()
@@ -40,6 +40,7 @@ def test_statistics_are_of_roots_and_rows_are_not(gathering, gathered, toy):
 
     assert torch.equal(scores("siw+backward", plain), scores("siw+backward", rooted))
     born, moved = (rooted.record.statistics[name] for name in ("none", "linear"))
+    moved = moved.levelled(rooted.record.class_state == 2)
     square = born.mean.square().sum(1) + born.full.diagonal(dim1=1, dim2=2).sum(1)
     assert (square >= 0.999).all()  # the sum of a unit vector's 16 entries is 1 to 4
     assert (square <= 4.001).all()
@@ -51,7 +52,7 @@ def test_statistics_are_of_roots_and_rows_are_not(gathering, gathered, toy):
     torch.testing.assert_close(scores("fetril", rooted), fitted(square_roots(features)))
 
 
-def test_statistics_are_of_the_middle_and_rows_are_not(gathering, gathered, toy):
+def test_statistics_are_of_the_middle_and_rows_are_not(gathering, gathered, toy, short_fits):
     config = replace(gathering, level="middle", output=gathering.output / "middle")
     last, middle = gathered, RunFolder(run(config, toy)[0])
     rows = [name for name in methods_of("finetune") if name != "FT"] + ["finetune+siw+backward"]
@@ -68,5 +69,6 @@ def test_statistics_are_of_the_middle_and_rows_are_not(gathering, gathered, toy)
     held, _ = kept.held_out
     assert held.shape[1] == 16 + 48
     scorer = build_scorers({"it": parse_method("finetune+lda+linear")}, kept)["it"]
-    of_middle = lda(kept.record.statistics["linear"])(held[:, 16:].float())
+    level = kept.record.statistics["linear"].levelled(kept.record.class_state == 2)
+    of_middle = lda(level)(held[:, 16:].float())
     torch.testing.assert_close(scorer(held.float()), of_middle)

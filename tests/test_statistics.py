@@ -142,3 +142,39 @@ def test_the_rest_of_a_low_rank_form_grows_by_the_mean_square_of_a_map():
     torch.testing.assert_close(moved.rest, torch.tensor([10.0]))  # (4 + 16) / 2
     torch.testing.assert_close(moved.factors, torch.tensor([[[2.0, 4.0]]]))
     torch.testing.assert_close(moved.mean, torch.tensor([[2.0, 4.0]]))
+
+
+def test_past_means_come_to_the_length_of_new_ones_on_average():
+    """Past means of lengths 1 and 3 against a new one of 4: twice as long, spreads four times."""
+    means = torch.tensor([[1.0, 0], [0, 3.0], [4.0, 0]])
+    statistics = Statistics(torch.ones(3), means, full=torch.eye(2).expand(3, 2, 2))
+    level = statistics.levelled(torch.tensor([False, False, True]))
+    torch.testing.assert_close(level.mean, torch.tensor([[2.0, 0], [0, 6.0], [4.0, 0]]))
+    torch.testing.assert_close(level.full[:, 0, 0], torch.tensor([4.0, 4.0, 1.0]))
+
+
+def test_a_first_state_and_past_means_of_zero_stay():
+    statistics = Statistics(torch.ones(2), torch.tensor([[0.0, 0], [0, 3.0]]))
+    for is_new in ([True, True], [False, True]):
+        assert statistics.levelled(torch.tensor(is_new)) is statistics
+
+
+@pytest.mark.parametrize("form", EVERY_FORM[1:])
+def test_scaling_features_scales_their_statistics(form, data):
+    """A factor for all classes, of which tied and low-rank forms know everything too."""
+    features, labels = data
+    scaled = gather(features, labels, form).scale(torch.full((3,), 2.0)).tensors()
+    for name, part in gather(2 * features, labels, form).tensors().items():
+        if name != "factors":  # roots: only what they make together is compared
+            torch.testing.assert_close(scaled[name], part)
+    if "factors" in scaled:
+        theirs = gather(2 * features, labels, form).factors
+        mine = scaled["factors"]
+        torch.testing.assert_close(mine.mT @ mine, theirs.mT @ theirs)
+
+
+def test_tied_covariances_are_scaled_by_the_mean_over_images():
+    """Counts 3 and 1, factors 1 and 3: (3 + 9) / 4."""
+    statistics = Statistics(torch.tensor([3.0, 1.0]), torch.ones(2, 2), tied=torch.eye(2))
+    scaled = statistics.scale(torch.tensor([1.0, 3.0]))
+    torch.testing.assert_close(scaled.tied, 3 * torch.eye(2))

@@ -116,8 +116,8 @@ def test_later_states_are_as_long_and_as_patient_as_the_first():
     [
         ("memoryless", False, {"joint", "replay"}),
         ("one_state", True, {"joint"}),
-        ("backbone_stays", True, {"frozen", "fixed"}),
-        ("backbone_learns", False, {"fixed"}),
+        ("backbone_stays", True, {"frozen", "fixed", "untrained"}),
+        ("backbone_learns", False, {"fixed", "untrained"}),
         ("unit_features", True, {"lucir"}),
         ("last_relu", False, {"lucir"}),
     ],

@@ -61,8 +61,35 @@ def test_one_row_by_hand():
     assert (row.top1_std, row.top5_std, row.last_top1_std, row.last_top5_std) == (0, 0, 0, 0)
     assert row.forgetting == 40  # from 80 to 30, and from 50 to 20
     assert (row.bytes_kept, row.cost) == (300, 21)
+    assert (row.bytes_of_run, row.bytes_of_images) == (950, 9000)
     # 4 and 6 classes seen
     assert (row.chance_top1, row.chance_top5) == pytest.approx((100 * (1 / 4 + 1 / 6) / 2, 275 / 3))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, ""),
+        ({"level": "middle", "square_roots": True}, ""),  # of nothing
+        ({"statistics": "full"}, "last stage"),
+        ({"statistics": "mean", "square_roots": True}, "last stage, roots"),
+        ({"statistics": "full", "level": "middle"}, "middle stages"),
+        ({"statistics": "full", "level": "middle", "square_roots": True}, "middle stages, roots"),
+        ({"projection": 100, "level": "middle"}, "middle stages"),
+    ],
+)
+def test_rows_say_what_statistics_were_computed_from(config, words):
+    (row,) = summarise([FakeRun({"FT": [1.0, 2.0]}, config=config)])
+    assert row.statistics_of == words
+
+
+def test_plain_and_middle_runs_are_not_averaged():
+    values = {"FT": [80.0, 60.0]}
+    runs = [FakeRun(values, config={"statistics": "full"}, seed=0)]
+    runs.append(FakeRun(values, config={"statistics": "full", "level": "middle"}, seed=1))
+    assert [(r.statistics_of, r.seeds) for r in summarise(runs)] == [
+        ("last stage", 1), ("middle stages", 1),
+    ]  # fmt: skip
 
 
 def test_the_first_state_counts_if_asked():
@@ -121,3 +148,17 @@ def test_what_a_run_cannot_give_is_an_error_unless_it_may_be_left_out(finished):
     with pytest.raises(ConfigError, match="lacks what finetune\\+lda reads"):
         summarise([finished], methods=names)
     assert [row.method for row in summarise([finished], methods=names, leave_out=True)] == ["FT"]
+
+
+def test_a_run_that_stands_in_two_folders_counts_once():
+    runs = [FakeRun({"FT": [9.0, v]}, f"{place}/seed-0") for place, v in (("a", 20.0), ("b", 20.0))]
+    other = FakeRun({"FT": [9.0, 40.0]}, "a/seed-1", seed=1)
+    (row,) = summarise([*runs, other])
+    assert (row.seeds, row.run) == (2, "a")
+    assert (row.top1, row.top1_std) == pytest.approx((30, 20 / 2**0.5))
+
+
+def test_of_a_run_in_two_folders_the_one_with_more_states_counts():
+    part = FakeRun({"FT": [9.0, 20.0]}, "a/seed-0", sizes=[2] * 3, classes=["a"] * 6)
+    whole = FakeRun({"FT": [9.0, 20.0, 10.0]}, "b/seed-0")
+    assert [(row.states, row.run) for row in summarise([part, whole, part])] == [("3", "b")]

@@ -36,6 +36,7 @@ METHODS = [
     "frozen+projection",
     "frozen+mahalanobis+energy",
     "independent+ncm+block_z",
+    "untrained+lda",
 ]
 
 

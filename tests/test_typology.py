@@ -67,3 +67,8 @@ def test_each_data_set_is_counted_once():
         "data": "toy", "classes": 2, "train": 2000, "test": 9, "mean_per_class": 1000.0,
         "std_per_class": 200.0,
     }  # fmt: skip
+
+
+def test_a_run_in_two_folders_has_one_table():
+    runs = [FakeRun({"FT": [1.0, 10.0]}, f"{place}/seed-0") for place in "ab"]
+    assert [grid.title for grid in typology_grids(runs)] == ["a/seed-0: error typology"]

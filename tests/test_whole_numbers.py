@@ -27,7 +27,7 @@ def test_other_numbers_may_have_one(flag, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ran = []
     monkeypatch.setattr(
-        "memoryless.lab.experiment.run", lambda config, observer: ran.append(config)
+        "memoryless.lab.experiment.run", lambda config, *others: ran.append(config) or []
     )
     assert main(["run", flag, "0.5", "--epochs", "10"]) == 0
     assert (getattr(ran[0], flag[2:].replace("-", "_")), ran[0].epochs) == (0.5, 10)

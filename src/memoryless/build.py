@@ -18,7 +18,7 @@ from memoryless.network import Layer
 from memoryless.randomness import torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Linear, Scorer, View, Viewed
-from memoryless.statistics import Settled, Statistics
+from memoryless.statistics import Statistics
 from memoryless.strategies import STRATEGIES
 
 
@@ -63,8 +63,8 @@ def _head_scorer(method: Method, end: EndOfState) -> Scorer:
     source = end.record.source(head.reads, method.transport)
     if head.reads == "rows":
         return Linear(*head.make(*source))
-    if head.reads_statistics and not STRATEGIES[method.strategy].backbone_learns:
-        source = Settled(**source.tensors())
+    if head.reads == "covariances" and not STRATEGIES[method.strategy].backbone_stays:
+        source = source.levelled(end.record.class_state == end.record.states - 1)
     if head.fitted:
         scorer = end.fitted[fitted_name(head.name, method.transport)]
     else:

@@ -91,18 +91,20 @@ def mc_factors(mu: Tensor, class_state: Tensor, current_state: int) -> Tensor:
 def bg_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
     """Scores less their state's mean, by its deviation, both over held-out current images.
 
-    An image's own class is left out: the numbers are of scores that ought to be low.
+    The mean leaves out an image's own class: it is of scores that ought to be low. The deviation is
+    of all scores, which on held-out drawings was better for most heads.
     """
     features, labels = numbers.held_out_images()
-    scores = scorer(features)
-    counted = 1 - F.one_hot(labels, scores.shape[1]).float()
-    blocks = numbers.blocks
-    total = (counted @ blocks).sum(0)  # (states,) scores that count
-    mean = ((scores * counted) @ blocks).sum(0) / total.clamp(min=1)
-    away = (scores - mean[numbers.class_state]).square() * counted
-    std = positive(((away @ blocks).sum(0) / total.clamp(min=1)).sqrt())
-    if (total == 0).any():  # a lone new class has no images but its own: as other states do
-        mean, std = (v.where(total > 0, v[total > 0].mean()) for v in (mean, std))
+    scores, blocks = scorer(features), numbers.blocks
+    others = 1 - F.one_hot(labels, scores.shape[1]).float()
+    number = (others @ blocks).sum(0)  # (states,) scores that ought to be low
+    mean = ((scores * others) @ blocks).sum(0) / number.clamp(min=1)
+    if (number == 0).any():  # a lone new class has no images but its own: as other states do
+        mean = mean.where(number > 0, mean[number > 0].mean())
+    size = len(scores) * blocks.sum(0)
+    average = (scores @ blocks).sum(0) / size
+    away = (scores - average[numbers.class_state]).square()
+    std = positive(((away @ blocks).sum(0) / size).sqrt())
     gain, offset = 1 / std, -mean / std
     return fold(scorer, gain[numbers.class_state], offset[numbers.class_state])
 

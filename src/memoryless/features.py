@@ -23,21 +23,23 @@ def extract_features(
     preparation: Preparation,
     batch_size: int = 256,
     middle: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Tensor:
     """Features (n, d) of a split's images, without augmentation, on the CPU.
 
-    With `middle` those of a ResNet's middle stages follow, (n, 4 d) in all.
+    With `middle` those of a ResNet's middle stages follow, (n, 4 d) in all. `progress` is told how
+    many images are done, of how many.
     """
     backbone.eval()
     extract = backbone.with_middle if middle else backbone
     assert callable(extract)
     device = _device(backbone)
-    return torch.cat(
-        [
-            extract(preparation.test(images.to(device))).float().cpu()
-            for images, _ in batches(split, batch_size)
-        ]
-    )
+    parts, done = [], 0
+    for images, _ in batches(split, batch_size):
+        parts.append(extract(preparation.test(images.to(device))).float().cpu())
+        done += len(images)
+        progress(done, len(split))
+    return torch.cat(parts)
 
 
 def _device(backbone: nn.Module) -> torch.device:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from memoryless.training import LOWER_RATE, Checkpoint, History, Report, StateTr
 from memoryless.transports import TRANSPORTS, Drift, Passage, measure_drift
 
 CHUNK = 1024  # features taken into the moments at once
+Working = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class Learner:
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.record = Record.empty(features)
         self._graph: OnnxBackbone | None = None
+        self.working: Working = lambda what, done, total: None
+        """What is told how far slow work beside training is."""
 
     @property
     def view(self) -> View:
@@ -196,16 +200,20 @@ class Learner:
     def _fit(self, features: Tensor, labels: Tensor) -> dict[str, Scorer]:
         """The heads that need the state's features, under every transport that is kept."""
         state = self.record.states - 1
-        return {
-            fitted_name(head.name, name): head.make(
-                source, features, labels, torch_generator(self.seed, state, head.name)
-            )
+        sources = [
+            (head, name, source)
             for head in HEADS.values()
             if head.fitted
             for name, transport in TRANSPORTS.items()
             if head.reads in transport.moves
             and (source := self.record.source(head.reads, name)) is not None
-        }
+        ]
+        fitted = {}
+        for done, (head, name, source) in enumerate(sources, 1):
+            generator = torch_generator(self.seed, state, head.name)
+            fitted[fitted_name(head.name, name)] = head.make(source, features, labels, generator)
+            self.working("fitting heads", done, len(sources))
+        return fitted
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What a later state needs, beside the record."""
@@ -228,7 +236,12 @@ class Learner:
         """Features that rows read, and those that statistics read beside them."""
         middle = self.view.start > 0
         return extract_features(
-            self._extracting(), images, self.preparation, self.settings.batch_size, middle
+            self._extracting(),
+            images,
+            self.preparation,
+            self.settings.batch_size,
+            middle,
+            partial(self.working, "features"),
         )
 
     def _extracting(self) -> nn.Module:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,6 +81,34 @@ def grid_of(strategy: str) -> dict[str, Method]:
     return {method_name(method): method for method in combinations if not _nonsense(method)}
 
 
+SHOWN_FIRST = ("current", "initial", "siw", "ncm", "lda", "rda")
+STRONGEST = ("widened", "linear", "none")
+
+
+def headline(names: Iterable[str]) -> list[str]:
+    """Of a strategy's methods those to show first, each under its strongest transport.
+
+    The last is the one that is recommended. The order is fixed, so that no test image has a part
+    in the choice; it was found on held-out images.
+
+    >>> headline(["FT", "inFT_mc", "inFT_siw", "finetune+rda", "finetune+rda+linear"])
+    ['FT', 'inFT_siw', 'finetune+rda+linear']
+    """
+    methods = {name: parse_method(name) for name in names}
+    plain = {
+        (m.head, m.transport): name
+        for name, m in methods.items()
+        if m.calibration == "none" and not m.shrinkage
+    }
+    strategies = [STRATEGIES[m.strategy] for m in methods.values()]
+    transports = ("none",) if any(s.backbone_stays for s in strategies) else STRONGEST
+    last = {s.recommended for s in strategies}
+    found = []
+    for head in sorted(SHOWN_FIRST, key=lambda head: head in last):
+        found += [plain[head, t] for t in transports if (head, t) in plain][:1]
+    return found
+
+
 def parse_method(name: str) -> Method:
     """A method by the paper's name, or by its parts after the strategy, in any order.
 
@@ -149,7 +177,8 @@ def _nonsense(method: Method) -> str | None:
         )
     if head.reads == "projection" and not strategy.backbone_stays:
         return (
-            f"head {head.name} needs a backbone that stays as it is: the strategy frozen or fixed"
+            f"head {head.name} needs a backbone that stays as it is: the strategy frozen, fixed or "
+            "untrained"
         )
     if calibration.logits_only and not head.gives_logits:
         return (

@@ -1,4 +1,4 @@
-"""Names: looked up in tables, listed in sentences, and shown safely."""
+"""Names and sizes: looked up in tables, listed in sentences, and shown safely."""
 
 from __future__ import annotations
 
@@ -41,6 +41,18 @@ def first_ten(offenders: Iterable[str]) -> str:
     listed = list(offenders)
     more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
     return ", ".join(listed[:10]) + more
+
+
+def size(number: int) -> str:
+    """Bytes as people read them.
+
+    >>> size(999), size(13_107_200), size(2_500_000_000)
+    ('999 bytes', '13.1 MB', '2.5 GB')
+    """
+    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= one:
+            return f"{number / one:.1f} {unit}"
+    return f"{number:,} bytes"
 
 
 def printable(text: str) -> str:

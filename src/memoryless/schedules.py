@@ -8,10 +8,26 @@ from collections.abc import Callable, Sequence
 
 from memoryless.settings import TrainingSettings
 
+
+def over_next(lr: float, t: int) -> float:
+    """lr/(t+1) in state t, as in the authors' scripts."""
+    return lr / (t + 1)
+
+
+def over_state(lr: float, t: int) -> float:
+    """lr/t in state t, as in the paper's text."""
+    return lr / max(t, 1)
+
+
+def constant(lr: float, t: int) -> float:
+    """lr in every state."""
+    return lr
+
+
 LR_RULES: dict[str, Callable[[float, int], float]] = {
-    "t+1": lambda lr, t: lr / (t + 1),
-    "t": lambda lr, t: lr / max(t, 1),
-    "constant": lambda lr, t: lr,
+    "t+1": over_next,
+    "t": over_state,
+    "constant": constant,
 }
 
 

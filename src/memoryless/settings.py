@@ -11,7 +11,42 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 KINDS = {str: "must be text", bool: "must be true or false", Path: "must be a path"}
-OPEN: Any = None  # the default of a setting that the strategy or the image size decides
+OPEN: Any = None  # the default of a setting that the strategy or the data decide
+WIDTH = 64  # of the standard ResNet-18
+# Names that settings take, with their meaning, where what they name needs torch, which nobody
+# should wait for to be told them.
+MEANINGS: dict[str, dict[str, str]] = {
+    "backbone": {
+        "resnet18": "ResNet-18 with ImageNet's stem, for images above 64 pixels",
+        "resnet18_3x3": "ResNet-18 with a 3x3 stem, for smaller images",
+        "efficientnet-lite0": "EfficientNet-Lite0, with weights of ImageNet",
+        "timm:NAME": "a network of the package timm",
+        "onnx:FILE": "a network in an ONNX file, for the strategy fixed",
+        "none": "images are features already (models, not runs)",
+    },
+    "augment": {
+        "resized_crop": "a random part of the image, brought to its size",
+        "pad_crop": "shifted by up to an eighth of the side",
+        "affine": "turned, scaled and shifted a little",
+        "flip": "mirrored or not",
+        "none": "as they are",
+    },
+    "statistics": {
+        "none": "no statistics",
+        "mean": "count and mean",
+        "diagonal": "and the variance of each feature",
+        "low-rank:K": "and the K widest directions of each class",
+        "tied": "and one covariance for all classes",
+        "full": "and a covariance of each class",
+    },
+    "transports": {
+        "none": "as it was when its state ended",
+        "linear": "moved by the linear map from old to new features",
+        "widened": "as linear, covariances widened by what the map leaves over",
+        "sdc": "means moved by the drift of nearby current images",
+        "backward": "rows moved by the linear map from new to old features",
+    },
+}
 
 
 class Bounds(NamedTuple):
@@ -35,7 +70,7 @@ class SizeSettings:
     """Settings of how much of an image the network sees."""
 
     image_size: Annotated[int, COUNT] | None = None
-    """Side in pixels of what the network sees; by default that of stored arrays, 224 for files."""
+    """Side in pixels of what the network sees."""
     crop: Annotated[float, Bounds(lambda x: 0 < x <= 1, "must be above 0 and at most 1")] = 0.875
     """Files: the share of the central square's side that the network sees; the rest around it is
     a margin."""
@@ -46,7 +81,7 @@ class DataSettings(SizeSettings):
     """Settings of the data: where images come from (laboratory)."""
 
     data: str = "quickdraw100"
-    """Data set: quickdraw100 (embedded), cifar100, cifar10, folder or list."""
+    """Data set; `memoryless list` says what each is."""
     root: Path | None = None
     """Folder with the data; CIFAR is also looked for in $MEMORYLESS_DATA. quickdraw100 needs it
     only to read other classes than the embedded ones."""
@@ -71,12 +106,10 @@ class BackboneSettings(SizeSettings):
     """Settings of the backbone, which turns images into features."""
 
     backbone: str = OPEN
-    """efficientnet-lite0 (with weights of ImageNet), resnet18 (ImageNet stem), resnet18_3x3 (3x3
-    stem), timm:NAME, onnx:FILE (strategy fixed), or none (images are features already; models). By
-    default that of the strategy, or resnet18_3x3 for images of up to 64 pixels and resnet18 for
-    larger ones."""
-    width: Annotated[int, COUNT] = 64
-    """Channels of the first ResNet stage; 64 is the standard ResNet-18."""
+    """Network that turns images into features; `memoryless list` says what each is."""
+    width: Annotated[int, COUNT] = OPEN
+    """Channels of the first ResNet stage; 64 is the standard ResNet-18, and 8 is what a CPU trains
+    in minutes."""
     backbone_weights: Path | None = None
     """Weights to start from: .safetensors, or .pth with plain tensors."""
 
@@ -86,25 +119,24 @@ class TrainingSettings:
     """Settings of training; those that one strategy alone reads stand in its file."""
 
     strategy: str = "finetune"
-    """How a state is trained: finetune, lwf, lwf_kd, lucir, frozen, fixed, independent; or, with
-    images of the past, joint and replay."""
+    """How a state is trained; joint and replay keep images of the past, which the others do not."""
     epochs: Annotated[int, COUNT] = OPEN
-    """Epochs of state 0; by default those of the strategy's recipe, which fills open settings."""
+    """Epochs of state 0."""
     epochs_later: Annotated[int, COUNT] = OPEN
-    """Epochs of each later state; by default as many as state 0."""
+    """Epochs of each later state."""
     batch_size: Annotated[int, COUNT] = OPEN
-    """Images in a step; by default 128, and 32 for images of more than 64 pixels."""
+    """Images in a step."""
     lr: Annotated[float, POSITIVE] = OPEN
     """Learning rate of state 0."""
     lr_later: Annotated[float, POSITIVE] | str = OPEN
     """Learning rate of state t > 0: a number; t+1 for lr/(t+1), as in the authors' scripts; t for
     lr/t, as in the paper's text; or constant for lr."""
     schedule: str = OPEN
-    """How the learning rate falls within a state: plateau (the paper), multistep or cosine."""
+    """How the learning rate falls within a state; the paper's is plateau."""
     patience: Annotated[int, COUNT] = 60
     """plateau: epochs without progress before the rate falls, state 0."""
     patience_later: Annotated[int, COUNT] = OPEN
-    """plateau: the same for later states; by default as in state 0."""
+    """plateau: the same for later states."""
     milestones: tuple[Annotated[float, PART], ...] = OPEN
     """multistep: the rate falls after these shares of the epochs."""
     decay: Annotated[float, POSITIVE] = OPEN
@@ -117,11 +149,9 @@ class TrainingSettings:
     """At a new state the classification layer is made anew (reset, as in the authors' scripts) or
     keeps its old rows (grow, as in the paper's text)."""
     augment: tuple[str, ...] | None = None
-    """Random changes to training images: resized_crop, pad_crop, affine, flip, none; by default
-    what suits the data set."""
+    """Random changes to training images, one after the other."""
     mean: tuple[float, ...] | None = None
-    """Mean of each channel on the scale 0..1; by default that of the backbone's weights, or
-    measured on state 0's training images."""
+    """Mean of each channel on the scale 0..1."""
     std: tuple[Annotated[float, POSITIVE], ...] | None = None
     """Standard deviation of each channel, likewise."""
     held_out: Annotated[float, SHARE] = 0.0
@@ -142,8 +172,8 @@ class RecordSettings:
     """Settings of the record: what it keeps of each class beside its row."""
 
     statistics: str = "none"
-    """What the record keeps of each class's features, beside its row: none, mean, diagonal,
-    low-rank:K, tied or full (each with count and mean)."""
+    """What the record keeps of each class's features, beside its row; all but none keep count
+    and mean."""
     level: Literal["last", "middle"] = "last"
     """Which features class statistics are computed from: those that rows read too, or those of the
     second and third stage of the ResNet, averaged over each quarter of the image, which drift
@@ -152,13 +182,13 @@ class RecordSettings:
     """Compute class statistics from the square roots of features at length one, which are closer to
     normal (FeCAM); heads over statistics then read roots too."""
     transports: Annotated[tuple[str, ...], SOME] = ("none", "linear", "widened", "sdc", "backward")
-    """Under which transports the record holds statistics (none, linear, widened, sdc) and rows
-    (backward); a laboratory compares them, a product needs one."""
+    """Under which transports the record holds statistics, and rows (backward); a laboratory
+    compares them, a product needs one."""
     projection: Annotated[
         int, Bounds(lambda x: 0 <= x <= 20_000, "must be from 0 to 20,000")
     ] = 0  # fmt: skip
-    """frozen, fixed: how many random features the record sums up for the head projection; 0 for
-    none."""
+    """frozen, fixed, untrained: how many random features the record sums up for the head
+    projection; 0 for none."""
 
 
 def conform(settings: Any) -> tuple[dict[str, Any], list[str]]:

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from memoryless.errors import ConfigError
+from memoryless.settings import MEANINGS
 
-FORMS = {
-    "none": "no statistics",
-    "mean": "count and mean",
-    "diagonal": "and the variance of each feature",
-    "low-rank:K": "and the K widest directions of each class, the rest as one variance",
-    "tied": "and one covariance for all classes",
-    "full": "and a covariance of each class",
-}
+FORMS = MEANINGS["statistics"]
 
 
 def check_form(form: str) -> str:
@@ -36,9 +30,6 @@ def check_form(form: str) -> str:
 @dataclass(frozen=True)
 class Statistics:
     """Statistics of N classes; covariances are of the population (divided by the count)."""
-
-    settled: ClassVar[bool] = False
-    """Whether features of every class are still what they were, so that lengths of means count."""
 
     count: Tensor  # (N,)
     mean: Tensor  # (N, d)
@@ -110,6 +101,26 @@ class Statistics:
         parts = self.tensors()
         return replace(self, **{n: parts[n] + noise[n] for n in noise if n in parts})
 
+    def scale(self, factors: Tensor) -> Self:
+        """The statistics of features times a factor (N,) of each class; tied ones take the mean."""
+        parts, square = self.tensors(), factors.square()
+        by = {"mean": factors[:, None], "factors": factors[:, None, None], "rest": square}
+        by |= {"full": square[:, None, None], "diagonal": square[:, None]}
+        by["tied"] = (square * self.count).sum() / self.count.sum().clamp(min=1)
+        return replace(self, **{name: parts[name] * by[name] for name in by if name in parts})
+
+    def levelled(self, is_new: Tensor) -> Self:
+        """The statistics with past means as long, on average, as those of new classes.
+
+        A map is fitted on new classes, and means of others come out too short: a regression leans
+        to what it has seen. Where lengths differ between classes, they go on to differ.
+        """
+        length = self.mean.norm(dim=1)
+        if is_new.all() or not length[~is_new].any():
+            return self
+        ratio = length[is_new].mean() / length[~is_new].mean()
+        return self.scale(torch.where(is_new, torch.ones_like(length), ratio))
+
     def join(self, other: Self) -> Self:
         """These classes and then the other's, which must be in the same form."""
         joined = {
@@ -121,12 +132,6 @@ class Statistics:
             mine, theirs = self.count.sum(), other.count.sum()
             joined["tied"] = (self.tied * mine + other.tied * theirs) / (mine + theirs)
         return type(self)(**joined)
-
-
-class Settled(Statistics):
-    """Statistics of features under a backbone that never learns."""
-
-    settled = True
 
 
 class Moments:

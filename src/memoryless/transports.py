@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 
 from memoryless.scorers import View
+from memoryless.settings import MEANINGS
 from memoryless.statistics import Statistics
 
 SHRINK = 1e-3  # of the mean square of a feature, as in DPCR (ICML 2025)
 SDC_WIDTH = 0.5  # of the median distance between a mean and the current images
+ABOUT = MEANINGS["transports"]
 Drift = Mapping[str, Tensor]
 
 
@@ -101,21 +103,21 @@ TRANSPORTS: dict[str, Transport] = {
     for transport in (
         Transport(
             "none",
-            "as it was when its state ended",
+            ABOUT["none"],
             moves=("layer", "rows", "means", "covariances", "projection"),
             measure=lambda passage, past: {},
             move=lambda past, drift: past,
         ),
         Transport(
             "linear",
-            "moved by the linear map from old to new features",
+            ABOUT["linear"],
             moves=("means", "covariances"),
             measure=lambda passage, past: {"forward": passage.forward},
             move=lambda past, drift: past.move(drift["forward"]),
         ),
         Transport(
             "widened",
-            "moved as by linear, covariances widened by what the map does not explain",
+            ABOUT["widened"],
             moves=("covariances",),
             measure=lambda passage, past: {
                 "forward": passage.forward,
@@ -125,7 +127,7 @@ TRANSPORTS: dict[str, Transport] = {
         ),
         Transport(
             "sdc",
-            "means moved by the drift of nearby current images",
+            ABOUT["sdc"],
             moves=("means", "covariances"),
             measure=lambda passage, past: {
                 "sdc": semantic_drift(past.mean, passage.old, passage.new)
@@ -135,7 +137,7 @@ TRANSPORTS: dict[str, Transport] = {
         ),
         Transport(
             "backward",
-            "rows moved by the linear map from new to old features",
+            ABOUT["backward"],
             moves=("rows",),
             measure=lambda passage, past: {"backward": backward_map(passage)},
             move=lambda past, drift: past @ drift["backward"].T,

@@ -34,12 +34,13 @@ from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
 from memoryless.cli.merge import merge
 from memoryless.cli.pack import pack
-from memoryless.cli.paper import paper
+from memoryless.cli.paper import OF_THE_PRESET, paper
 from memoryless.cli.predict import predict
 from memoryless.cli.rename import rename
 from memoryless.cli.report import report
 from memoryless.cli.run import run
 from memoryless.cli.samples import samples
+from memoryless.cli.settings_help import SettingsFormatter
 from memoryless.cli.show import show
 from memoryless.cli.table import table
 from memoryless.cli.undo import undo
@@ -64,9 +65,14 @@ GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
 SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())
 for i, command in enumerate(WITH_PHOTOS):
     app.command(command, group=GROUPS[0], sort_key=i, default_parameter=SWITCHES)
+FORMATTERS = {run: SettingsFormatter(), paper: SettingsFormatter(OF_THE_PRESET)}
 for i, command in enumerate(LABORATORY):
     name = "list" if command is list_names else None
-    app.command(command, name=name, group=GROUPS[1], sort_key=i)
+    shown = FORMATTERS.get(command)
+    app.command(command, name=name, group=GROUPS[1], sort_key=i, help_formatter=shown)
+app.register_install_completion_command(
+    help="Let the shell complete commands and flags; a new terminal does so."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,7 +18,7 @@ def compare(
 ) -> None:
     """Score any combinations of head, calibration and transport on finished runs.
 
-    The best on the test images stands first. Nothing is trained. Runs that differ only by seed are
+    The highest accuracy stands first. Nothing is trained. Runs that differ only by seed are
     averaged.
 
     Parameters
@@ -79,4 +79,5 @@ def compare(
         )
     present(comparison.compare_grids(rows, by), write)
     if figure and drawing:
-        say(f"written: {drawing.save_figure(drawing.pareto_figure(rows, by), figure)}")
+        drawn = drawing.pareto_figure(comparison.labelled_streams(rows), by)
+        say(f"written: {drawing.save_figure(drawn, figure)}")

@@ -1,9 +1,10 @@
-"""memoryless figures draws the paper's figures from finished runs."""
+"""memoryless figures draws figures for papers from finished runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 
 def figures(
@@ -11,10 +12,11 @@ def figures(
     output: Path = Path("figures"),
     only: tuple[str, ...] = (),
     formats: tuple[str, ...] = ("png", "svg", "pdf"),
+    columns: Literal[1, 2] = 1,
 ) -> None:
     """Draw rows, feature similarity, accuracy, confusion between states and bytes kept.
 
-    Similarity, accuracy and pareto show all runs; the other figures the first.
+    Of several data sets or numbers of states, the one with the most trainings is drawn.
 
     Parameters
     ----------
@@ -27,8 +29,12 @@ def figures(
         all.
     formats
         Some of png, svg, pdf.
+    columns
+        Width: one column of a paper (3.3 inches), or two (6.9 inches).
     """
-    from memoryless.cli.output import say
+    from rich.console import Console
+
+    from memoryless.cli.output import say, terminal_text
     from memoryless.errors import ConfigError
     from memoryless.lab.runs import find_runs
     from memoryless.names import choose
@@ -41,8 +47,15 @@ def figures(
     found = [run for run in find_runs(runs) if run.finished > 1]
     if not found:
         raise ConfigError("the runs there have no second state yet: let memoryless run go on")
-    for path in drawing.save_figures(found, output, only or tuple(drawing.FIGURES), formats):
+    names = only or tuple(drawing.FIGURES)
+    with Console(stderr=True).status("reading runs") as status:
+        paths = drawing.save_figures(
+            found, output, names, formats, columns,
+            lambda name: status.update(terminal_text(f"drawing {name}")),
+        )  # fmt: skip
+    for path in paths:
         say(str(path))
+    say(f"the figures are in {output}")
 
 
 def figures_module() -> ModuleType:

@@ -1,49 +1,98 @@
-"""memoryless list prints every name that a setting takes.
+"""memoryless list says what every name means that a setting takes.
 
 The file is not called list.py: as part of the package that would hide Python's own `list`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import textwrap
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+COLUMNS = 80
 
 
-def list_names() -> None:
-    """Name data sets, orders, backbones, strategies; say what heads and the rest mean."""
-    from memoryless.backbones import BACKBONES
-    from memoryless.calibration import CALIBRATIONS
-    from memoryless.data import SOURCES
-    from memoryless.data.augment import AUGMENTATIONS
+def _table(module: str, name: str) -> Callable[[], Mapping[str, Any]]:
+    """What gives a table of the package, imported when it is asked for."""
+    return lambda: getattr(import_module(f"memoryless.{module}"), name)
+
+
+def _meanings(setting: str, module: str, name: str) -> Callable[[], Mapping[str, Any]]:
+    """What gives the meanings of a setting's names, and what else a table has."""
+    return lambda: {**_table(module, name)(), **_table("settings", "MEANINGS")()[setting]}
+
+
+def _methods() -> dict[str, str]:
+    """The paper's methods, each with its name by its parts and what these mean."""
     from memoryless.heads import HEADS
-    from memoryless.lab.presets import PRESETS
-    from memoryless.lab.stream import ORDERS
-    from memoryless.methods import METHODS
-    from memoryless.schedules import LR_RULES, SCHEDULES
-    from memoryless.statistics import FORMS
-    from memoryless.strategies import STRATEGIES
-    from memoryless.transports import TRANSPORTS
+    from memoryless.methods import METHODS, method_name
 
-    tables: dict[str, Mapping[str, Any]] = {
-        "data sets": SOURCES,
-        "orders": ORDERS,
-        "backbones": {**BACKBONES, "timm:NAME": None},
-        "augmentations": AUGMENTATIONS,
-        "strategies": STRATEGIES,
-        "schedules": SCHEDULES,
-        "lr later": LR_RULES,
-        "presets": PRESETS,
-        "heads": HEADS,
-        "calibrations": CALIBRATIONS,
-        "transports": TRANSPORTS,
-        "statistics": FORMS,
-        "methods": {n: f"{m.strategy} + {m.head} + {m.calibration}" for n, m in METHODS.items()},
+    longest = max(map(len, METHODS))
+    return {
+        f"{name:{longest}}  {method_name(method)}": HEADS[method.head].about
+        + f", calibrated by {method.calibration}" * (method.calibration != "none")
+        for name, method in METHODS.items()
     }
-    for kind, table in tables.items():
-        about = {n: e if isinstance(e, str) else getattr(e, "about", "") for n, e in table.items()}
-        if not any(about.values()):
-            print(f"{kind:14} {' '.join(table)}")
-            continue
-        print(kind)
-        for name, meaning in about.items():
-            print(f"  {name:16} {meaning}")
+
+
+KINDS: dict[str, Callable[[], Mapping[str, Any]]] = {
+    "data": _table("data", "SOURCES"),
+    "orders": _table("lab.stream", "ORDERS"),
+    "backbones": _meanings("backbone", "backbones", "BACKBONES"),
+    "augmentations": _meanings("augment", "data.augment", "AUGMENTATIONS"),
+    "strategies": _table("strategies", "STRATEGIES"),
+    "schedules": _table("schedules", "SCHEDULES"),
+    "lr-later": _table("schedules", "LR_RULES"),
+    "presets": _table("lab.presets", "PRESETS"),
+    "heads": _table("heads", "HEADS"),
+    "calibrations": _table("calibration", "CALIBRATIONS"),
+    "transports": _table("transports", "TRANSPORTS"),
+    "statistics": _table("statistics", "FORMS"),
+    "methods": _methods,
+}
+
+
+def list_names(
+    kind: Annotated[
+        str | None,
+        Parameter(help=f"One of {', '.join(KINDS)}.", show_default="all of them"),
+    ] = None,
+    /,
+) -> None:
+    """Say what the names mean that settings take: strategies, heads, methods and the rest."""
+    from memoryless.names import choose
+
+    if kind:
+        choose("kind", kind, KINDS)
+    for name in [kind] if kind else KINDS:
+        print(name)
+        for line in _lines({n: about(entry) for n, entry in KINDS[name]().items()}):
+            print(line)
+
+
+def about(entry: Any) -> str:
+    """What an entry of a table means: its own words, or the first sentence of its docstring."""
+    if isinstance(entry, str):
+        return entry
+    own = getattr(entry, "about", None)
+    text = own or " ".join((entry.__doc__ or "").split()).partition(". ")[0].rstrip(".")
+    return text[:1].lower() + text[1:] if own is None else text
+
+
+def _lines(meanings: Mapping[str, str]) -> list[str]:
+    """Names and meanings in two columns that fit a terminal."""
+    indent = " " * (max(map(len, meanings)) + 4)
+    return [
+        line
+        for name, meaning in meanings.items()
+        for line in textwrap.wrap(
+            meaning,
+            COLUMNS,
+            initial_indent=f"  {name}".ljust(len(indent)),
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+    ]

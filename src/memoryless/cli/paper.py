@@ -7,6 +7,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+# Defaults in words.
+OF_THE_PRESET = dict.fromkeys(
+    ("states", "order", "statistics", "level", "square_roots", "held_out"), "of the preset"
+) | {
+    "seeds": "0",
+    "output": "runs/paper",
+    "methods": "all that the runs have scored",
+    "write": "none",
+    "shard": "1/1",
+}
+
 
 def paper(
     *,
@@ -25,6 +36,7 @@ def paper(
     output: Path = Path("runs/paper"),
     shard: str = "1/1",
     dry_run: bool = False,
+    control: bool = True,
     methods: tuple[str, ...] = (),
     write: tuple[Path, ...] = (),
 ) -> None:
@@ -35,16 +47,17 @@ def paper(
     Parameters
     ----------
     preset
-        cifar100, ilsvrc, vggface2, landmarks (as published), cifar100-cpu or quickdraw100.
+        What to train on and how: as published, or sized for a CPU; memoryless list says what each
+        is.
     states
-        Numbers of states; by default the preset's.
+        Numbers of states.
     strategies
-        What to train; by default finetune, lwf, lucir and joint (Full). Fig. 3 compares finetune
-        replay:0.01 replay:0.02 independent.
+        What to train; joint is Full. Fig. 3 compares finetune replay:0.01 replay:0.02
+        independent.
     seeds
         Training seeds.
     order
-        Class order; by default the preset's.
+        Class order.
     root
         Folder with the data, or that list paths are relative to; quickdraw100 is embedded, and a
         folder holds another draw of its classes.
@@ -53,7 +66,7 @@ def paper(
     test_list
         List of test images, for the large sets.
     statistics
-        What records keep for heads beyond the paper's, such as full; by default the preset's.
+        What records keep for heads beyond the paper's.
     level
         What statistics are gathered of: the last stage's features or the middle ones'.
     square_roots
@@ -67,9 +80,11 @@ def paper(
         i/n: train only every n-th cell, starting with the i-th; the table needs all of them.
     dry_run
         Only tell what would be trained, with an estimate of the time on this machine.
+    control
+        Run each stream through a network that never learns too, and show what it reaches in the
+        last row of the table.
     methods
-        Methods of the table, scored anew without training, such as Full FT lwf_kd+lda+linear; by
-        default all that the runs have scored.
+        Methods of the table, scored anew without training, such as Full FT lwf_kd+lda+linear.
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     """
@@ -106,8 +121,9 @@ def paper(
         seeds,
         output,
         given,
+        control,
     )
-    set_threads(table.cells[0].threads)
+    set_threads(table.cells[0])
     if dry_run:
         times = table.estimate()
         for cell, seconds in times:
@@ -116,6 +132,8 @@ def paper(
         print(f"{total}  in all, on this machine as it is now")
         return
     with ProgressPrinter() as observer:
-        table.train(int(part[1]) - 1, int(part[2]), observer)
+        left_out = table.train(int(part[1]) - 1, int(part[2]), observer)
     present(table.grids(methods), write)
+    for sentence in left_out:
+        say(f"{sentence}; the same command adds its row later")
     say(f"the runs are in {output / preset}")

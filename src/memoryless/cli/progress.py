@@ -14,15 +14,25 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from memoryless import training
 from memoryless.cli.output import terminal_text
-from memoryless.data import Dataset
+from memoryless.data import SOURCES, Dataset
+from memoryless.lab.config import Config
 from memoryless.lab.estimate import Estimate
 from memoryless.lab.experiment import Observer
+from memoryless.lab.time_left import TimeLeft, Work
+from memoryless.methods import headline, parse_method
 
 SECONDS_BETWEEN_LINES = 5
+LINES = 50  # at most about so many more by the time a run has taken twice as long
+NARROW = 8  # a width at which threads wait for each other more than they work
+LONG = 600  # seconds that are worth a word on what would be shorter
 
 
-def set_threads(number: int | None) -> None:
-    """Let torch use this many CPU threads; only a face may, since all of a program share them."""
+def set_threads(config: Config) -> None:
+    """Let torch use as many CPU threads as settings say, or one for a narrow network; only a face
+    may do so, since all of a program share them.
+    """
+    narrow = config.data in SOURCES and (config.width or SOURCES[config.data].width) <= NARROW
+    number = config.threads or (1 if narrow else None)
     if number:
         torch.set_num_threads(min(number, os.cpu_count() or 1))
 
@@ -30,8 +40,12 @@ def set_threads(number: int | None) -> None:
 class ProgressPrinter(Observer):
     """An observer that shows state, epoch, loss, images a second and the time left."""
 
-    def __init__(self, console: Console | None = None):
+    def __init__(self, console: Console | None = None, runs: int = 1):
         self.console = console or Console()
+        self.runs = runs
+        """How many runs of the same work are to be expected; the time left is that of all."""
+        self.left: TimeLeft | None = None
+        self.state, self.states, self.trained, self.counted = 0, 0, 0.0, ("", 0, 0)
         self.bar = Progress(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[detail]}"),
             console=self.console, disable=not self.console.is_terminal, transient=True,
@@ -39,7 +53,8 @@ class ProgressPrinter(Observer):
 
     def __enter__(self) -> ProgressPrinter:
         self.bar.start()
-        self.task = self.bar.add_task("reading images", total=None, detail="")
+        self.task = self.bar.add_task("starting", total=None, detail="")
+        self.began = self.last_line = time.perf_counter()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -55,46 +70,75 @@ class ProgressPrinter(Observer):
     def estimated(self, estimate: Estimate) -> None:
         left = timedelta(seconds=round(estimate.seconds))
         self._print(f"about {estimate.bytes / 1e9:.1f} GB of memory and {left} on this machine")
+        if estimate.seconds > LONG and estimate.shorter:
+            flags = [f"--{n.replace('_', '-')} {value}" for n, value in estimate.shorter.items()]
+            self._print(f"it would be shorter with less than {', '.join(flags)}")
 
-    def run_started(self, folder: Path, work: list[int], finished: int) -> None:
-        self.work, self.done = work, sum(work[:finished])
-        self.began = time.perf_counter()
-        self.begin_share: float | None = None
-        self.last_line = 0.0
+    def run_started(self, folder: Path, work: list[Work], finished: int) -> None:
+        self.runs = max(self.runs - 1, 0)
+        self.left = TimeLeft(work, finished, self.runs)
+        self.state, self.states, self.trained, self.counted = finished, len(work), -1.0, ("", 0, 0)
         resumed = f" (goes on after {finished} of {len(work)} states)" if finished else ""
         self._print(f"{folder}: {len(work)} states{resumed}")
         self.bar.update(self.task, total=1)
 
+    def working(self, what: str, done: int, total: int) -> None:
+        detail = f"{done:,} of {total:,}" if total else ""
+        if self.left is None or self.state >= self.states:
+            self._show(what, detail, done / total if total else None)
+            return
+        same = self.counted[:2] == (what, total) and self.counted[2] < done
+        passes: float = done - (self.counted[2] if same else 0)
+        self.counted = (what, total, done)
+        if what == "fitting heads":
+            passes *= self.left.work[self.state][what] / total
+        self.left.did(self.state, what, passes)
+        self._show(self._state(self.state), f"{what} {detail}{self._left()}", self.left.share)
+
     def training(self, progress: training.Progress) -> None:
-        seen = self.done + progress.share * self.work[progress.state]
-        share = seen / sum(self.work)
-        self.begin_share = share if self.begin_share is None else self.begin_share
-        state = self._state(progress.state)
+        assert self.left is not None
+        passes = self.left.work[progress.state]["training"]
+        if self.trained < 0:  # epochs of an earlier command, and the first batch, which is slow
+            self.left.skip(progress.state, "training", progress.share * passes)
+        else:
+            self.left.did(progress.state, "training", (progress.share - self.trained) * passes)
+        self.state, self.trained = progress.state, progress.share
         epoch = f"epoch {progress.epoch + 1}/{progress.epochs}"
         rate = f"{progress.images_per_second:.0f} images/s"
-        detail = f"{epoch}, loss {progress.loss:.3f}, {rate}, {self._left(share)} left"
-        self.bar.update(self.task, description=state, completed=share, detail=detail)
+        detail = f"{epoch}, loss {progress.loss:.3f}, {rate}{self._left()}"
+        self._show(self._state(progress.state), detail, self.left.share)
+
+    def _show(self, what: str, detail: str, share: float | None) -> None:
+        """The bar as it is now; where there is none, a line from time to time."""
+        total = None if share is None else 1
+        self.bar.update(self.task, description=what, completed=share, total=total, detail=detail)
         now = time.perf_counter()
-        if not self.console.is_terminal and now - self.last_line >= SECONDS_BETWEEN_LINES:
+        apart = max(SECONDS_BETWEEN_LINES, (now - self.began) / LINES)
+        if not self.console.is_terminal and now - self.last_line >= apart:
             self.last_line = now
-            self._print(f"{state}, {detail}")
+            self._print(", ".join(part for part in (what, detail) if part))
 
     def _state(self, number: int) -> str:
-        return f"state {number} (0 to {len(self.work) - 1})"
+        return f"state {number} of 0..{self.states - 1}"
 
-    def _left(self, share: float) -> str:
-        gone = share - (self.begin_share or 0.0)
-        if gone <= 0:
-            return "?"
-        seconds = (time.perf_counter() - self.began) * (1 - share) / gone
-        return str(timedelta(seconds=round(seconds)))
+    def _left(self) -> str:
+        seconds = self.left() if self.left else None
+        return "" if seconds is None else f", {timedelta(seconds=round(seconds))} left"
 
     def state_finished(self, results: dict[str, Any]) -> None:
-        state = results["state"]
-        self.done += self.work[state]
-        best = max(results["methods"], key=lambda name: results["methods"][name]["top1"])
-        self._print(
-            f"{self._state(state)} learned: {results['classes_seen']} classes, "
-            f"loss {results['history']['loss'][-1]:.3f}, "
-            f"best top-1 on the test images {results['methods'][best]['top1']:.1f} ({best})"
-        )
+        assert self.left is not None
+        state, methods = results["state"], results["methods"]
+        self.left.did(state, "scores", 0)  # what was written since belongs to them
+        self.left.finish(state)
+        self.state, self.trained = state + 1, -1.0
+        top1 = ", ".join(f"{name} {methods[name]['top1']:.1f}" for name in shown_methods(methods))
+        self._print(f"state {state} learned: {results['classes_seen']} classes; top-1 {top1}")
+
+
+def shown_methods(methods: Any) -> list[str]:
+    """The methods that stand for all others: the strategy itself, standardised rows, and the one
+    that is recommended.
+    """
+    first = headline(methods)
+    rows = [name for name in first if parse_method(name).head == "siw"]
+    return list(dict.fromkeys([*first[:1], *rows, *first[-1:]]))

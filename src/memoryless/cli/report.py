@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("report.html")) -> None:
-    """Write one self-contained page: what was run, accuracies, figures, errors, classes.
+    """Write one self-contained page: which method to use, accuracies, charts, classes, runs.
 
     Parameters
     ----------
@@ -18,7 +18,9 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     output
         The page.
     """
-    from memoryless.cli.output import say
+    from rich.console import Console
+
+    from memoryless.cli.output import say, terminal_text
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.compare import named_methods
     from memoryless.lab.runs import find_runs
@@ -26,11 +28,18 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     try:
         from memoryless.lab.report import write_report
     except ImportError as error:
-        raise ConfigError(
-            f"a report needs {error.name}: pip install jinja2 matplotlib scipy"
-        ) from error
+        raise ConfigError(lacking(error)) from error
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
-    write_report(found, output, named_methods(found, methods))
+    with Console(stderr=True).status("reading runs") as status:
+        write_report(
+            found, output, named_methods(found, methods),
+            lambda what: status.update(terminal_text(what)),
+        )  # fmt: skip
     say(f"the report is {output}")
+
+
+def lacking(error: ImportError) -> str:
+    """What a report needs that is not installed."""
+    return f"a report needs {error.name}: pip install jinja2 matplotlib scipy"

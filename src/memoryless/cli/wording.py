@@ -6,21 +6,11 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from memoryless.cli.output import say
-from memoryless.names import first_ten
+from memoryless.names import first_ten, size
+
+__all__ = ["duration", "reasons", "size", "tell", "tell_each"]
 
 HEADING = 10  # characters
-
-
-def size(number: int) -> str:
-    """Bytes as people read them.
-
-    >>> size(999), size(13_107_200), size(2_500_000_000)
-    ('999 bytes', '13.1 MB', '2.5 GB')
-    """
-    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if number >= one:
-            return f"{number / one:.1f} {unit}"
-    return f"{number:,} bytes"
 
 
 def duration(seconds: float) -> str:

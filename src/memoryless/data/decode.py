@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -82,12 +82,24 @@ class FileImages:
         return np.stack(list(self._pool.map(decode_one, [self.files[i] for i in indices])))
 
 
-def check_files(paths: Iterable[Path], grey: bool = False) -> dict[Path, ImageFile | str]:
-    """Every file is read to its end and decoded; those that cannot be used get their reason."""
+def check_files(
+    paths: Iterable[Path],
+    grey: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[Path, ImageFile | str]:
+    """Every file is read to its end and decoded; those that cannot be used get their reason.
+
+    `progress` is told how many files are done, of how many.
+    """
     distinct = list(dict.fromkeys(paths))
     know_formats()
+    found: dict[Path, ImageFile | str] = {}
     with strictly, ThreadPoolExecutor(threads()) as pool:
-        return dict(zip(distinct, pool.map(partial(_check, grey=grey), distinct), strict=True))
+        checked = pool.map(partial(_check, grey=grey), distinct)
+        for done, (path, file) in enumerate(zip(distinct, checked, strict=True), 1):
+            found[path] = file
+            progress(done, len(distinct))
+    return found
 
 
 def _check(path: Path, grey: bool) -> ImageFile | str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,27 +23,32 @@ from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten
 from memoryless.settings import DataSettings
 
+FilesProgress = Callable[[int, int], None]
 FILE_SIDE = 224  # of what the network sees of photos, as for ImageNet
 
 
-def load_folder(config: DataSettings) -> Dataset:
+def silent(done: int, total: int) -> None:
+    """Tell nobody how many files are checked."""
+
+
+def load_folder(config: DataSettings, progress: FilesProgress = silent) -> Dataset:
     """A data set from a folder for each class, in `root` or in `root/train` and `root/test`."""
     if config.root is None:
         raise ConfigError("data = folder needs the folder of images: add `root=FOLDER`")
-    return _dataset(list_folder(config.root), config)
+    return _dataset(list_folder(config.root), config, progress)
 
 
-def load_list(config: DataSettings) -> Dataset:
+def load_list(config: DataSettings, progress: FilesProgress = silent) -> Dataset:
     """A data set from two files with lines of "path label"."""
     if config.train_list is None or config.test_list is None:
         raise ConfigError("data = list needs both `train_list=FILE` and `test_list=FILE`")
     lists = config.train_list, config.test_list
-    return _dataset(read_lists(*lists, config.root, config.class_names), config)
+    return _dataset(read_lists(*lists, config.root, config.class_names), config, progress)
 
 
-def _dataset(listing: Listing, config: DataSettings) -> Dataset:
+def _dataset(listing: Listing, config: DataSettings, progress: FilesProgress) -> Dataset:
     """The data set; what cannot be used is reported in one error, or left out with a note."""
-    train, test = _sound(listing, config)
+    train, test = _sound(listing, config, progress)
     for what, examples in (("training", train), ("test", test)):
         seen = {e.label for e in examples}
         for label, name in enumerate(listing.classes):
@@ -62,10 +67,12 @@ def _dataset(listing: Listing, config: DataSettings) -> Dataset:
     return check_classes(drop_empty_classes(dataset))
 
 
-def _sound(listing: Listing, config: DataSettings) -> tuple[list[Example], list[Example]]:
+def _sound(
+    listing: Listing, config: DataSettings, progress: FilesProgress
+) -> tuple[list[Example], list[Example]]:
     """Read every file once; leave out broken ones, and images that stand where they must not."""
     entries = listing.train + (listing.test or [])
-    checked = check_files((e.path for e in entries), config.grey)
+    checked = check_files((e.path for e in entries), config.grey, progress)
     listing.bad |= {str(path): why for path, why in checked.items() if isinstance(why, str)}
     files = {path: file for path, file in checked.items() if isinstance(file, ImageFile)}
     plain = [str(f.path) for f in files.values() if not f.exif]

@@ -1,14 +1,10 @@
 """Heads that read class statistics: nearest mean, shared and own covariances, ridge regression.
 
-"On the sphere" means that features are brought to length one and statistics with them: a mean
-becomes its direction, and a covariance is divided by the squared length of its mean. Where means
-were moved, or belong to a backbone that has changed since, their lengths say little. Where the
-backbone never learns (`Settled` statistics), `lda` and `rda` read everything as it is.
+`lda` and `rda` read statistics as they are. `ncm` and `mahalanobis` compare directions: features
+and means at length one, and covariances without their scale.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -25,38 +21,33 @@ def ncm(statistics: Statistics) -> Linear:
 
 
 def lda(statistics: Statistics, shrinkage: float = 0.1) -> Linear:
-    """m L f' - m L m' / 2 on the sphere, L the inverse of the shared covariance (Deep SLDA).
-
-    Of settled statistics it is Deep SLDA itself.
-    """
-    m, pooled, _ = _comparable(statistics)
-    W = ridge_rows(pooled, m, shrinkage)
-    return Linear(W, -(W * m).sum(1) / 2, unit=not statistics.settled)
+    """m L f' - m L m' / 2, L the inverse of the shared covariance (Deep SLDA, CVPRW 2020)."""
+    W = ridge_rows(statistics.pooled, statistics.mean, shrinkage)
+    return Linear(W, -(W * statistics.mean).sum(1) / 2)
 
 
 def mahalanobis(statistics: Statistics, shrinkage: float = 3.0) -> Quadratic:
-    """-(f - m) C^-1 (f - m)' on the sphere, C the shrunk covariance as a correlation (FeCAM).
+    """-(f - m) C^-1 (f - m)' of directions, C the shrunk covariance as a correlation (FeCAM).
 
     FeCAM is of NeurIPS 2023; AdaGauss (NeurIPS 2024) has it with transported covariances.
     """
-    # A covariance as a correlation does not depend on its scale, so the sphere leaves it alone.
     S = shrunk(statistics.covariances, shrinkage)
     width = S.diagonal(dim1=1, dim2=2).sqrt()
-    return _distances(F.normalize(statistics.mean), S / (width[:, :, None] * width[:, None]))
+    correlation = S / (width[:, :, None] * width[:, None])
+    return _distances(F.normalize(statistics.mean), correlation, unit=True)
 
 
 def rda(statistics: Statistics, shrinkage: float = 0.1) -> Quadratic:
-    """-(f - m) C^-1 (f - m)' on the sphere, C half the class's and half the shared covariance.
+    """-(f - m) C^-1 (f - m)', C half the class's and half the shared covariance.
 
     Regularised discriminant analysis (Friedman 1989) without its determinants, which say how widely
     a class was moved rather than how likely it is.
     """
-    m, pooled, length = _comparable(statistics)
-    own = statistics.covariances / length.square()[:, None, None]
-    return _distances(m, (own + shrunk(pooled, 2 * shrinkage)) / 2, not statistics.settled)
+    shared = shrunk(statistics.pooled, 2 * shrinkage)
+    return _distances(statistics.mean, (statistics.covariances + shared) / 2, unit=False)
 
 
-def _distances(mean: Tensor, covariances: Tensor, unit: bool = True) -> Quadratic:
+def _distances(mean: Tensor, covariances: Tensor, unit: bool) -> Quadratic:
     lower = root(covariances)
     identity = torch.eye(lower.shape[-1]).expand_as(lower)
     inverse = torch.linalg.solve_triangular(lower, identity, upper=False).mT
@@ -77,24 +68,6 @@ def ridge_rows(gram: Tensor, sums: Tensor, shrinkage: float) -> Tensor:
     """Rows (N, d) of the ridge regression with this Gram matrix and these sums of each class."""
     lower = root(shrunk(gram.double(), shrinkage))
     return torch.cholesky_solve(sums.T.double(), lower).T.float()
-
-
-def _comparable(statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:
-    """Means and the shared covariance, and what each class was divided by to compare them."""
-    if statistics.settled:
-        return statistics.mean, statistics.pooled, torch.ones(len(statistics.mean))
-    return *on_sphere(statistics), _lengths(statistics)
-
-
-def on_sphere(statistics: Statistics) -> tuple[Tensor, Tensor]:
-    """Directions of the means, and the shared covariance of features at length one."""
-    scaled = replace(statistics, count=statistics.count / _lengths(statistics).square())
-    factor = scaled.count.sum() / statistics.count.sum()
-    return F.normalize(statistics.mean), scaled.pooled * factor
-
-
-def _lengths(statistics: Statistics) -> Tensor:
-    return statistics.mean.norm(dim=1).clamp(min=1e-12)
 
 
 def shrunk(covariance: Tensor, shrinkage: float) -> Tensor:

@@ -17,7 +17,7 @@ from memoryless.heads.classes import ridge_rows
 from memoryless.randomness import torch_generator
 from memoryless.scorers import Linear, Projected
 
-SHRINKAGE = 0.01
+SHRINKAGE = 0.003  # of 0.001 to 0.03 the best on held-out drawings
 CHUNK = 4096
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -19,8 +19,7 @@ class StreamSettings:
     states: str = "10"
     """Number of states, or the classes of each: "50,10,10,10,10,10"."""
     order: str = "natural"
-    """Class order: natural, seed:N, belouadah (CIFAR-100), or a file
-    with one class index or name a line."""
+    """Order in which classes arrive; a file has one class index or name a line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,16 +34,20 @@ class Config(ModelSettings, StreamSettings, DataSettings):
     output: Path = Path("runs/latest")
     """Folder for the runs: OUTPUT/seed-N."""
     threads: Annotated[int, COUNT] | None = None
-    """CPU threads; by default all cores. One is nearly as fast for small networks, and far faster
-    where other work takes a core away. The command line sets them, Python leaves them alone."""
+    """CPU threads. One is nearly as fast for small networks, and far faster where other work takes
+    a core away. The command line sets them, Python leaves them alone."""
 
     def resolved(self, side: int | None = None) -> Self:
-        return super().resolved(side or self.image_size or self._source_side())
-
-    def _source_side(self) -> int | None:
+        """These settings with nothing left open; `side` is that of images that are given in the
+        place of the data set's, which then decides nothing.
+        """
         from memoryless.data import SOURCES
 
-        return SOURCES[self.data].side if self.data in SOURCES else None
+        source = None if side else SOURCES.get(self.data)
+        if source is None:
+            return super().resolved(side or self.image_size)
+        width = source.width if self.width is None else self.width
+        return ModelSettings.resolved(replace(self, width=width), self.image_size or source.side)
 
     def problems(self) -> list[str]:
         from memoryless.data import SOURCES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor
@@ -15,11 +15,15 @@ from memoryless.record import Record
 
 
 def score_methods(
-    features: Tensor, labels: Tensor, methods: Mapping[str, Method], end: EndOfState
+    features: Tensor,
+    labels: Tensor,
+    methods: Mapping[str, Method],
+    end: EndOfState,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, dict[str, Any]]:
     """What every method reaches on these images, in percent."""
     scorers = build_scorers(methods, end)
-    outcomes = score(features, labels, scorers)
+    outcomes = score(features, labels, scorers, progress)
     ledger = end.record.ledger
     return {
         name: accuracies(outcome, labels, end.record)

@@ -6,7 +6,8 @@ import copy
 import math
 import os
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,20 @@ from memoryless.data import Dataset
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
+from memoryless.lab.time_left import Work
 from memoryless.learner import Learner, prepare
-from memoryless.strategies import Totals
+from memoryless.schedules import epochs_of
+from memoryless.strategies import SMALL_SIDE, STRATEGIES, ModelSettings, Strategy, Totals
+from memoryless.strategies.teacher import Teacher
 from memoryless.training import LESS
 
 TRIAL_BATCHES = 4
 # What backward passes hold beside the outputs of layers: measured 1.1 to 1.9 for ResNets.
 OVERHEAD = 1.5
+# Of other work in passes of an image, before any was measured.
+LAYER_ALONE, FITTING, SCORING = 0.02, 10, 0.1
+# Passes times squares of width and side: about three minutes of a core for small ResNets.
+A_WHILE = 240_000 * (8 * 28) ** 2
 HELD_AT_ONCE = 3  # outputs of layers in a pass without gradients: in, out, and a shortcut
 
 
@@ -35,6 +43,42 @@ class Estimate:
 
     bytes: int
     seconds: float
+    shorter: Mapping[str, int] = field(default_factory=dict)
+    """Settings whose lower values would make it shorter, as they are now."""
+
+
+def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
+    """What each state has to do, in passes of an image through the backbone and their like."""
+    strategy = STRATEGIES[settings.strategy]
+    gathers = settings.statistics != "none"
+    states: list[Work] = []
+    for state in stream:
+        train, test, later = len(state.train), len(state.test), state.index > 0
+        again = later and gathers and strategy.backbone_learns  # through the backbone as it was
+        step = _step(strategy, later)
+        states.append({
+            "training": epochs_of(settings, state.index) * train * step,
+            "features": train * (2 if again else 1) + test,
+            "fitting heads": FITTING * (state.past + stream.sizes[state.index]) * gathers,
+            "scores": SCORING * test,
+        })  # fmt: skip
+    return states
+
+
+def _step(strategy: type[Strategy], later: bool) -> float:
+    """What a training step takes of an image, in passes: forward one, backward two."""
+    if not strategy.backbone_learns:
+        return LAYER_ALONE
+    if strategy.backbone_stays and later:
+        return 1
+    return 4 if later and issubclass(strategy, Teacher) else 3
+
+
+def looks_long(config: Config, dataset: Dataset, images: int) -> bool:
+    """Whether this many passes of an image may take minutes, so that a measurement is worth it."""
+    if not images or dataset.image_size > SMALL_SIDE:
+        return images > 0
+    return images * (config.width * dataset.image_size) ** 2 > A_WHILE
 
 
 def training_bytes(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) -> int:
@@ -107,7 +151,18 @@ def estimate(config: Config, dataset: Dataset, stream: Stream, images: int) -> E
             f"batches of {config.batch_size} images of {side} pixels take about "
             f"{needed / 1e9:.1f} GB to train on, and {free / 1e9:.1f} GB are free: {LESS}"
         )
-    return Estimate(needed, images / images_per_second(config, dataset, stream))
+    seconds = images / images_per_second(config, dataset, stream)
+    return Estimate(needed, seconds, _shorter(config, dataset, learns))
+
+
+def _shorter(config: Config, dataset: Dataset, learns: bool) -> dict[str, int]:
+    """The settings that a training's time depends on; features depend on few of them."""
+    shorter = {"image_size": dataset.image_size}
+    if config.backbone.startswith("resnet"):
+        shorter = {"width": config.width, **shorter}
+    if learns:
+        shorter = {"epochs": config.epochs, "epochs_later": config.epochs_later, **shorter}
+    return shorter
 
 
 def images_per_second(config: Config, dataset: Dataset, stream: Stream) -> float:

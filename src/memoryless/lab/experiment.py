@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +24,36 @@ from memoryless.features import compact
 from memoryless.heads import HEADS
 from memoryless.lab.config import Config
 from memoryless.lab.counting import score_methods
-from memoryless.lab.estimate import Estimate, estimate
+from memoryless.lab.estimate import Estimate, estimate, looks_long, plan
 from memoryless.lab.run_format import MEND
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, write_state
 from memoryless.lab.stream import State, Stream
+from memoryless.lab.time_left import Work
 from memoryless.learner import Learned, Learner, prepare
 from memoryless.locks import locked
 from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
 from memoryless.schedules import epochs_of
 from memoryless.store import commit_folder, write_json
-from memoryless.strategies import SMALL_SIDE, STRATEGIES, ModelSettings, Totals
+from memoryless.strategies import STRATEGIES, ModelSettings, Totals
 from memoryless.training import Checkpoint, Progress, advice
 
 
 class Observer:
     """An observer is told how an experiment goes on; by default it stays silent."""
 
+    def working(self, what: str, done: int, total: int) -> None:
+        """How far slow work beside training is: checking images, features, fitting heads, scores.
+
+        A total of 0 is one that is not known.
+        """
+
     def data_loaded(self, dataset: Dataset) -> None: ...
 
     def estimated(self, estimate: Estimate) -> None: ...
 
-    def run_started(self, folder: Path, work: list[int], finished: int) -> None:
-        """`work` is the images to train on in each state, all epochs."""
+    def run_started(self, folder: Path, work: list[Work], finished: int) -> None:
+        """`work` is what each state has to do, and `finished` how many states are done."""
 
     def training(self, progress: Progress) -> None: ...
 
@@ -64,11 +72,13 @@ def run(
     """
     config = config.resolved(dataset.image_size if dataset else None)
     observer = observer or Observer()
-    dataset = dataset or load(config)
+    if dataset is None:
+        dataset = load(config, partial(observer.working, "checking images"))
     observer.data_loaded(dataset)
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
     stream = Stream.from_config(dataset, config)
+    observer.working("measuring colours", 0, 0)
     preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment, backbone)
     facts = _facts(config, stream, preparation, backbone)
 
@@ -80,17 +90,19 @@ def run(
 
     folders = [opened(seed) for seed in config.seeds]
     totals = Totals(len(dataset.classes), len(dataset.train))
-    left = sum(sum(_passes(config, stream)[folder.finished :]) for folder in folders)
-    if left and dataset.image_size > SMALL_SIDE and backbone is None:
+    left = sum(sum(passes(config, stream)[folder.finished :]) for folder in folders)
+    if backbone is None and looks_long(config, dataset, left):
+        observer.working("estimating the time", 0, 0)
         observer.estimated(estimate(config, dataset, stream, left))
     for seed in config.seeds:
         folder = opened(seed)
         if folder.complete:
-            _leave_as_it_is(folder, _work(config, stream), observer)
+            _leave_as_it_is(folder, plan(config, stream), observer)
             continue
         with advice(config, folder.has_epochs):
             own = copy.deepcopy(backbone)
             learner = Learner(config, seed, dataset.channels, preparation, own, totals)
+            learner.working = observer.working
         with locked(folder.path):
             folder = opened(seed)
             folder.start(config.to_dict(), facts | {"seed": seed})
@@ -115,19 +127,14 @@ def _facts(
     }
 
 
-def _work(settings: ModelSettings, stream: Stream) -> list[int]:
-    """Images to train on in each state, all epochs."""
-    return [epochs_of(settings, state.index) * len(state.train) for state in stream]
-
-
-def _passes(settings: ModelSettings, stream: Stream) -> list[int]:
+def passes(settings: ModelSettings, stream: Stream) -> list[int]:
     """How often an image goes through the backbone in each state: in training, or only once."""
     if STRATEGIES[settings.strategy].backbone_learns:
-        return _work(settings, stream)
+        return [epochs_of(settings, state.index) * len(state.train) for state in stream]
     return [len(state.train) + len(state.test) for state in stream]
 
 
-def _leave_as_it_is(folder: RunFolder, work: list[int], observer: Observer) -> None:
+def _leave_as_it_is(folder: RunFolder, work: list[Work], observer: Observer) -> None:
     """A complete run needs no lock and no write, but to remove what a kill at its end left."""
     observer.run_started(folder.path, work, folder.finished)
     if folder.leftovers:
@@ -165,8 +172,7 @@ class Run:
         """Learn the states that are not committed yet."""
         done = self.folder.finished
         self.folder.tidy()
-        work = _work(self.learner.settings, self.stream)
-        self.observer.run_started(self.folder.path, work, done)
+        self.observer.run_started(self.folder.path, plan(self.learner.settings, self.stream), done)
         if 0 < done < len(self.stream):
             self._restore(done - 1)
         for state in self.stream[done:]:
@@ -199,7 +205,8 @@ class Run:
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
-        scored = score_methods(features, labels, self.methods, end)
+        tell = partial(self.observer.working, "scores")
+        scored = score_methods(features, labels, self.methods, end, tell)
         past = self.stream[: state.index + 1]
         results = {
             "state": state.index,

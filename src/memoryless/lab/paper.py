@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from memoryless.data import Dataset, load
+from memoryless.errors import WriteError
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.paper_table import paper_tables
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
+from memoryless.lab.control import control_of
 from memoryless.lab.estimate import images_per_second
-from memoryless.lab.experiment import Observer, run
+from memoryless.lab.experiment import Observer, passes, run
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
-from memoryless.schedules import epochs_of
+from memoryless.locks import writer_in
+from memoryless.methods import headline
+from memoryless.settings import OPEN
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class PaperTable:
     output: Path
     given: dict[str, Any] = field(default_factory=dict)
     """Settings of the user's, which win over the preset's."""
+    control: bool = False
+    """Whether each stream goes through a network that never learns too."""
 
     @cached_property
     def cells(self) -> list[Config]:
@@ -47,34 +53,83 @@ class PaperTable:
         return list({(c.output, c.seeds): c for c in cells}.values())
 
     @cached_property
+    def controls(self) -> list[Config]:
+        """The control of each stream that something is trained on, unless it is a cell anyway."""
+        if not self.control or "untrained" in self.strategies:
+            return []
+        found = [self._control(states, seed) for seed in self.seeds for states in self.states]
+        return [control for control in found if control]
+
+    def _control(self, states: int, seed: int) -> Config | None:
+        root = self.output / self.name
+        cells = [self.preset.config(s, states, seed, root, self.given) for s in self.strategies]
+        control = next(filter(None, map(control_of, cells)), None)
+        if control is None:
+            return None
+        if "untrained" in self.preset.strategies:
+            return self.preset.config("untrained", states, seed, root, self.given)
+        place = root / f"{states}-states" / "untrained"
+        # The same whichever strategy it stands beside, since all have it in one folder.
+        return replace(control, epochs=OPEN, epochs_later=OPEN, output=place).resolved()
+
+    @cached_property
     def dataset(self) -> Dataset:
         dataset = load(self.cells[0])
         self.preset.check(self.name, dataset)
         return dataset
 
-    def train(self, first: int, step: int, observer: Observer) -> None:
-        """Run every `step`-th cell from `first`; what is finished costs nothing."""
+    def train(self, first: int, step: int, observer: Observer) -> list[str]:
+        """Run every `step`-th cell from `first`; what is finished costs nothing.
+
+        Gives a sentence about each control that is left out, since another process runs it.
+        """
         for cell in self.cells[first::step]:
             run(cell, self.dataset, observer=observer)
+        left_out = [self._beside(control, observer) for control in self.controls[first::step]]
+        return [sentence for sentence in left_out if sentence]
+
+    def _beside(self, control: Config, observer: Observer) -> str | None:
+        """Run a control, unless another process does."""
+        try:
+            run(control, self.dataset, observer=observer)
+        except WriteError:
+            folder = _folder(control).path
+            writer = writer_in(folder)
+            if writer is None:
+                raise
+            return f"the control in {folder} is left out, since {writer} is writing it"
+        return None
 
     def grids(self, methods: Sequence[str] = ()) -> list[Grid]:
         """The paper's tables from all cells that have finished; `methods` in place of all."""
-        folders = [RunFolder(c.output / f"seed-{c.seeds[0]}") for c in self.cells]
-        done = [f for f in folders if f.exists and f.finished == len(f.about["sizes"])]
-        title = f"{self.name}: {len(done)} of {len(folders)} trainings"
+        done = _complete(self.cells)
+        title = f"{self.name}: {len(done)} of {len(self.cells)} trainings"
         rows = summarise(done, methods=methods, leave_out=True)
         rows = [row for row in rows if row.memoryless or row.method == "Full"]
-        return paper_tables(rows, title, self.preset.published)
+        beside = summarise(_complete(self.controls))
+        control = headline(row.method for row in beside)[-1:]
+        rows += [row for row in beside if row.method in control]
+        return paper_tables(rows, title, self.preset.published, control)
 
     def estimate(self) -> list[tuple[Config, float]]:
-        """Seconds that each cell has still to go, from a short measurement of each strategy."""
+        """Seconds that each cell and control has still to go, from a short measurement of each
+        strategy.
+        """
         rates: dict[str, float] = {}
         times = []
-        for cell in self.cells:
+        for cell in (*self.cells, *self.controls):
             stream = Stream.from_config(self.dataset, cell)
-            done = RunFolder(cell.output / f"seed-{cell.seeds[0]}").finished
-            left = sum(epochs_of(cell, s.index) * len(s.train) for s in stream[done:])
+            left = sum(passes(cell, stream)[_folder(cell).finished :])
             if left and cell.strategy not in rates:
                 rates[cell.strategy] = images_per_second(cell, self.dataset, stream)
             times.append((cell, left / rates.get(cell.strategy, 1.0)))
         return times
+
+
+def _folder(cell: Config) -> RunFolder:
+    return RunFolder(cell.output / f"seed-{cell.seeds[0]}")
+
+
+def _complete(cells: Sequence[Config]) -> list[RunFolder]:
+    """The run folders of cells that have finished."""
+    return [folder for folder in map(_folder, cells) if folder.complete]

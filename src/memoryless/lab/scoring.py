@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,8 +64,16 @@ def _multiple(W: Tensor, rows: Tensor, rounding: Tensor) -> Tensor | None:
 
 
 @torch.no_grad()
-def score(features: Tensor, labels: Tensor, scorers: Mapping[str, Scorer]) -> dict[str, Outcome]:
-    """Every method's outcome for every image, a chunk of images at a time."""
+def score(
+    features: Tensor,
+    labels: Tensor,
+    scorers: Mapping[str, Scorer],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, Outcome]:
+    """Every method's outcome for every image, a chunk of images at a time.
+
+    `progress` is told how many images are done, of how many.
+    """
     linear = {name: scorer for name, scorer in scorers.items() if isinstance(scorer, Linear)}
     products, shared_layers = share_products(linear)
     read = products[0].shape[1] if products else 0
@@ -92,6 +100,7 @@ def score(features: Tensor, labels: Tensor, scorers: Mapping[str, Scorer]) -> di
             # metrics.ranks in place, several times faster than through a new table of bools
             below = scores.lt_(scores.gather(1, truth)).sum(1)
             ranks[name][chunk] = scores.shape[1] - 1 - below
+        progress(min(start + CHUNK, len(labels)), len(labels))
     return {name: Outcome(predictions[name], ranks[name]) for name in scorers}
 
 

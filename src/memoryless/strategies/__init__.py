@@ -8,7 +8,13 @@ from typing import Any, Self
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
-from memoryless.settings import BackboneSettings, RecordSettings, TrainingSettings, conform
+from memoryless.settings import (
+    WIDTH,
+    BackboneSettings,
+    RecordSettings,
+    TrainingSettings,
+    conform,
+)
 from memoryless.strategies.base import BASE_RECIPE, Arrival, Strategy, Totals
 from memoryless.strategies.finetune import Finetune
 from memoryless.strategies.fixed import Fixed
@@ -19,6 +25,7 @@ from memoryless.strategies.lucir import Lucir, LucirSettings
 from memoryless.strategies.lwf import Lwf, LwfSettings
 from memoryless.strategies.lwf_kd import LwfKd, LwfKdSettings
 from memoryless.strategies.replay import Replay, ReplaySettings
+from memoryless.strategies.untrained import Untrained
 
 __all__ = ["STRATEGIES", "Arrival", "ModelSettings", "Strategy", "Totals", "stored_problems"]
 
@@ -29,12 +36,14 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "lucir": Lucir,
     "frozen": Frozen,
     "fixed": Fixed,
+    "untrained": Untrained,
     "joint": Joint,
     "independent": Independent,
     "replay": Replay,
 }
 
 SMALL_SIDE = 64  # of images that the 3x3 stem is for; larger ones need the ImageNet stem's stride
+SMALL_BATCH = 128  # of images for the 3x3 stem, as most rates are published for
 PHOTO_BATCH = 32  # about 3 GB to train a ResNet-18 at 224 pixels
 # Settings that files of earlier versions lack; they are at their defaults.
 LATER = ("crop", "image_size")
@@ -81,11 +90,12 @@ class ModelSettings(
         recipe = BASE_RECIPE.copy()
         if self.strategy in STRATEGIES:
             recipe |= STRATEGIES[self.strategy].recipe
-        batch_size = given.get("batch_size") or (PHOTO_BATCH if photos else 128)
+        batch_size = given.get("batch_size") or (PHOTO_BATCH if photos else SMALL_BATCH)
         if photos:  # rates are published for 128; a step of fewer images must be shorter
-            recipe["lr"] *= min(batch_size / 128, 1)  # (Goyal et al. 2017)
+            recipe["lr"] *= min(batch_size / SMALL_BATCH, 1)  # (Goyal et al. 2017)
         return {
             "backbone": "resnet18" if photos else "resnet18_3x3",
+            "width": WIDTH,
             "batch_size": batch_size,
             "epochs_later": given.get("epochs") or recipe["epochs"],
             "patience_later": given.get("patience"),
@@ -122,7 +132,8 @@ class ModelSettings(
         strategy = STRATEGIES.get(self.strategy, Strategy)
         if self.projection and not strategy.backbone_stays:
             found.append(
-                "projection needs a backbone that stays as it is: choose `strategy=frozen` or fixed"
+                "projection needs a backbone that stays as it is: choose `strategy=frozen`, "
+                "fixed or untrained"
             )
         return [*found, *self._fixed_problems(strategy)]
 
@@ -151,6 +162,6 @@ def stored_problems(kind: type[ModelSettings], values: Mapping[str, Any]) -> Ite
     yield from (f"'{name}' is missing" for name in missing)
     yield from (f"'{key}' is no setting" for key in values if key not in names)
     yield from conform(kind(**{key: values[key] for key in names if key in values}))[1]
-    yield from (f"{name} is open" for name in BASE_RECIPE if values.get(name) is None)
+    yield from (f"{name} is open" for name in (*BASE_RECIPE, "width") if values.get(name) is None)
     if values.get("strategy") not in STRATEGIES:
         yield f"unknown strategy {values.get('strategy')!r}"

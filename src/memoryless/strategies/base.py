@@ -60,6 +60,8 @@ class Arrival:
 class Strategy:
     """A strategy says how a state is trained; as it stands here, it is plain fine-tuning."""
 
+    about = ""
+    """What it does, in a few words."""
     recipe: ClassVar[dict[str, Any]] = {}
     """Training settings that it was published with, where they differ from BASE_RECIPE."""
     memoryless = True
@@ -77,6 +79,8 @@ class Strategy:
     """Whether features are non-negative."""
     heads: tuple[str, ...] | None = None
     """The row heads that mean something for it; by default all."""
+    recommended = "rda"
+    """The head that is recommended where covariances are kept, by held-out images."""
 
     def __init__(self, settings: ModelSettings, totals: Totals | None = None):
         self.settings = settings

@@ -1,4 +1,4 @@
-"""The backbone never learns: it came with weights, or stays as it was drawn (the control)."""
+"""The backbone never learns: it came with weights."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from memoryless.strategies.base import Arrival, Strategy
 class Fixed(Strategy):
     """Features stay as they are from the first image on, so that what is kept of them adds up."""
 
+    about = "the backbone never learns: it came with weights"
     recipe: ClassVar[dict[str, Any]] = {"backbone": "efficientnet-lite0"}
     backbone_stays = True
     backbone_learns = False

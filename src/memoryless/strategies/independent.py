@@ -9,6 +9,7 @@ from memoryless.strategies.base import Arrival, Strategy
 
 
 class Independent(Strategy):
+    about = "each state from scratch"
     # Each state starts from scratch, so each learns at the first state's rate.
     recipe: ClassVar = {"lr_later": "constant"}
 

@@ -26,6 +26,7 @@ class LucirSettings:
 
 
 class Lucir(Teacher):
+    about = "cosine layer, and features held to those of the old model"
     # LUCIR, CVPR 2019 (CIFAR-100): 160 epochs, rate 0.1 divided by 10 at 80 and 120.
     recipe: ClassVar = {
         "epochs": 160,

@@ -26,6 +26,7 @@ class LwfSettings:
 
 
 class Lwf(Teacher):
+    about = "every output a classifier of its own, old ones held to the old model"
     # iCaRL's script, which the paper ran: 70 epochs, rate 2 (its loss is a mean over outputs),
     # divided by 5 after epochs 49 and 63, decay 1e-5, the layer never made anew.
     recipe: ClassVar = {

@@ -23,6 +23,7 @@ class LwfKdSettings:
 
 
 class LwfKd(Teacher):
+    about = "cross-entropy over new classes, distillation of the old ones"
     # As a baseline of later work (such as LDC, ECCV 2024): later states at a rate of 0.05.
     recipe: ClassVar = {"lr_later": 0.05, "classifier_init": "grow"}
 

@@ -47,6 +47,7 @@ def herding(features: "Tensor", number: int) -> "Tensor":
 
 
 class Replay(Strategy):
+    about = "fine-tuning with a bounded memory of images; not memoryless"
     memoryless = False
     memory: "Split | None" = None
 

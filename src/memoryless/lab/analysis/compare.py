@@ -9,7 +9,7 @@ from memoryless.errors import ConfigError
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.published import paper_name
 from memoryless.lab.analysis.summary import Summary, summarise
-from memoryless.lab.analysis.table import COLUMNS, by_stream
+from memoryless.lab.analysis.table import COLUMNS, by_stream, count_states
 from memoryless.lab.runs import RunFolder
 from memoryless.methods import grid_of, parse_method
 
@@ -51,18 +51,32 @@ def _strategies(runs: Sequence[RunFolder]) -> list[str]:
 def compare(
     runs: Sequence[RunFolder], methods: Sequence[str], k: str = "top1", leave_out: bool = False
 ) -> list[Summary]:
-    """Rows of all methods, the best on the test images first."""
+    """Rows of all methods, the highest accuracy first."""
     rows = summarise(runs, methods=methods, leave_out=leave_out) if methods else []
     return sorted(rows, key=lambda row: -float(getattr(row, k)))
 
 
 def pareto_front(rows: Sequence[Summary], k: str = "top1") -> list[Summary]:
-    """The memoryless rows that no other beats with as few bytes, in order of their bytes."""
+    """The memoryless rows that no other beats with as few bytes, in order of their bytes.
+
+    A row that keeps nothing is not among them: it stands apart.
+    """
     front: list[Summary] = []
     for row in sorted(rows, key=lambda row: (row.bytes_kept, -getattr(row, k))):
-        if row.memoryless and (not front or getattr(row, k) > getattr(front[-1], k)):
+        more = not front or getattr(row, k) > getattr(front[-1], k)
+        if row.memoryless and row.bytes_kept and more:
             front.append(row)
     return front
+
+
+def labelled_streams(rows: Sequence[Summary]) -> dict[str, dict[str, Summary]]:
+    """Rows by their data set and number of states, and there by a name that no other row has."""
+    streams: dict[str, dict[str, Summary]] = {}
+    for row in rows:
+        stream = streams.setdefault(f"{row.data}, {count_states(row)}", {})
+        names = [row.method, f"{row.method} ({row.statistics_of})", f"{row.method} ({len(stream)})"]
+        stream[next(name for name in names if name not in stream)] = row
+    return streams
 
 
 def compare_grids(rows: Sequence[Summary], k: str = "top1") -> list[Grid]:
@@ -82,8 +96,9 @@ def _grid(title: str, rows: Sequence[Summary], k: str) -> Grid:
         for row in rows
     ]
     caption = (
-        f"best {k} on the test images first; * no other method is better with as few bytes; lda "
-        "and ridge would do with --statistics tied"
+        f"highest {k.replace('top', 'top-')} first; to choose by it, make runs with --validation "
+        "0.2; * no other method is better with as few bytes; lda and ridge would do with "
+        "--statistics tied"
     )
     entries = [asdict(row) | {"front": row in front} for row in rows]
     return Grid(title, caption, [*shown, "multiplications", "front"], lines, entries)

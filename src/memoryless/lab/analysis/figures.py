@@ -1,27 +1,45 @@
-"""The paper's figures are drawn from run folders; `measures` has their numbers."""
+"""Figures for papers are drawn from run folders; `measures` has their numbers.
+
+Each is as wide as one column of a page or as both, with text of 8 points at that size.
+"""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import NullLocator
 
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
+from memoryless.lab.analysis.chart_style import (
+    COLOURS,
+    DASHES,
+    MARKERS,
+    MOST_NUMBERED,
+    byte_ticks,
+    few_of,
+    percent_ticks,
+    spread,
+    state_ticks,
+    wrapped,
+)
 from memoryless.lab.analysis.compare import pareto_front
-from memoryless.lab.analysis.summary import Summary, summarise
-from memoryless.lab.analysis.table import by_stream, stream_name
+from memoryless.lab.analysis.side_by_side import (
+    MOST_LINES,
+    Comparison,
+    comparisons,
+    training_names,
+)
+from memoryless.lab.analysis.summary import Summary
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import methods_of
 from memoryless.names import choose, printable
 
 METADATA: dict[str, dict[str, None]] = {
@@ -29,7 +47,18 @@ METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
     "png": {},
 }
-MOST_NUMBERED = 10  # states whose cells still have room for a number
+INCHES = {1: 3.3, 2: 6.9}  # width of one column of a page, and of both
+INCHES_HIGH = 2.4
+POINTS = 8
+# Text stays text, to be searched and edited; equal figures give equal files.
+STYLE: Any = {
+    "font.size": POINTS, "axes.titlesize": POINTS, "axes.labelsize": POINTS,
+    "xtick.labelsize": POINTS, "ytick.labelsize": POINTS, "legend.fontsize": POINTS,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "lines.linewidth": 1.2,
+    "lines.markersize": 3.5, "legend.frameon": False, "savefig.dpi": 300,
+    "pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "memoryless",
+}  # fmt: skip
 
 
 def plain(text: str) -> str:
@@ -42,145 +71,140 @@ def plain(text: str) -> str:
     return f" {text}" if text.startswith("_") else text  # such a label is left out of legends
 
 
-def draw_magnitudes(runs: Sequence[RunFolder]) -> Figure:
+@mpl.rc_context(STYLE)
+def draw_magnitudes(runs: Sequence[RunFolder], columns: int = 1) -> Figure:
     """Bars show mean |w| of new and past classes by state, as trained and standardised (Fig. 2)."""
-    figure = Figure(figsize=(9, 3.5), layout="constrained")
-    panels = figure.subplots(1, 2)
-    numbers = measures.weight_magnitudes(runs[0])
+    figure, panels = _panels(columns, 3.6 if columns == 1 else 2.2, 2)
+    numbers = measures.weight_magnitudes(_shown(runs).main.runs[0])
     states = np.arange(1, len(numbers["new"]) + 1)
     for panel, prefix, title in zip(
         panels, ("", "siw_"), ("as trained", "standardised"), strict=True
     ):
-        panel.bar(states - 0.2, numbers[f"{prefix}new"], 0.4, label="new classes")
-        panel.bar(states + 0.2, numbers[f"{prefix}past"], 0.4, label="past classes")
+        for kind, side, colour in (("new", -0.2, COLOURS[0]), ("past", 0.2, COLOURS[4])):
+            label = f"{kind} classes"
+            panel.bar(states + side, numbers[f"{prefix}{kind}"], 0.4, label=label, color=colour)
         _label(panel, f"rows {title}", "state", "mean |w|")
-        _count_states(panel.xaxis)
+        panel.set_xticks([t for t in state_ticks(len(states) + 1) if t])
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
-def draw_similarity(runs: Sequence[RunFolder]) -> Figure:
+@mpl.rc_context(STYLE)
+def draw_similarity(runs: Sequence[RunFolder], columns: int = 1) -> Figure:
     """Lines show how similar the first state's features stay to the last model's (Fig. 3)."""
-    figure = Figure(figsize=(6, 3.5), layout="constrained")
-    panel = figure.subplots()
-    for run in runs:
-        values = measures.feature_similarity(run)
-        panel.plot(range(len(values)), values, marker="o", label=plain(_name(run)))
-    _label(
-        panel, "features of the first state's test images", "state", "cosine with the last state"
-    )
-    _count_states(panel.xaxis)
-    panel.set_ylim(0, 1.05)
-    panel.legend()
+    trainings = [t for t in _shown(runs).trainings if not t.one_state]
+    few = dict(list(training_names(trainings).items())[:MOST_LINES])
+    lines = {name: measures.feature_similarity(t.runs[0]) for name, t in few.items()}
+    figure = _lines(lines, columns, "cosine with the last state")
+    figure.axes[0].set_ylim(0, 1.05)
+    figure.axes[0].legend(loc="lower right")  # all lines end at 1, where no name finds its own
     return figure
 
 
-def draw_rows(runs: Sequence[RunFolder]) -> Figure:
+@mpl.rc_context(STYLE)
+def draw_rows(runs: Sequence[RunFolder], columns: int = 1) -> Figure:
     """Histograms show single rows with the fitted normal and a test of normality (Fig. 4)."""
-    figure = Figure(figsize=(9, 5), layout="constrained")
-    panels = figure.subplots(2, 3, squeeze=False).ravel()
-    for panel, row in zip(panels, measures.row_distributions(runs[0]), strict=False):
-        panel.hist(row.values, bins=20, density=True, alpha=0.6)
+    figure, panels = _panels(columns, 4.2 if columns == 1 else 3.2, 6, 2 if columns == 1 else 3)
+    for panel, row in zip(
+        panels, measures.row_distributions(_shown(runs).main.runs[0]), strict=False
+    ):
+        panel.hist(row.values, bins=20, density=True, alpha=0.5, color=COLOURS[5])
         x = np.linspace(row.values.min(), row.values.max(), 200)
-        spread = row.std or 1.0
-        normal = np.exp(-(((x - row.mean) / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
-        panel.plot(x, normal)
+        spread_of = row.std or 1.0
+        normal = np.exp(-(((x - row.mean) / spread_of) ** 2) / 2) / (spread_of * np.sqrt(2 * np.pi))
+        panel.plot(x, normal, color=COLOURS[1])
         _label(panel, f"{row.label} (p = {row.p_value:.2g})", "w", "density")
     return figure
 
 
-def draw_accuracy(runs: Sequence[RunFolder]) -> Figure:
-    """Lines show accuracy by state, of the paper's methods (or their like) and the best.
+@mpl.rc_context(STYLE)
+def draw_accuracy(runs: Sequence[RunFolder], columns: int = 1) -> Figure:
+    """Lines show top-1 accuracy by state, of what is recommended and a few others."""
+    entries = _shown(runs).lines
+    lines = {entry.label: entry.training.by_state(entry.row.method) for entry in entries}
+    figure = _lines(lines, columns, "top-1 accuracy (%)")
+    ticks = percent_ticks(max(max(values) for values in lines.values()))
+    figure.axes[0].set_yticks(ticks)
+    figure.axes[0].set_ylim(0, ticks[-1])
+    _name_at_end(figure.axes[0], {name: (len(v) - 1, v[-1]) for name, v in lines.items()}, columns)
+    return figure
 
-    The legend lists them from the highest end to the lowest; runs of one method share a colour.
-    """
-    figure = Figure(figsize=(9, 5), layout="constrained")
-    panel = figure.subplots()
-    panel.set_prop_cycle(color=map(tuple, mpl.colormaps["tab20"](range(20))))
-    lines = []
-    for run in runs:
-        shown = {*methods_of(run.about["config"]["strategy"]), measures.best_method(run)}
-        lines += [line for line in measures.accuracy_lines(run).items() if line[0] in shown]
-    colours: dict[str, Any] = {}
-    for method, values in sorted(lines, key=lambda line: -line[1][-1]):
-        label = None if method in colours else plain(method)
-        (line,) = panel.plot(
-            range(len(values)), values, marker=".", color=colours.get(method), label=label
+
+@mpl.rc_context(STYLE)
+def draw_confusion(runs: Sequence[RunFolder], columns: int = 1) -> Figure:
+    """Cells show true by predicted state at the end, for the strategy and what is recommended."""
+    main = _shown(runs).main
+    chosen = list(dict.fromkeys([main.headline[0], main.headline[-1]]))
+    height = INCHES[1] * (len(chosen) if columns == 1 else 1)
+    figure, panels = _panels(columns, height, len(chosen))
+    for panel, method in zip(panels, chosen, strict=True):
+        names, percent = measures.coarser(
+            measures.state_confusion(main.runs[0], method), MOST_NUMBERED
         )
-        colours[method] = line.get_color()
-    _label(panel, "all classes seen so far", "state", "top-5 accuracy (%)")
-    _count_states(panel.xaxis)
-    panel.set_ylim(0)
-    figure.legend(loc="outside right center", fontsize="small")
-    return figure
-
-
-def draw_confusion(runs: Sequence[RunFolder]) -> Figure:
-    """Cells show true by predicted state at the end, for the run's first and best methods."""
-    run = runs[0]
-    chosen = list(
-        dict.fromkeys([next(iter(run.results()[-1]["methods"])), measures.best_method(run)])
-    )
-    figure = Figure(figsize=(4.5 * len(chosen), 4), layout="constrained")
-    for panel, method in zip(
-        figure.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True
-    ):
-        percent = measures.state_confusion(run, method)
-        image = panel.imshow(percent, vmin=0, vmax=100, cmap="Blues")
-        if run.finished <= MOST_NUMBERED:
-            _write_numbers(panel, percent)
+        panel.imshow(percent, vmin=0, vmax=150, cmap="Blues")  # pale enough for black numbers
+        for (row, column), value in np.ndenumerate(percent):
+            panel.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=7)
         _label(panel, method, "predicted state", "true state")
-        _count_states(panel.xaxis, panel.yaxis)
-    figure.colorbar(image, ax=panel, label="% of the state's test images")
+        panel.set_xticks(range(len(names)), names, rotation=90 if "-" in names[0] else 0)
+        panel.set_yticks(range(len(names)), names)
     return figure
 
 
-def _write_numbers(panel: Axes, percent: np.ndarray) -> None:
-    for (row, column), value in np.ndenumerate(percent):
-        ink = "white" if value > 50 else "black"
-        panel.text(column, row, f"{value:.0f}", color=ink, ha="center", va="center")
+@mpl.rc_context(STYLE)
+def draw_pareto(runs: Sequence[RunFolder], columns: int = 1) -> Figure:
+    """Dots show top-1 accuracy against bytes kept, of the methods that the runs have scored."""
+    rows = {entry.label: entry.row for entry in _shown(runs).entries}
+    return pareto_figure({"": rows}, columns=columns)
 
 
-def draw_pareto(runs: Sequence[RunFolder]) -> Figure:
-    """Dots show accuracy against bytes kept, of the methods that the runs have scored."""
-    return pareto_figure(summarise(runs))
+@mpl.rc_context(STYLE)
+def pareto_figure(
+    streams: Mapping[str, Mapping[str, Summary]], k: str = "top1", columns: int = 1
+) -> Figure:
+    """Dots show accuracy against bytes kept, a panel for each stream, of rows by their names.
+
+    Those that no other beats with as few bytes are named; what keeps nothing stands apart.
+    """
+    figure, panels = _panels(columns, INCHES_HIGH * len(streams), len(streams), across=1)
+    for panel, (title, rows) in zip(panels, streams.items(), strict=True):
+        _draw_front(panel, {name: row for name, row in rows.items() if row.memoryless}, k, columns)
+        measured = f"{k.replace('top', 'top-')} accuracy (%)"
+        _label(panel, title if len(streams) > 1 else "", "bytes needed of the past", measured)
+    return figure
 
 
-def pareto_figure(rows: Sequence[Summary], k: str = "top1") -> Figure:
-    """Dots show accuracy against bytes kept; the front of each stream and strategy is named."""
-    figure = Figure(figsize=(9, 5), layout="constrained")
-    panel = figure.subplots()
-    streams = by_stream([row for row in rows if row.memoryless])
-    names = [stream_name(group[0]) for group in streams.values()]
-    for title, group in streams.items():
-        front = pareto_front(group, k)
-        places, values = ([_at_least_one(r) for r in group], [getattr(r, k) for r in group])
-        colour = panel.scatter(places, values, 14).get_facecolor()
-        best = [(_at_least_one(row), getattr(row, k)) for row in front]
-        name = stream_name(group[0])
-        label = plain(title if names.count(name) > 1 else name)
-        panel.step(*zip(*best, strict=True), where="post", color=colour, label=label)
-        for row, place in zip(front, best, strict=True):
-            # Above and to the left of a dot on the front there is no other.
-            panel.annotate(
-                plain(row.method), place, (-4, 3), textcoords="offset points", ha="right",
-                fontsize="small",
-            )  # fmt: skip
+def _draw_front(panel: Axes, rows: Mapping[str, Summary], k: str, columns: int) -> None:
+    front = pareto_front(list(rows.values()), k)
+    kept = [row.bytes_kept for row in rows.values() if row.bytes_kept] or [1000]
+    low, high = min(kept) / 2, max(kept) * 2
+    apart = low / 10 if any(not row.bytes_kept for row in rows.values()) else low
+    for row in rows.values():
+        colour = COLOURS[0] if row in front else "0.7"
+        panel.plot(row.bytes_kept or apart, getattr(row, k), "o", color=colour, markersize=3)
+    steps = [(row.bytes_kept, getattr(row, k)) for row in front]
+    if steps:
+        panel.step(*zip(*steps, strict=True), where="post", color=COLOURS[0])
+    _scale_bytes(panel, low, high, apart)
+    ticks = percent_ticks(max((getattr(row, k) for row in rows.values()), default=0))
+    panel.set_yticks(ticks)
+    panel.set_ylim(0, ticks[-1] * 1.05)
+    few = few_of(front, MOST_LINES - 1)
+    named = {name: (r.bytes_kept, getattr(r, k)) for name, r in rows.items() if r in few}
+    _name_at_end(panel, named, columns)
+
+
+def _scale_bytes(panel: Axes, low: float, high: float, apart: float) -> None:
+    ticks = {float(n): text for n, text in byte_ticks(int(low) or 1, int(high)).items()}
+    if apart < low:
+        panel.axvline(low / 2, color="0.7", linewidth=0.6, linestyle=":")
+        ticks = {apart: "nothing\nkept"} | ticks
     panel.set_xscale("log")
-    panel.margins(x=0.2, y=0.1)  # room for names
-    title = "methods that no other beats with as few bytes are named"
-    _label(panel, title, "bytes kept (none stand as one)", f"{k} accuracy (%)")
-    if panel.lines:
-        panel.legend(loc="lower right", fontsize="small")
-    return figure
+    panel.set_xlim(apart / 2, high)
+    panel.set_xticks(list(ticks), list(ticks.values()))
+    panel.xaxis.set_minor_locator(NullLocator())
 
 
-def _at_least_one(row: Summary) -> int:
-    """A logarithmic axis has no 0, so no bytes stand as one."""
-    return max(row.bytes_kept, 1)
-
-
-FIGURES: dict[str, Callable[[Sequence[RunFolder]], Figure]] = {
+FIGURES: dict[str, Callable[[Sequence[RunFolder], int], Figure]] = {
     "magnitudes": draw_magnitudes,
     "similarity": draw_similarity,
     "rows": draw_rows,
@@ -190,31 +214,68 @@ FIGURES: dict[str, Callable[[Sequence[RunFolder]], Figure]] = {
 }
 
 
+def _panels(columns: int, height: float, number: int = 1, across: int = 0) -> tuple[Any, list[Any]]:
+    """A figure as wide as some columns of a page, and its panels, side by side if there is room."""
+    figure = Figure(figsize=(INCHES[columns], height), layout="constrained")
+    across = across or (1 if columns == 1 else number)
+    grid = figure.subplots(-(-number // across), across, squeeze=False)
+    return figure, list(grid.ravel())
+
+
+def _lines(lines: dict[str, list[float]], columns: int, name: str) -> Figure:
+    """A panel of lines by state, each with its label at its end."""
+    figure, (panel,) = _panels(columns, INCHES_HIGH)
+    for i, (label, values) in enumerate(lines.items()):
+        panel.plot(
+            range(len(values)), values, label=plain(label), color=COLOURS[i % len(COLOURS)],
+            marker=MARKERS[i % len(MARKERS)], dashes=DASHES[i % len(DASHES)],
+        )  # fmt: skip
+    _label(panel, "", "state", name)
+    panel.set_xticks(state_ticks(max(map(len, lines.values())), 6 if columns == 1 else 11))
+    return figure
+
+
+def _name_at_end(panel: Axes, ends: Mapping[str, tuple[float, float]], columns: int) -> None:
+    """Names stand at the right of a panel, apart from each other, each led to by a thin line."""
+    texts = {name: wrapped(plain(name), 16 if columns == 1 else 28) for name in ends}
+    low, high = panel.get_ylim()
+    line = 1.25 * POINTS / 72 / (INCHES_HIGH - 0.5)  # of a panel's height
+    places = spread(
+        [(y - low) / (high - low) for _, y in ends.values()],
+        [line * (len(text) + 0.3) for text in texts.values()], 0, 1,
+    )  # fmt: skip
+    for (name, end), place in zip(ends.items(), places, strict=True):
+        panel.annotate(
+            "\n".join(texts[name]), end, (1.06, place), xycoords="data",
+            textcoords=panel.transAxes, va="center", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "0.6", "linewidth": 0.5, "relpos": (0, 0.5)},
+        )  # fmt: skip
+
+
 def _label(panel: Axes, title: str, x: str, y: str) -> None:
-    panel.set_title(plain(title), fontsize="medium")
+    panel.set_title(plain(title))
     panel.set_xlabel(x)
     panel.set_ylabel(y)
 
 
-def _count_states(*axes: Axis) -> None:
-    for axis in axes:
-        axis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _name(run: RunFolder) -> str:
-    config = run.about["config"]
-    memory = f" {config['memory']:.0%}" if config["strategy"] == "replay" else ""
-    free = "" if run.about["memoryless"] else " (not memoryless)"
-    return f"{config['strategy']}{memory}{free}, seed {run.about['seed']}"
+def _shown(runs: Sequence[RunFolder]) -> Comparison:
+    """What is drawn of some runs: the data set and number of states of most trainings."""
+    return max(comparisons(runs), key=lambda comparison: len(comparison.trainings))
 
 
 def save_figures(
-    runs: Sequence[RunFolder], folder: Path, names: Sequence[str], formats: Sequence[str]
+    runs: Sequence[RunFolder],
+    folder: Path,
+    names: Sequence[str],
+    formats: Sequence[str],
+    columns: int = 1,
+    working: Callable[[str], None] = lambda name: None,
 ) -> list[Path]:
-    """Each figure named is drawn into files, one for each format."""
+    """Each figure named is drawn into files, one for each format; `working` is told which."""
     paths = []
     for name in names:
-        figure = FIGURES[name](runs)
+        working(name)
+        figure = FIGURES[name](runs, columns)
         paths += [save_figure(figure, folder / f"{name}.{form}") for form in formats]
     return paths
 
@@ -232,6 +293,6 @@ def save_figure(figure: Figure, path: Path) -> Path:
 
 def write_figure(figure: Figure, target: Path | IO[str], form: str) -> None:
     """Write a figure to a target; equal figures give equal files."""
-    with mpl.rc_context({"svg.hashsalt": "memoryless"}), warnings.catch_warnings():
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # what the font lacks stands as a box
         figure.savefig(target, format=form, metadata=METADATA[form])

@@ -72,18 +72,6 @@ def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[Ro
     ]
 
 
-def accuracy_lines(run: RunFolder, k: str = "top5") -> dict[str, list[float]]:
-    """Every method's accuracy by state."""
-    results = run.results()
-    return {m: [state["methods"][m][k] for state in results] for m in results[0]["methods"]}
-
-
-def best_method(run: RunFolder) -> str:
-    """The method with the best top-1 accuracy at the end."""
-    methods = run.results()[-1]["methods"]
-    return max(methods, key=lambda name: float(methods[name]["top1"]))
-
-
 def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """True and given class of every test image in the last state, and the state of each class."""
     end = last_state(run)
@@ -99,6 +87,22 @@ def state_confusion(run: RunFolder, method: str) -> np.ndarray:
     counts = np.zeros((run.finished, run.finished))
     np.add.at(counts, (class_state[truth], class_state[given]), 1)
     return 100 * counts / counts.sum(1, keepdims=True)
+
+
+def coarser(percent: np.ndarray, most: int) -> tuple[list[str], np.ndarray]:
+    """A confusion between at most so many blocks of neighbouring states, and their names.
+
+    >>> coarser(np.array([[60.0, 40, 0], [20, 80, 0], [0, 0, 100]]), 2)
+    (['0-1', '2'], array([[100.,   0.],
+           [  0., 100.]]))
+    """
+    states = len(percent)
+    width = -(-states // most)
+    starts = np.arange(0, states, width)
+    ends = np.minimum(starts + width, states)
+    names = [f"{a}-{b - 1}" if b - a > 1 else str(a) for a, b in zip(starts, ends, strict=True)]
+    sums = np.add.reduceat(np.add.reduceat(percent, starts, 0), starts, 1)
+    return names, sums / (ends - starts)[:, None]
 
 
 def class_accuracies(run: RunFolder, method: str) -> np.ndarray:

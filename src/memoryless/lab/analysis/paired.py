@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.summary import results_of
+from memoryless.lab.analysis.summary import results_of, without_repeats
 from memoryless.lab.runs import RunFolder
 
 
@@ -17,7 +17,7 @@ def paired_grids(
 ) -> list[Grid]:
     """Each strategy gets a table: every method's points of accuracy more than the first method."""
     by_strategy: dict[str, list[RunFolder]] = {}
-    for run in runs:
+    for run in without_repeats(runs):
         by_strategy.setdefault(run.about["config"]["strategy"], []).append(run)
     grids = [_grid(strategy, group, methods, k) for strategy, group in by_strategy.items()]
     return [grid for grid in grids if grid.rows]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
@@ -19,18 +20,25 @@ from memoryless.metrics import g_il
 NORMALISATIONS = ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")
 
 
-def paper_tables(rows: Sequence[Summary], title: str, data: str | None = None) -> list[Grid]:
-    """Table 1, the supplement's normalisations, and what the paper does not have."""
-    main = [m for m in METHODS if m not in NORMALISATIONS[:2]]
-    others = list(dict.fromkeys(row.method for row in rows if row.method not in METHODS))
+def paper_tables(
+    rows: Sequence[Summary], title: str, data: str | None = None, control: Sequence[str] = ()
+) -> list[Grid]:
+    """Table 1 and below it the control, the supplement's normalisations, and what the paper does
+    not have. Rows of one method are told apart by words in brackets behind its name.
+    """
+    main = [*(m for m in METHODS if m not in NORMALISATIONS[:2]), *control]
+    there = dict.fromkeys(named(row.method) for row in rows)
+    others = [method for method in there if method not in (*METHODS, *control)]
     tables = {"Table 1": main, "normalisations": NORMALISATIONS, "beyond the paper": others}
-    return [
+    found = [
         accuracy_table(
-            [r for r in rows if r.method in (*methods, "Full")], f"{title}, {name}", data
+            [r for r in rows if named(r.method) in (*methods, "Full")], f"{title}, {name}", data
         )
         for name, methods in tables.items()
-        if name == "Table 1" or any(r.method in methods for r in rows)
+        if name == "Table 1" or any(named(r.method) in methods for r in rows)
     ]
+    told = "".join(f"; {name} is the control, a network that never learned" for name in control)
+    return [replace(found[0], caption=found[0].caption + told), *found[1:]]
 
 
 def accuracy_table(rows: Sequence[Summary], title: str, data: str | None = None) -> Grid:
@@ -76,7 +84,17 @@ def accuracy_table(rows: Sequence[Summary], title: str, data: str | None = None)
 def _in_order(rows: Sequence[Summary]) -> list[str]:
     """Methods stand in the paper's order, others after them."""
     there = dict.fromkeys(row.method for row in rows)
-    return [m for m in METHODS if m in there] + [m for m in there if m not in METHODS]
+    order = list(METHODS)
+    return sorted(there, key=lambda m: order.index(n) if (n := named(m)) in order else len(order))
+
+
+def named(label: str) -> str:
+    """The method that a label is of, without the words that tell it apart from others.
+
+    >>> named("finetune+rda (middle stages, roots)")
+    'finetune+rda'
+    """
+    return label.partition(" (")[0]
 
 
 def _g_il(rows: list[Summary], full: Summary | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ class Summary:
     """How many states, or "finished/all" of a run that has not ended."""
     order: str
     strategy: str
+    statistics_of: str
+    """What class statistics were computed from, such as "middle stages, roots"; empty without."""
     memoryless: bool
     method: str
     seeds: int
@@ -42,7 +44,11 @@ class Summary:
     chance_top1: float
     chance_top5: float
     bytes_kept: int
-    """Bytes of the parts of the last state's record that the method reads."""
+    """Bytes of the parts of the last state's record that the method itself needs."""
+    bytes_of_run: int
+    """Bytes of that whole record: what the run kept for all methods together."""
+    bytes_of_images: int
+    """Bytes that the training images would have taken."""
     cost: int | None
     """Multiplications to score one image's features in the last state, if known."""
 
@@ -57,18 +63,30 @@ def summarise(
 
     `methods` and `leave_out` are those of `results_of`.
     """
-    groups: dict[str, list[RunFolder]] = defaultdict(list)
-    for run in runs:
-        if run.finished:
-            groups[_group(run)].append(run)
-    scored = {
-        run: results_of(run, methods, leave_out) for group in groups.values() for run in group
-    }
     return [
         row
-        for group in groups.values()
-        for row in _rows(group, [scored[run] for run in group], include_first)
+        for group in by_seed(runs)
+        for row in rows_of(
+            group, [results_of(run, methods, leave_out) for run in group], include_first
+        )
     ]
+
+
+def by_seed(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
+    """Runs with a finished state, each once, in groups that differ only by seed."""
+    groups: dict[str, list[RunFolder]] = defaultdict(list)
+    for run in without_repeats([run for run in runs if run.finished]):
+        groups[_group(run)].append(run)
+    return list(groups.values())
+
+
+def without_repeats(runs: Sequence[RunFolder]) -> list[RunFolder]:
+    """Each run once: of several folders that hold it, the first with the most states."""
+    found: dict[str, RunFolder] = {}
+    for run in runs:
+        if run.id not in found or run.finished > found[run.id].finished:
+            found[run.id] = run
+    return list(found.values())
 
 
 def results_of(
@@ -92,9 +110,22 @@ def _group(run: RunFolder) -> str:
     return json.dumps([compared(about["config"]), *facts, run.finished])
 
 
-def _rows(
-    runs: list[RunFolder], results: list[list[dict[str, Any]]], include_first: bool
+def statistics_of(config: Mapping[str, Any]) -> str:
+    """What a run computed class statistics from, in words; nothing where it gathered none.
+
+    >>> statistics_of({"statistics": "full", "projection": 0, "level": "last", "square_roots": 0})
+    'last stage'
+    """
+    if config["statistics"] == "none" and not config["projection"]:
+        return ""
+    stages = "middle stages" if config["level"] == "middle" else "last stage"
+    return f"{stages}, roots" if config["square_roots"] else stages
+
+
+def rows_of(
+    runs: Sequence[RunFolder], results: Sequence[list[dict[str, Any]]], include_first: bool = False
 ) -> list[Summary]:
+    """A row for each method that all of these runs scored; `results` has each run's by state."""
     about, finished = runs[0].about, runs[0].finished
     sizes = about["sizes"][:finished]
     total = len(about["sizes"])
@@ -107,6 +138,7 @@ def _rows(
             states=str(total) if finished == total else f"{finished}/{total}",
             order=about["config"]["order"],
             strategy=about["config"]["strategy"],
+            statistics_of=statistics_of(about["config"]),
             memoryless=about["memoryless"],
             method=method,
             seeds=len({run.about["seed"] for run in runs}),
@@ -115,13 +147,15 @@ def _rows(
             chance_top1=chance_level(sizes, 1, include_first),
             chance_top5=chance_level(sizes, 5, include_first),
             bytes_kept=results[0][-1]["methods"][method]["bytes"],
+            bytes_of_run=sum(results[0][-1]["bytes"]["record"].values()),
+            bytes_of_images=results[0][-1]["bytes"]["images_not_kept"],
             cost=results[0][-1]["methods"][method].get("cost"),
         )
         for method in common
     ]  # fmt: skip
 
 
-def _place(runs: list[RunFolder]) -> str:
+def _place(runs: Sequence[RunFolder]) -> str:
     """The path leads from the working folder to the runs, if they lie in it."""
     folder = Path(os.path.commonpath([run.path.parent for run in runs]))
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)

@@ -39,7 +39,8 @@ def stream_name(row: Summary) -> str:
     """The name tells the stream and strategy, but not the folder."""
     seeds = f"{row.seeds} seeds" if row.seeds > 1 else "1 seed"
     free = "" if row.memoryless else " (not memoryless)"
-    return f"{row.data}, {count_states(row)}, order {row.order}, {row.strategy}{free}, {seeds}"
+    of = f", statistics of {row.statistics_of}" if row.statistics_of else ""
+    return f"{row.data}, {count_states(row)}, order {row.order}, {row.strategy}{free}{of}, {seeds}"
 
 
 def count_states(row: Summary) -> str:
@@ -52,7 +53,7 @@ def grids(rows: Sequence[Summary]) -> list[Grid]:
     return [
         Grid(
             title=title,
-            caption=_chance(group[0]),
+            caption=f"{_chance(group[0])}; {_kept(group[0])}",
             columns=list(COLUMNS),
             rows=[[show(row) for show in COLUMNS.values()] for row in group],
             entries=[asdict(row) for row in group],
@@ -65,3 +66,12 @@ def _chance(row: Summary) -> str:
     if math.isnan(row.chance_top1):
         return "one state: there is no average over later ones"
     return f"chance: top-1 {row.chance_top1:.1f}, top-5 {row.chance_top5:.1f}"
+
+
+def _kept(row: Summary) -> str:
+    if not row.memoryless:
+        return "images of the past are kept"
+    return (
+        f"bytes kept: what the method itself needs; the run kept {row.bytes_of_run:,} for all "
+        "methods together"
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.summary import results_of
+from memoryless.lab.analysis.summary import results_of, without_repeats
 from memoryless.lab.runs import RunFolder
 
 KINDS = {
@@ -18,7 +18,7 @@ KINDS = {
 
 def typology_grids(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Grid]:
     """Each run gets a table: the kinds of answers of each method, in percent, by state."""
-    return [grid for run in runs if (grid := _grid(run, methods)).rows]
+    return [grid for run in without_repeats(runs) if (grid := _grid(run, methods)).rows]
 
 
 def _grid(run: RunFolder, methods: Sequence[str]) -> Grid:

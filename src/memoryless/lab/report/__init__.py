@@ -1,127 +1,171 @@
-"""A report is one self-contained HTML page about finished runs: no network, no scripts."""
+"""A report is one self-contained HTML page about finished runs, without any network."""
 
 from __future__ import annotations
 
-import io
-import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from jinja2 import Environment
-from markupsafe import Markup
+from jinja2 import Environment, Template
+from markupsafe import Markup, escape
 
 from memoryless.errors import ConfigError, WriteError
-from memoryless.lab.analysis.compare import compare_grids
-from memoryless.lab.analysis.figures import FIGURES, write_figure
+from memoryless.lab.analysis.chart_style import few_of
 from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.measures import best_method, class_accuracies
 from memoryless.lab.analysis.paper_table import paper_tables
-from memoryless.lab.analysis.summary import Summary, summarise
-from memoryless.lab.analysis.table import count_states, grids
+from memoryless.lab.analysis.side_by_side import (
+    Comparison,
+    comparisons,
+    main_comparisons,
+    shown_first,
+)
+from memoryless.lab.analysis.summary import Summary, without_repeats
 from memoryless.lab.analysis.typology import data_grid, typology_grids
+from memoryless.lab.report.lead import sentences
+from memoryless.lab.report.pictures import charts, paper_figures
+from memoryless.lab.report.tables import (
+    PageRow,
+    PageTable,
+    class_table,
+    method_tables,
+    states_tables,
+)
 from memoryless.lab.runs import RunFolder
+from memoryless.names import size
 
-CAPTIONS = {
-    "magnitudes": "Mean |w| of new and past classes, as trained and standardised (Fig. 2).",
-    "similarity": "First state's test images: cosine of features with the last model's (Fig. 3).",
-    "rows": "Values of single rows, the fitted normal, and a test of normality (Fig. 4).",
-    "accuracy": "Top-5 accuracy over all classes seen so far: the paper's methods, and the one "
-    "that is best at the end on these test images.",
-    "pareto": "Accuracy against bytes kept: what no other method beats with as few.",
-    "confusion": "True state by predicted state at the end: the first method, and the one that is "
-    "best at the end on these test images.",
-}
+MOST_STATES = 8  # that a table of where images go has room for on paper
+Told = Callable[[str], None]
 
 
-def write_report(runs: Sequence[RunFolder], path: Path, methods: Sequence[str] = ()) -> None:
-    """Write the page to a file; every number on it comes from the run folders."""
+def write_report(
+    runs: Sequence[RunFolder],
+    path: Path,
+    methods: Sequence[str] = (),
+    working: Told = lambda what: None,
+) -> None:
+    """Write the page to a file; every number on it comes from the run folders.
+
+    `working` is told what is being done.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(runs, methods), encoding="utf-8", errors="replace")
+        path.write_text(render(runs, methods, working), encoding="utf-8", errors="replace")
     except OSError as error:
         raise WriteError(
             f"cannot write {path} ({error.strerror}): choose another `output`"
         ) from error
 
 
-def render(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> str:
+def render(
+    runs: Sequence[RunFolder], methods: Sequence[str] = (), working: Told = lambda what: None
+) -> str:
     """The page, with `methods` scored anew in place of those that the runs scored."""
-    by_state = [run for run in runs if run.finished > 1]
-    rows = summarise(runs, methods=methods, leave_out=True)
-    if not rows:
+    working("reading runs")
+    runs = without_repeats(runs)
+    found = comparisons(runs, methods, leave_out=True)
+    if not found:
         raise ConfigError(
             "the runs there can give none of these methods: train with `statistics=full`, or name "
             "others"
         )
+    by_state = [run for run in runs if run.finished > 1]
+    later = [comparison for comparison in found if not comparison.main.one_state]
+    working("drawing charts")
+    drawn = [charts(comparison) for comparison in later]
+    working("drawing the paper's figures")
+    figures = paper_figures(by_state) if by_state else []
+    working("scoring classes")
+    classes = [class_table(comparison) for comparison in found]
     return fill(
-        summary=_summary(rows),
-        accuracy=grids(rows),
-        paper=_against_full(rows),
-        fronts=_fronts(rows),
-        runs=[_facts(run) for run in runs],
-        figures=[(n, CAPTIONS[n], _svg(n, by_state)) for n in FIGURES if by_state],
+        lead=[[code(text) for text in sentences(c)] for c in main_comparisons(found)],
+        methods=[method_tables(comparison) for comparison in found],
+        states=states_tables(found),
+        paper=[as_table(grid) for grid in _against_full(found)],
+        charts=drawn,
+        classes=classes,
+        figures=figures,
         again=shlex.join(["memoryless", "figures", *(str(run.path) for run in by_state)]),
-        typology=typology_grids(by_state),
-        data=data_grid(runs),
-        classes=[_classes(run) for run in runs],
+        typology=[few_methods(grid) for grid in typology_grids(by_state)],
+        runs=[_facts(run) for run in runs],
+        data=as_table(data_grid(runs)),
     )
 
 
 def fill(**parts: Any) -> str:
-    """The template escapes every part that it shows, but for the figures, which are markup."""
-    template = (files("memoryless.lab.report") / "page.html.j2").read_text()
+    """The template escapes every part that it shows, but for drawings, which are markup."""
+    return _template().render(**parts).lstrip()
+
+
+@cache
+def _template() -> Template:
+    """The page without its parts: its style and script stand in it."""
+    folder = files("memoryless.lab.report")
+    style, script = (Markup((folder / name).read_text()) for name in ("page.css", "sort.js"))
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return page.from_string(template).render(**parts).lstrip()
-
-
-def _summary(rows: Sequence[Summary]) -> str:
-    """One sentence tells which method is best in each data set and number of states."""
-    streams: dict[tuple[str, str], list[Summary]] = {}
-    for row in rows:
-        streams.setdefault((row.data, row.states), []).append(row)
-    clauses = [_best(group) for group in streams.values()]
-    return f"On the test images of {'; of '.join(clauses)}."
-
-
-def _best(rows: Sequence[Summary]) -> str:
-    """The clause is of the memoryless rows, where there are any."""
-    among = [row for row in rows if row.memoryless] or rows
-    k, mean = ("last_top1", "") if math.isnan(among[0].top1) else ("top1", " on average")
-    best = max(among, key=lambda row: float(getattr(row, k)))
-    known = f" (chance {best.chance_top1:.1f})" if mean else ""
-    kept = f"with {best.bytes_kept:,} bytes and no image kept of the past"
-    chosen = f"best of {len(among)} methods{mean}" if len(among) > 1 else "only method"
-    return (
-        f"{best.data} in {count_states(best)}, the {chosen} is {best.method}: top-1 "
-        f"{getattr(best, k):.1f} %{known}, {kept if best.memoryless else 'not memoryless'}"
+    page.filters["breakable"] = breakable
+    return page.from_string(
+        (folder / "page.html.j2").read_text(), {"style": style, "script": script}
     )
 
 
-def _against_full(rows: Sequence[Summary]) -> list[Grid]:
+def breakable(name: str) -> Markup:
+    """A method's name, which may be broken after a plus."""
+    return escape(name).replace("+", Markup("+<wbr>"))
+
+
+def code(text: str) -> Markup:
+    """Text with what stands between its first and last backtick as code.
+
+    Elsewhere neither a number and its % nor top-1 are torn apart at the end of a line.
+
+    >>> code("type `a < b`")
+    Markup('type <code>a &lt; b</code>')
+    """
+    plain, *rest = text.split("`", 1)
+    if not rest or "`" not in rest[0]:
+        return escape(text.replace(" %", "\u00a0%").replace("top-", "top\u2011"))
+    inside, _, after = rest[0].rpartition("`")
+    return Markup("{}<code>{}</code>{}").format(code(plain), inside, after)
+
+
+def as_table(grid: Grid) -> PageTable:
+    """A table of the laboratory as a table of the page."""
+    rows = [PageRow(name, cells) for name, *cells in grid.rows]
+    return PageTable(grid.title, grid.caption, grid.columns[1:], rows, head=grid.columns[0])
+
+
+def few_methods(grid: Grid) -> PageTable:
+    """The table of where images go, of the methods that are shown first, after a few states."""
+    few = shown_first(dict.fromkeys(entry["method"] for entry in grid.entries))
+    chosen = [0, *few_of(range(1, len(grid.columns)), MOST_STATES)]
+    rows = [[row[i] for i in chosen] for row in grid.rows if row[0].rpartition(" ")[0] in few]
+    return as_table(replace(grid, columns=[grid.columns[i] for i in chosen], rows=rows))
+
+
+def _against_full(found: Sequence[Comparison]) -> list[Grid]:
     """Each data set that was also learned at once gets the paper's tables, with G_IL."""
-    rows = [row for row in rows if "/" not in row.states]  # that one has not ended
-    sets = dict.fromkeys(row.data for row in rows if row.method == "Full")
+    full = {c.main.dataset: c.full.rows for c in found if c.full}
     return [
         grid
-        for data in sets
-        for grid in paper_tables(
-            [r for r in rows if r.data == data and (r.memoryless or r.method == "Full")], data
-        )
+        for dataset, rows in full.items()
+        for grid in paper_tables([*_memoryless(found, dataset), *rows], dataset[0])
     ]
 
 
-def _fronts(rows: Sequence[Summary]) -> list[Grid]:
-    """The tables hold the methods that no other of their runs beats with as few bytes."""
-    later = [row for row in rows if row.memoryless and not math.isnan(row.top1)]
+def _memoryless(found: Sequence[Comparison], dataset: tuple[str, ...]) -> list[Summary]:
+    """A data set's rows that keep no image, of trainings that have ended, under their labels."""
+    ended = [c for c in found if "/" not in c.states and not c.main.one_state]
     return [
-        replace(grid, rows=[line for line in grid.rows if line[-1]])
-        for grid in compare_grids(sorted(later, key=lambda row: -row.top1))
+        replace(entry.row, method=f"{entry.label}{c.number}")
+        for c in ended
+        if c.main.dataset == dataset
+        for entry in c.entries
+        if entry.row.memoryless
     ]
 
 
@@ -132,31 +176,8 @@ def _facts(run: RunFolder) -> dict[str, Any]:
         "path": str(run.path),
         "about": about,
         "command": shlex.join(about["command"]),
-        "kept": sum(results[-1]["bytes"]["record"].values()),
-        "images": results[-1]["bytes"]["images_not_kept"],
+        "kept": size(sum(results[-1]["bytes"]["record"].values())),
+        "images": size(results[-1]["bytes"]["images_not_kept"]),
         "trained": str(timedelta(seconds=round(sum(r["seconds"]["training"] for r in results)))),
-        "finished": f"{run.finished} of {len(about['sizes'])}",
+        "finished": run.finished,
     }
-
-
-def _svg(name: str, runs: Sequence[RunFolder]) -> Markup:
-    """A figure is markup that stands in the page; its ids must not meet another figure's."""
-    text = io.StringIO()
-    write_figure(FIGURES[name](runs), text, "svg")
-    drawing = text.getvalue()[text.getvalue().index("<svg") :]
-    for sign in ('id="', 'href="#', "url(#"):
-        drawing = drawing.replace(sign, f"{sign}{name}-")
-    return Markup(drawing)
-
-
-def _classes(run: RunFolder) -> Grid:
-    """The table shows each class's top-1 accuracy at the end by the run's best method."""
-    method = best_method(run)
-    accuracy = class_accuracies(run, method)
-    names, sizes = run.about["classes"], run.about["sizes"]
-    states = np.repeat(np.arange(len(sizes)), sizes)
-    order = np.argsort(accuracy, kind="stable")
-    rows = [[names[c], str(states[c]), f"{accuracy[c]:.1f}"] for c in order]
-    entries = [{"class": names[c], "state": int(states[c]), "top1": accuracy[c]} for c in order]
-    caption = f"by {method}, best at the end on these test images; worst first"
-    return Grid(f"{run.path}: classes", caption, ["class", "state", "top-1"], rows, entries)

@@ -1,0 +1,34 @@
+"""The untrained control: what the same stream gives through a network that never learns."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from memoryless.data import Dataset
+from memoryless.lab.config import Config, StreamSettings
+from memoryless.settings import BackboneSettings, DataSettings
+from memoryless.strategies import STRATEGIES
+
+SHARED = ("epochs", "epochs_later", "mean", "std", "device", "seeds", "threads")
+WIDEST = 16  # of a ResNet whose middle stages can have a covariance of each class: 0.6 MB
+
+
+def control_of(config: Config, dataset: Dataset | None = None) -> Config | None:
+    """The control's experiment, in a folder beside the runs of this one.
+
+    `dataset` is what both are run on, where it is not loaded by the config's name of it. There is
+    none for a strategy that never trains a backbone, or that learns all classes at once.
+    """
+    strategy = STRATEGIES[config.strategy]
+    if not strategy.backbone_learns or strategy.one_state:
+        return None
+    parts = (DataSettings, StreamSettings, BackboneSettings)
+    shared = [*SHARED, *(field.name for part in parts for field in fields(part))]
+    settings = {name: getattr(config, name) for name in shared} | {"backbone_weights": None}
+    control = Config(
+        **settings, strategy="untrained", square_roots=True, output=config.output / "untrained"
+    )
+    sound = control.resolved(dataset.image_size if dataset else None)
+    if sound.width > WIDEST or not sound.backbone.startswith("resnet18"):
+        return replace(control, statistics="tied")
+    return replace(control, statistics="full", level="middle")

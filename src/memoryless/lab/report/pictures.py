@@ -1,0 +1,131 @@
+"""Pictures of a report: charts of its comparisons, confusions, and the paper's figures."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from memoryless.lab.analysis.chart_style import MOST_NUMBERED, few_of
+from memoryless.lab.analysis.compare import pareto_front
+from memoryless.lab.analysis.figures import FIGURES, write_figure
+from memoryless.lab.analysis.measures import coarser, state_confusion
+from memoryless.lab.analysis.side_by_side import Comparison, Entry
+from memoryless.lab.analysis.table import count_states
+from memoryless.lab.report.charts import (
+    Dot,
+    Line,
+    accuracy_chart,
+    bytes_chart,
+    in_each_format,
+)
+from memoryless.lab.runs import RunFolder
+
+MOST_NAMED = 5  # methods of the front that have their name beside them
+PAPER_FIGURES = {
+    "magnitudes": "Mean |w| of new and past classes, as trained and standardised (Fig. 2).",
+    "similarity": "First state's test images: cosine of features with the last model's (Fig. 3).",
+    "rows": "Values of single rows, the fitted normal, and a test of normality (Fig. 4).",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture has a caption and markup."""
+
+    caption: str
+    drawing: Markup
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Percent of each state's test images (row) given to each state (column) by a method."""
+
+    method: str
+    states: Sequence[str]
+    cells: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Charts:
+    """What is drawn of one comparison."""
+
+    title: str
+    pictures: Sequence[Picture]
+    confusions: Sequence[Confusion]
+
+
+def charts(comparison: Comparison) -> Charts:
+    """Accuracy by state, accuracy against bytes, and where images go, of one comparison."""
+    row = comparison.recommended.row
+    free = [entry for entry in comparison.entries if entry.row.memoryless]
+    pictures = [_accuracy(comparison), *([_bytes(comparison, free)] if free else [])]
+    title = f"{row.data}, {count_states(row)}{comparison.number}"
+    return Charts(title, pictures, confusions(comparison))
+
+
+def _accuracy(comparison: Comparison) -> Picture:
+    lines = [Line(e.label, e.training.by_state(e.row.method)) for e in comparison.lines]
+    drawing = in_each_format(lambda form: accuracy_chart(lines, form))
+    return Picture("Top-1 accuracy over all classes seen so far, after each state.", drawing)
+
+
+def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
+    front = pareto_front([entry.row for entry in entries])
+    named = few_of(front, MOST_NAMED)
+    dots = [
+        Dot(
+            entry.label, entry.row.bytes_kept, entry.top1, on_front=entry.row in front,
+            named=entry.row in named or entry is comparison.recommended,
+        )
+        for entry in sorted(entries, key=lambda entry: entry.row.bytes_kept)
+    ]  # fmt: skip
+    drawing = in_each_format(lambda form: bytes_chart(dots, form))
+    caption = "What each method needs of the past and what it reaches; none lies above the steps."
+    return Picture(caption, drawing)
+
+
+def confusions(comparison: Comparison) -> list[Confusion]:
+    """By the strategy itself and by what is recommended, of the first seed."""
+    main = comparison.main
+    methods = dict.fromkeys([main.headline[0], main.headline[-1]])
+    return [_confusion(main.runs[0], comparison.entry(main, method)) for method in methods]
+
+
+def _confusion(run: RunFolder, entry: Entry) -> Confusion:
+    names, percent = coarser(state_confusion(run, entry.row.method), MOST_NUMBERED)
+    return Confusion(entry.label, names, [[round(value) for value in row] for row in percent])
+
+
+def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
+    """The paper's figures, small enough for a phone and in the colours of the page."""
+    return [Picture(caption, figure_markup(name, runs)) for name, caption in PAPER_FIGURES.items()]
+
+
+def figure_markup(name: str, runs: Sequence[RunFolder]) -> Markup:
+    """A figure is markup that stands in the page; its ids must not meet another figure's."""
+    text = io.StringIO()
+    write_figure(FIGURES[name](runs, 1), text, "svg")
+    drawing = text.getvalue()[text.getvalue().index("<svg") :]
+    return Markup(re.sub(r"<[^>]*>", lambda tag: _own(in_page_style(tag[0]), name), drawing))
+
+
+def _own(tag: str, name: str) -> str:
+    for sign in ('id="', 'href="#', "url(#"):
+        tag = tag.replace(sign, f"{sign}{name}-")
+    return tag
+
+
+def in_page_style(drawing: str) -> str:
+    """Black becomes the page's ink, white its paper, and the font the page's, whatever they are.
+
+    >>> in_page_style('<path style="fill: #ffffff; stroke: #000000"/>')
+    '<path style="fill: var(--paper); stroke: var(--ink)"/>'
+    """
+    drawing = re.sub(r"font-family: [^;\"]*", "font-family: inherit", drawing)
+    drawing = re.sub(r"(?<=: )#ffffff\b", "var(--paper)", drawing)
+    drawing = re.sub(r"(?<=: )#000000\b", "var(--ink)", drawing)
+    return re.sub(r"<text(?![^>]*fill:)([^>]*style=\")", r"<text\1fill: var(--ink); ", drawing)

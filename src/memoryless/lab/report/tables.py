@@ -1,0 +1,202 @@
+"""Tables of a report: methods beside each other, by number of states, and classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memoryless.lab.analysis.measures import class_accuracies
+from memoryless.lab.analysis.side_by_side import Comparison, Entry
+from memoryless.lab.analysis.summary import Summary
+from memoryless.lab.analysis.table import cell, count_states
+from memoryless.methods import parse_method
+from memoryless.names import size
+
+AT_ONCE = ("all classes at once", "not memoryless")
+MOST_FIRST = 12  # rows of a table that is read before all others
+
+
+def _needs(row: Summary) -> str:
+    if not row.memoryless:
+        return "images"
+    return size(row.bytes_kept) if row.bytes_kept else "nothing"
+
+
+COLUMNS: dict[str, Callable[[Summary], str]] = {
+    "top-1": lambda row: cell(row.top1, row.top1_std, row.seeds),
+    "top-5": lambda row: cell(row.top5, row.top5_std, row.seeds),
+    "last top-1": lambda row: cell(row.last_top1, row.last_top1_std, row.seeds),
+    "last top-5": lambda row: cell(row.last_top5, row.last_top5_std, row.seeds),
+    "forgetting": lambda row: f"{row.forgetting:.1f}",
+    "needs": _needs,
+    "multiplications": lambda row: "" if row.cost is None else f"{row.cost:,}",
+    "seeds": lambda row: str(row.seeds),
+}
+ONE_STATE = {
+    "top-1": COLUMNS["last top-1"],
+    "top-5": COLUMNS["last top-5"],
+    **{name: COLUMNS[name] for name in ("needs", "multiplications", "seeds")},
+}
+
+
+@dataclass(frozen=True)
+class PageRow:
+    """A row has a name, marks beside it, and cells; its kind says how it is set."""
+
+    name: str
+    cells: Sequence[str]
+    marks: Sequence[str] = ()
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table of a page."""
+
+    title: str
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[PageRow]
+    head: str = "method"
+    sortable: bool = False
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A table of the few rows that are read first, and one of all, if there are more."""
+
+    first: PageTable
+    whole: PageTable | None
+
+
+def marks(entry: Entry, comparison: Comparison) -> list[str]:
+    """What is said of a row beside its name."""
+    found = {
+        "recommended": entry is comparison.recommended and entry.row.memoryless,
+        "control": entry.training is comparison.control,
+        "strategy": entry.is_strategy and entry.training is not comparison.control,
+        "not memoryless": not entry.row.memoryless,
+    }
+    return [mark for mark, holds in found.items() if holds]
+
+
+def headline_entries(comparison: Comparison) -> list[Entry]:
+    """The few rows that are read first: of many trainings only the strategy, siw and the last."""
+    few = [entry for entry in comparison.entries if entry.in_headline]
+    if len(few) <= MOST_FIRST:
+        return few
+    return [
+        entry
+        for entry in few
+        if parse_method(entry.row.method).head in ("current", "siw")
+        or entry.row.method == entry.training.headline[-1]
+    ]
+
+
+def method_tables(comparison: Comparison) -> Folded:
+    """Methods of one data set and number of states, highest top-1 first, with chance and Full."""
+    first, entries = headline_entries(comparison), comparison.entries
+    whole = None if len(first) == len(entries) else _methods(comparison, entries)
+    return Folded(_methods(comparison, first), whole)
+
+
+def _methods(comparison: Comparison, entries: Sequence[Entry]) -> PageTable:
+    row = entries[0].row
+    columns = ONE_STATE if math.isnan(row.top1) else COLUMNS
+    rows = [
+        (entry.top1, _row(entry, comparison, [show(entry.row) for show in columns.values()]))
+        for entry in entries
+    ]
+    if not math.isnan(row.top1):
+        rows += _bounds(comparison, len(columns))
+    ordered = [shown for _, shown in sorted(rows, key=lambda pair: -pair[0])]
+    title = f"{row.data}, {count_states(row)}{comparison.number}"
+    return PageTable(title, _caption(row), list(columns), ordered)
+
+
+def _row(entry: Entry, comparison: Comparison, cells: Sequence[str]) -> PageRow:
+    found = marks(entry, comparison)
+    kind = next((k for k in ("recommended", "control", "strategy") if k in found), "")
+    return PageRow(entry.label, cells, found, kind)
+
+
+def _bounds(comparison: Comparison, width: int) -> list[tuple[float, PageRow]]:
+    """Rows of what guessing reaches, and of all classes learned at once."""
+    row = comparison.trainings[0].rows[0]
+    chance = [f"{row.chance_top1:.1f}", f"{row.chance_top5:.1f}"]
+    rows = [(row.chance_top1, PageRow("chance", _filled(chance, width), kind="bound"))]
+    if comparison.full:
+        at_once = comparison.full.rows[0]
+        reached = [ONE_STATE["top-1"](at_once), ONE_STATE["top-5"](at_once)]
+        cells = [*_filled(reached * 2, width - 1), str(at_once.seeds)]
+        rows.append((at_once.last_top1, PageRow(at_once.method, cells, AT_ONCE, "bound")))
+    return rows
+
+
+def _filled(cells: Sequence[str], width: int) -> list[str]:
+    return [*cells, *[""] * (width - len(cells))]
+
+
+def _caption(row: Summary) -> str:
+    if math.isnan(row.top1):
+        return "percent of the test images, in the only state"
+    return "percent of the test images, average over later states; ± standard deviation over seeds"
+
+
+def states_tables(found: Sequence[Comparison]) -> list[Folded]:
+    """Each data set that was cut into several numbers of states gets a table of methods by it."""
+    by_data: dict[tuple[str, ...], list[Comparison]] = {}
+    for comparison in found:
+        if not comparison.main.one_state and "/" not in comparison.states:
+            by_data.setdefault(comparison.main.dataset, []).append(comparison)
+    return [_by_states(here[0].data, here) for here in by_data.values() if len(here) > 1]
+
+
+def _by_states(data: str, found: Sequence[Comparison]) -> Folded:
+    found = sorted(found, key=lambda c: (len(c.states), c.states))
+    first = dict.fromkeys(e.label for c in found for e in headline_entries(c))
+    every = dict.fromkeys(e.label for c in found for e in c.entries)
+    whole = None if len(first) == len(every) else _states_table(data, found, every)
+    return Folded(_states_table(data, found, first), whole)
+
+
+def _states_table(data: str, found: Sequence[Comparison], labels: Iterable[str]) -> PageTable:
+    rows = []
+    for label in labels:
+        here = [(c, [e for e in c.entries if e.label == label][:1]) for c in found]
+        cells = [COLUMNS["top-1"](entries[0].row) if entries else "" for _, entries in here]
+        comparison, (entry,) = next(pair for pair in here if pair[1])
+        mean = float(np.mean([entries[0].top1 for _, entries in here if entries]))
+        rows.append((mean, _row(entry, comparison, cells)))
+    chance = [c.trainings[0].rows[0].chance_top1 for c in found]
+    rows.append(
+        (float(np.mean(chance)), PageRow("chance", [f"{x:.1f}" for x in chance], kind="bound"))
+    )
+    full = next((c.full for c in found if c.full), None)
+    if full:
+        cells = [ONE_STATE["top-1"](full.rows[0])] * len(found)
+        row = PageRow(full.rows[0].method, cells, AT_ONCE, "bound")
+        rows.append((full.rows[0].last_top1, row))
+    ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
+    columns = [f"T={c.states}{c.number}" for c in found]
+    return PageTable(f"{data}: methods by number of states T", "top-1 in percent", columns, ordered)
+
+
+def class_table(comparison: Comparison) -> PageTable:
+    """Each class's top-1 accuracy at the end by the recommended method, mean over seeds."""
+    entry = comparison.recommended
+    training, method = entry.training, entry.row.method
+    accuracy = np.mean([class_accuracies(run, method) for run in training.runs], 0)
+    about = training.runs[0].about
+    states = np.repeat(np.arange(len(about["sizes"])), about["sizes"])
+    rows = [
+        PageRow(about["classes"][c], [str(states[c]), f"{accuracy[c]:.1f}"])
+        for c in np.argsort(accuracy, kind="stable")
+    ]
+    stream = f"{entry.row.data}, {count_states(entry.row)}{comparison.number}"
+    caption = "top-1 in percent after the last state, worst first; a heading sorts by its column"
+    title = f"{stream}: classes by {entry.label}"
+    return PageTable(title, caption, ["state", "top-1"], rows, "class", sortable=True)

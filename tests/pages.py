@@ -1,0 +1,47 @@
+"""The pages of the documentation as tests read them: text, blocks of code, and commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "memoryless"
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
+PAGES += [str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = [page for page in PAGES if page != "docs/settings.md"]  # that one is generated
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text()
+
+
+def prose_of(page: str) -> str:
+    """What stands outside blocks of code."""
+    return re.sub(r"^```.*?^```$", "", text_of(page), flags=re.S | re.M)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), flags=re.S | re.M)
+
+
+def consoles(page: str, language: str = "console") -> list[tuple[str, list[str]]]:
+    """The commands of a page, each with the lines that it is said to print."""
+    found: list[tuple[str, list[str]]] = []
+    for block in blocks(page, language):
+        first, *others = re.split(r"^\$ ", block.replace("\\\n", " "), flags=re.M)
+        assert not first, f"{page}: a block begins with what is no command: {first}"
+        found += [(command, shown) for command, *shown in map(str.splitlines, others)]
+    return found
+
+
+def commands(page: str) -> list[list[str]]:
+    """The words of every command in a block of the page, without what stands after a #."""
+    lines = [line for kind in ("console", "console long") for line, _ in consoles(page, kind)]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def headings(lines: list[str]) -> list[str]:
+    """What lines begin with that say one thing each: "learns    90 photos" begins with learns."""
+    return [line[:10].rstrip() for line in lines if re.match(r"[a-z][a-z ]{8} \S", line)]

@@ -1,0 +1,61 @@
+"""Help of run and paper: sections, choices and defaults, without torch."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conftest import call
+from memoryless.lab.guide import SECTIONS, sections
+from memoryless.strategies import STRATEGIES
+
+
+def shown(command: str, capsys) -> str:
+    """The help without frames, in one line."""
+    code, out, _ = call(command, "--help", capsys=capsys)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", out).split())
+
+
+def test_settings_are_in_sections(capsys):
+    out = shown("run", capsys)
+    places = [
+        out.index(f" {title} --") for title in ("Runs", *[s for s in SECTIONS if s != "Runs"])
+    ]
+    assert places == sorted(places)
+    for names in sections().values():
+        flags = [out.index(f"--{name.replace('_', '-')} ") for name in names]
+        assert flags == sorted(flags), names
+    assert "Parameters" not in out
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        f"[choices: {', '.join(STRATEGIES)}] [default: finetune]",
+        "Epochs of state 0. [default: of the strategy: 30; lwf 70, lucir 160]",
+        "[choices: last, middle] [default: last]",
+        "[default: of the data: 64; quickdraw100 8]",
+        "[choices: none, linear, widened, sdc, backward] [default: none linear widened sdc ",
+        "what does not beat it has gained nothing by training. [default: yes]",
+        "TOML file with any of the settings below; flags win over it.",
+    ],
+)
+def test_choices_and_defaults_are_told(told, capsys):
+    assert told in shown("run", capsys)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "[default: finetune lwf lucir joint]",
+        "Numbers of states. [default: of the preset]",
+        "[choices: cifar100, ilsvrc, vggface2, landmarks, cifar100-cpu, quickdraw100] [default: "
+        "quickdraw100]",
+        "--seeds INT... Training seeds. [default: 0]",
+    ],
+)
+def test_help_of_the_paper(told, capsys):
+    assert told in shown("paper", capsys)

@@ -1,0 +1,226 @@
+"""Looks collected figures up: what a method reached on a stream, seed by seed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+MISSING = "\N{EN DASH}"
+# Settings of the record that a method depends on, by what it reads; others make no difference.
+DEPENDS = {
+    "layer": (),
+    "rows": (),
+    "moved rows": ("level", "square_roots"),
+    "means": ("level", "square_roots"),
+    "covariances": ("level", "square_roots", "statistics"),
+    "projection": ("level", "square_roots", "projection"),
+}
+SHARES = ("held_out", "validation")
+RECORD = ("level", "square_roots", "statistics", "projection")
+# Where the page does not say otherwise, a row is one of these.
+USUAL: dict[str, Any] = {
+    "level": "last",
+    "square_roots": False,
+    "statistics": "full",
+    "held_out": 0.0,
+    "validation": 0.0,
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number for each seed; it is written as mean±deviation, and a single one without."""
+
+    values: dict[int, float] = field(default_factory=dict)
+    signed: bool = False
+    memoryless: bool = True
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values.values())
+
+    def __str__(self) -> str:
+        if not self.values:
+            return MISSING
+        mean = f"{self.mean:+.1f}" if self.signed else f"{self.mean:.1f}"
+        return f"{mean}±{stdev(self.values.values()):.1f}" if len(self.values) > 1 else mean
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+    def __gt__(self, other: Figure) -> list[bool]:
+        """Whether it is above the other, for every seed that both have."""
+        return [self.values[seed] > other.values[seed] for seed in self.values if seed in other]
+
+    def below(self, bound: float) -> list[bool]:
+        """Whether it is below a number, for every seed."""
+        return [value < bound for value in self.values.values()]
+
+    def __contains__(self, seed: int) -> bool:
+        return seed in self.values
+
+    def __sub__(self, other: Figure) -> Figure:
+        """The difference for every seed that both have."""
+        common = [seed for seed in self.values if seed in other]
+        return Figure({s: self.values[s] - other.values[s] for s in common}, signed=True)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one method reached on one stream; all figures are empty where it was not measured."""
+
+    method: str = ""
+    memoryless: bool = True
+    bytes_kept: int | None = None
+    top1: Figure = Figure()
+    top5: Figure = Figure()
+    last_top1: Figure = Figure()
+    last_top5: Figure = Figure()
+    past: Figure = Figure()
+    forgetting: Figure = Figure()
+    image_bytes: int = 0
+    """Of the training images, which are not kept."""
+    seconds: float = 0.0
+    """Of the strategy's training on this stream, in the run that was disturbed least."""
+
+    def __str__(self) -> str:
+        return f"{self.top1} / {self.top5}" if self.top1 else MISSING
+
+    def __bool__(self) -> bool:
+        return bool(self.top1)
+
+    @property
+    def mean(self) -> float:
+        return self.top1.mean
+
+    @property
+    def kept(self) -> str:
+        if not self.memoryless:
+            return f"images, {kept(self.image_bytes)}"
+        return kept(self.bytes_kept) if self else MISSING
+
+
+class Numbers:
+    """All rows of the collected files."""
+
+    def __init__(self, folder: Path):
+        self.files: dict[str, dict[str, Any]] = {
+            file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))
+        }
+
+    def row(self, data: str, states: int, method: str, of: str = "", **settings: Any) -> Row:
+        """A method's row; a setting of the run that is None may be any.
+
+        `of` names the file where several fit.
+        """
+        wanted = USUAL | settings | {"data": data}
+        if method != "Full":  # which has one state, whatever the others have
+            wanted |= {"states": states}
+        found = [
+            _row(stream, scores, self._seconds(stream))
+            for name, file in self.files.items()
+            for stream in file["streams"]
+            for scores in stream["methods"]
+            if of in ("", name) and scores["method"] == method and _fits(stream, scores, wanted)
+        ]
+        return _one_of(found, f"{method} on {data} in {states} states")
+
+    def _seconds(self, stream: dict[str, Any]) -> float:
+        """The least time of a training that differs at most in its record and seed."""
+        same = ("data", "states", "strategy", "backbone", *SHARES)
+        return min(
+            seconds
+            for file in self.files.values()
+            for other in file["streams"]
+            if all(other[name] == stream[name] for name in same)
+            for seconds in other["quiet_seconds"]
+        )
+
+    def chance(self, data: str, states: int) -> tuple[str, str]:
+        """Top-1 and top-5 of guessing."""
+        streams = [stream for file in self.files.values() for stream in file["streams"]]
+        for stream in streams:
+            if (stream["data"], stream["states"]) == (data, states):
+                return f"{stream['chance_top1']:.1f}", f"{stream['chance_top5']:.1f}"
+        return MISSING, MISSING
+
+    def made(self, *names: str) -> list[dict[str, Any]]:
+        """What made the runs of some files, or of all."""
+        files = [self.files[name] for name in names or self.files if name in self.files]
+        return [made for file in files for made in file["made"]]
+
+
+def _fits(stream: dict[str, Any], scores: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    depends = DEPENDS[scores["reads"]]
+    return all(
+        stream[name] == value
+        for name, value in wanted.items()
+        if value is not None and (name not in RECORD or name in depends)
+    )
+
+
+def _row(stream: dict[str, Any], scores: dict[str, Any], seconds: float) -> Row:
+    seeds = stream["seeds"]
+
+    def figure(values: list[float | None]) -> Figure:
+        pairs = zip(seeds, values, strict=True)
+        there = {seed: value for seed, value in pairs if value is not None}
+        return Figure(there, memoryless=stream["memoryless"])
+
+    at_once = stream["states"] == 1  # then there is no average over later states
+    top1, top5 = ("last_top1", "last_top5") if at_once else ("top1", "top5")
+    return Row(
+        method=scores["method"],
+        memoryless=stream["memoryless"],
+        bytes_kept=scores["bytes_kept"],
+        image_bytes=stream["image_bytes"],
+        top1=figure(scores[top1]),
+        top5=figure(scores[top5]),
+        last_top1=figure(scores["last_top1"]),
+        last_top5=figure(scores["last_top5"]),
+        past=figure(scores["past"]),
+        forgetting=figure(scores["forgetting"]),
+        seconds=seconds,
+    )
+
+
+def _one_of(rows: list[Row], what: str) -> Row:
+    """The row with the most seeds; the others must not contradict it."""
+    if not rows:
+        return Row()
+    first = max(rows, key=lambda row: len(row.top1.values))
+    for row in rows:
+        for k in ("top1", "top5"):
+            differences = (getattr(row, k) - getattr(first, k)).values
+            if any(abs(value) > 0.005 for value in differences.values()):
+                raise SystemExit(
+                    f"several rows fit {what}, and differ by {max(differences.values()):.2f}: say "
+                    "which by of='FILE' or by a setting"
+                )
+    return first
+
+
+def kept(size: int | None) -> str:
+    """Bytes as a person says them.
+
+    >>> kept(0), kept(26_400), kept(14_800_000)
+    ('0', '26 kB', '14.8 MB')
+    """
+    if not size:
+        return "0"
+    return f"{size / 1e3:.0f} kB" if size < 999_500 else f"{size / 1e6:.1f} MB"
+
+
+def verdict(*comparisons: list[bool]) -> str:
+    """Whether a claim holds: in every seed of every comparison, in none, or in some.
+
+    >>> verdict([True, True]), verdict([True], [False]), verdict([False]), verdict([])
+    ('holds', 'unclear', 'does not hold', 'not measured')
+    """
+    seeds = [answer for comparison in comparisons for answer in comparison]
+    if not seeds:
+        return "not measured"
+    return "holds" if all(seeds) else "unclear" if any(seeds) else "does not hold"

@@ -1,0 +1,104 @@
+"""Markdown of result pages: tables with the best in bold, their captions, wrapped prose."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+
+from results_numbers import MISSING, Figure, Row
+
+WORDS = ("no", "one", "two", "three", "four", "five")
+
+Cell = str | Row | Figure
+
+
+def table(head: Sequence[str], lines: Sequence[Sequence[Cell]], rows: Sequence[Row] = ()) -> str:
+    """A table of rows' pairs, or of the figures of `rows`, with a caption."""
+    pairs = [cell for line in lines for cell in line if isinstance(cell, Row)]
+    return markdown(head, bold(lines)) + "\n\n" + caption(rows or pairs, bool(pairs))
+
+
+def bold(lines: Sequence[Sequence[Cell]]) -> list[list[str]]:
+    """Cells as text, in each column the best figures of memoryless methods in bold."""
+    best = [
+        [max(values) for values in zip(*filter(None, map(contest, column)), strict=True)]
+        for column in zip(*lines, strict=True)
+    ]
+    return [[_bold(cell, top) for cell, top in zip(line, best, strict=True)] for line in lines]
+
+
+def contest(cell: Cell) -> list[float]:
+    """With which numbers a cell can be the best of its column: none, one, or two of a pair."""
+    if isinstance(cell, str) or not cell or not cell.memoryless:
+        return []
+    return [cell.top1.mean, cell.top5.mean] if isinstance(cell, Row) else [cell.mean]
+
+
+def _bold(cell: Cell, best: Sequence[float]) -> str:
+    marks = [own == top for own, top in zip(contest(cell), best, strict=False)]
+    if not any(marks) or all(marks):
+        return f"**{cell}**" if marks and all(marks) else str(cell)
+    halves = zip(str(cell).split(" / "), marks, strict=True)
+    return " / ".join(f"**{half}**" if mark else half for half, mark in halves)
+
+
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with numbers to the right."""
+    numbers = [any(re.match(rf"\**[+-]?\d|{MISSING}", cell) for cell in column)
+               for column in zip(*lines, strict=True)]  # fmt: skip
+    ruler = ["---:" if some else "---" for some in numbers]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ruler, *lines])
+
+
+def caption(rows: Sequence[Row], pairs: bool = True) -> str:
+    """What the cells of a table are, and over how many seeds."""
+    methods: dict[int, dict[str, None]] = {}
+    for row in rows:
+        if row:
+            methods.setdefault(len(row.top1.values), {})[row.method] = None
+    usual = max(methods, key=lambda n: len(methods[n]), default=0)
+    parts = ["top-1 / top-5 in percent" if pairs else "percent"]
+    parts += [f"{'± over ' * (usual > 1)}{_count(usual)}"] if usual else []
+    for number in sorted(methods.keys() - {usual}):
+        who = "without ±" if number == 1 else ", ".join(methods[number])
+        parts.append(f"{who}: {_count(number)}")
+    if not all(rows):
+        parts.append(f"{MISSING} not run")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _count(seeds: int) -> str:
+    number = WORDS[seeds] if seeds < len(WORDS) else str(seeds)
+    return f"{number} seed{'s' * (seeds > 1)}"
+
+
+def wrap(text: str, width: int = 118) -> str:
+    """Prose in lines of at most so many characters; code, tables and headings as they are."""
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.S | re.M)
+    wrapped = [part if part.startswith("```") else _wrap(part, width) for part in parts]
+    return re.sub(r"\n{3,}", "\n\n", "".join(wrapped)).strip("\n") + "\n"
+
+
+def _wrap(prose: str, width: int) -> str:
+    """Lines that go on from each other are joined, and broken anew."""
+    lines: list[str] = []
+    for line in (line.rstrip() for line in prose.split("\n")):
+        begins = not line or re.match(r"\s*([|#<!]|[-*] |\d+\. )", line)
+        after = lines[-1] if lines else ""
+        if begins or not after or re.match(r"[|#<!]", after):
+            lines.append(line)
+        else:
+            lines[-1] += " " + line.strip()
+    return "\n".join(_fill(line, width) for line in lines)
+
+
+def _fill(line: str, width: int) -> str:
+    if not line or re.match(r"\s*[|#<!]", line):
+        return line
+    bullet = re.match(r"\s*([-*] |\d+\. )?", line)
+    indent = " " * len(bullet.group()) if bullet else ""
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
