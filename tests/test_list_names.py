@@ -55,6 +55,7 @@ def test_a_method_has_its_name_by_its_parts_beside_it(capsys):
     out = call("list", "methods", capsys=capsys)[1]
     assert "  inFT_siw      finetune+siw         initial rows standardised (Eq. 4)\n" in out
     assert "  inFT_mc       finetune+initial+mc  initial rows as they are (Eq. 2),\n" in out
+    assert "  Full          joint                all classes at once, with all images" in out
     lines = [line.split()[:2] for line in out.splitlines()[1:] if line[2] != " "]
     assert lines == [[name, method_name(method)] for name, method in METHODS.items()]
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from memoryless.methods import Method
 
 COLUMNS = 80
 
@@ -27,15 +30,23 @@ def _meanings(setting: str, module: str, name: str) -> Callable[[], Mapping[str,
 
 def _methods() -> dict[str, str]:
     """The paper's methods, each with its name by its parts and what these mean."""
-    from memoryless.heads import HEADS
     from memoryless.methods import METHODS, method_name
 
     longest = max(map(len, METHODS))
     return {
-        f"{name:{longest}}  {method_name(method)}": HEADS[method.head].about
-        + f", calibrated by {method.calibration}" * (method.calibration != "none")
+        f"{name:{longest}}  {method_name(method)}": _meaning(method)
         for name, method in METHODS.items()
     }
+
+
+def _meaning(method: Method) -> str:
+    """What a method's head is, or its strategy where that is read by its own layer."""
+    from memoryless.heads import HEADS
+    from memoryless.strategies import STRATEGIES
+
+    own = method.head == "current"
+    text = STRATEGIES[method.strategy].about if own else HEADS[method.head].about
+    return text + f", calibrated by {method.calibration}" * (method.calibration != "none")
 
 
 KINDS: dict[str, Callable[[], Mapping[str, Any]]] = {

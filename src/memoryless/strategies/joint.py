@@ -1,4 +1,4 @@
-"""Full: all classes at once, the upper bound. Not memoryless."""
+"""Full: all classes at once, what the others are measured by. Not memoryless."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from memoryless.strategies.base import Strategy
 
 
 class Joint(Strategy):
-    about = "all classes at once, the upper bound; not memoryless"
+    about = "all classes at once, with all images; not memoryless"
     memoryless = False
     one_state = True
     heads = ("current",)
