@@ -178,7 +178,7 @@ def against(high: Figure, low: Figure) -> str:
         return MISSING
     one, two = f"{high.mean:.1f}", f"{low.mean:.1f}"
     sign = "=" if one == two else ">" if high.mean > low.mean else "<"
-    return f"{one} {sign} {two}"
+    return f"{one}\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}{two}"
 
 
 def ratio(row: Row, one: Row) -> str:

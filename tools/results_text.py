@@ -57,7 +57,8 @@ def caption(rows: Sequence[Row], pairs: bool = True) -> str:
     for row in rows:
         if row:
             methods.setdefault(len(row.top1.values), {})[row.method] = None
-    usual = max(methods, key=lambda n: len(methods[n]), default=0)
+    several = [number for number in methods if number > 1]
+    usual = max(several, key=lambda n: len(methods[n]), default=min(methods, default=0))
     parts = ["top-1 / top-5 in percent" if pairs else "percent"]
     parts += [f"{'± over ' * (usual > 1)}{_count(usual)}"] if usual else []
     for number in sorted(methods.keys() - {usual}):
