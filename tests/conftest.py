@@ -198,7 +198,8 @@ class FakeRun:
         self.accuracies = accuracies
         config = TINY.resolved(8).to_dict() | dict(config)
         self.about = {
-            "dataset": "toy", "classes": ["a"] * 2 * self.finished, "sizes": [2] * self.finished,
+            "dataset": "toy", "backbone_class": "resnet18_3x3",
+            "classes": ["a"] * 2 * self.finished, "sizes": [2] * self.finished,
             "seed": 0, "memoryless": True, "config": config, **about,
         }  # fmt: skip
 

@@ -63,7 +63,7 @@ def test_run_goes_on_where_it_stopped(photos, capsys):
     assert call(*arguments, capsys=capsys)[0] == 0
     code, out, _ = call(*arguments, capsys=capsys)
     assert code == 0
-    assert "(goes on after 3 of 3 states)" in out
+    assert "3 states, complete already" in out
 
 
 def test_skip_broken_says_so(photos, capsys):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
 from memoryless.lab.control import control_of
 from memoryless.lab.experiment import run
@@ -43,12 +44,24 @@ def test_its_layer_trains_as_long_as_the_experiment(later):
     [
         ({"width": 16}, ("full", "middle")),
         ({"width": 17}, ("tied", "last")),
-        ({"width": 8, "backbone": "efficientnet-lite0"}, ("tied", "last")),
     ],
 )
 def test_covariances_of_each_class_are_kept_of_narrow_networks_only(settings, kept):
     control = control_of(Config(**settings))
     assert (control.statistics, control.level) == kept
+
+
+@pytest.mark.parametrize("backbone", ["efficientnet-lite0", "timm:resnet18"])
+def test_a_backbone_that_brings_weights_has_none(backbone):
+    assert control_of(Config(width=8, backbone=backbone)) is None
+
+
+@pytest.mark.parametrize(
+    "given", [{"backbone_weights": Path("w.pth")}, {"backbone": "efficientnet-lite0"}]
+)
+def test_weights_of_a_training_are_refused(given):
+    with pytest.raises(ConfigError, match="whose weights are drawn: leave out `backbone_weights`"):
+        Config(strategy="untrained", width=8, **given).resolved()
 
 
 def test_arrays_have_another_width_than_the_drawings(toy):

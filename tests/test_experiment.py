@@ -20,7 +20,8 @@ from memoryless.build import EndOfState, build_scorers
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
-from memoryless.lab.experiment import Observer, run
+from memoryless.lab.estimate import plan
+from memoryless.lab.experiment import Observer, in_states, run, work_of
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.scoring import score
 from memoryless.lab.states import last_record, read_rows, read_test
@@ -298,3 +299,12 @@ def test_how_statistics_are_made_without_them_does_not_make_another_experiment(t
     assert read_test(finished, 0)[0].shape == (8, 16)
     with pytest.raises(ConfigError, match="statistics none there, mean here"):
         run(replace(tiny, statistics="mean"), toy)
+
+
+def test_work_is_what_each_seed_has_still_to_do(tiny, toy):
+    both = replace(tiny, seeds=(0, 1))
+    first, second = work_of(both, toy)
+    assert first == second == plan(*in_states(tiny.resolved(toy.image_size), toy))
+    run(tiny, toy)
+    first, second = work_of(both, toy)
+    assert (len(first), [*filter(None, first)], [*filter(None, second)]) == (3, [], second)

@@ -67,14 +67,15 @@ def test_a_run_that_goes_on_counts_what_is_left(clock):
         clock[0] += 15
         shows.training(trained(1, epoch=1, share=0.75))  # 75 passes
     assert screen.getvalue().splitlines() == [
-        "there: 2 states (goes on after 1 of 2 states)",
+        "there: 2 states, 1 of them learned already",
+        "state 1 goes on after epoch 1",
         "state 1 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:00:23 left",
     ]
 
 
 def test_the_time_left_is_that_of_all_seeds(clock):
     screen = io.StringIO()
-    with printer(screen, runs=2) as shows:
+    with printer(screen, expected=[WORK, WORK]) as shows:
         shows.run_started(Path("one"), WORK, finished=1)
         shows.training(trained(1, epoch=1, share=0.5))
         clock[0] += 15

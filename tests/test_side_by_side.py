@@ -135,6 +135,26 @@ def test_a_network_of_another_shape_or_order_is_no_control(setting):
     assert only(FakeRun(MORE, config=MIDDLE), other).control is None
 
 
+def test_a_network_of_ones_own_has_no_control_of_another_kind():
+    own = FakeRun(MORE, config=MIDDLE, backbone_class="MyNetwork")
+    assert only(own, FakeRun(CONTROL, "b/s", config=UNTRAINED)).control is None
+
+
+def test_a_training_that_is_not_memoryless_comes_before_its_control():
+    replay = FakeRun(
+        {"replay": [90.0, 70.0, 60.0]}, config={"strategy": "replay"}, memoryless=False
+    )
+    comparison = only(FakeRun(CONTROL, "b/s", config=UNTRAINED), replay)
+    assert (comparison.main.strategy, comparison.control.strategy) == ("replay", "untrained")
+
+
+def test_a_training_that_has_not_ended_leads_before_a_control_that_has():
+    begun = FakeRun({"FT": [90.0, 20.0]}, classes=["a"] * 6, sizes=[2, 2, 2])
+    found = comparisons([FakeRun(CONTROL, "b/s", config=UNTRAINED), begun])
+    assert [c.states for c in found] == ["3", "2/3"]
+    assert [c.states for c in main_comparisons(found)] == ["2/3"]
+
+
 @pytest.mark.parametrize("about", [{"classes": ["b"] * 6}, {"sizes": [3, 2, 1]}])
 def test_other_classes_or_sizes_are_not_compared(about):
     joint = FakeRun({"Full": [80.0]}, "j/s", config={"strategy": "joint"}, memoryless=False)

@@ -50,10 +50,10 @@ def test_what_was_done_by_an_earlier_command_is_not_counted(clock):
 
 
 def test_runs_to_come_count_whole(clock):
-    left = TimeLeft([{"training": 100}], runs_after=2)
+    left = TimeLeft([{"training": 100}], after=[[{"training": 100}], [{"training": 50}]])
     clock[0] += 1
     left.did(0, "training", 50)
-    assert left() == pytest.approx(1 + 4)
+    assert left() == pytest.approx(1 + 2 + 1)
 
 
 def test_a_state_that_ends_early_leaves_nothing(clock):

@@ -84,19 +84,21 @@ def _type(command: Callable[..., Any], *words: Path | str) -> None:
 def _show_laboratory(output: Path) -> None:
     from memoryless.cli.output import say, show
     from memoryless.cli.progress import ProgressPrinter, set_threads
+    from memoryless.data import load
     from memoryless.lab.analysis.sketch import sketch
     from memoryless.lab.config import Config
     from memoryless.lab.control import control_of
-    from memoryless.lab.experiment import run
+    from memoryless.lab.experiment import run, work_of
     from memoryless.lab.runs import RunFolder
     from memoryless.methods import headline
 
     config = Config(**SETTINGS, output=output)
     control = control_of(config)
     assert control is not None
+    both, dataset = (config, control), load(config)
     set_threads(config)
-    with ProgressPrinter() as observer:
-        folders = [RunFolder(run(c, observer=observer)[0]) for c in (config, control)]
+    with ProgressPrinter(expected=[w for c in both for w in work_of(c, dataset)]) as observer:
+        folders = [RunFolder(run(c, dataset, observer=observer)[0]) for c in both]
     show(_table(*folders))
     results = folders[0].results()
     lines = {

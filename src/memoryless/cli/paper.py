@@ -131,8 +131,11 @@ def paper(
         total = timedelta(seconds=round(sum(seconds for _, seconds in times)))
         print(f"{total}  in all, on this machine as it is now")
         return
+    share = int(part[1]) - 1, int(part[2])
     with ProgressPrinter() as observer:
-        left_out = table.train(int(part[1]) - 1, int(part[2]), observer)
+        observer.working("reading data", 0, 0)
+        observer.expected = table.work(*share)
+        left_out = table.train(*share, observer)
     present(table.grids(methods), write)
     for sentence in left_out:
         say(f"{sentence}; the same command adds its row later")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,10 @@ def set_threads(config: Config) -> None:
 class ProgressPrinter(Observer):
     """An observer that shows state, epoch, loss, images a second and the time left."""
 
-    def __init__(self, console: Console | None = None, runs: int = 1):
+    def __init__(self, console: Console | None = None, expected: Sequence[Sequence[Work]] = ()):
         self.console = console or Console()
-        self.runs = runs
-        """How many runs of the same work are to be expected; the time left is that of all."""
+        self.expected = expected
+        """What each run has to do that has not begun yet; the time left is that of all."""
         self.left: TimeLeft | None = None
         self.state, self.states, self.trained, self.counted = 0, 0, 0.0, ("", 0, 0)
         self.bar = Progress(
@@ -75,11 +76,10 @@ class ProgressPrinter(Observer):
             self._print(f"it would be shorter with less than {', '.join(flags)}")
 
     def run_started(self, folder: Path, work: list[Work], finished: int) -> None:
-        self.runs = max(self.runs - 1, 0)
-        self.left = TimeLeft(work, finished, self.runs)
+        self.expected = self.expected[1:]
+        self.left = TimeLeft(work, finished, self.expected)
         self.state, self.states, self.trained, self.counted = finished, len(work), -1.0, ("", 0, 0)
-        resumed = f" (goes on after {finished} of {len(work)} states)" if finished else ""
-        self._print(f"{folder}: {len(work)} states{resumed}")
+        self._print(f"{folder}: {_standing(len(work), finished)}")
         self.bar.update(self.task, total=1)
 
     def working(self, what: str, done: int, total: int) -> None:
@@ -92,7 +92,8 @@ class ProgressPrinter(Observer):
         self.counted = (what, total, done)
         if what == "fitting heads":
             passes *= self.left.work[self.state][what] / total
-        self.left.did(self.state, what, passes)
+        met = self.left.did if self.left.passes else self.left.skip  # the first batch is slow
+        met(self.state, what, passes)
         self._show(self._state(self.state), f"{what} {detail}{self._left()}", self.left.share)
 
     def training(self, progress: training.Progress) -> None:
@@ -100,6 +101,8 @@ class ProgressPrinter(Observer):
         passes = self.left.work[progress.state]["training"]
         if self.trained < 0:  # epochs of an earlier command, and the first batch, which is slow
             self.left.skip(progress.state, "training", progress.share * passes)
+            if progress.epoch:
+                self._print(f"state {progress.state} goes on after epoch {progress.epoch}")
         else:
             self.left.did(progress.state, "training", (progress.share - self.trained) * passes)
         self.state, self.trained = progress.state, progress.share
@@ -133,6 +136,14 @@ class ProgressPrinter(Observer):
         self.state, self.trained = state + 1, -1.0
         top1 = ", ".join(f"{name} {methods[name]['top1']:.1f}" for name in shown_methods(methods))
         self._print(f"state {state} learned: {results['classes_seen']} classes; top-1 {top1}")
+
+
+def _standing(states: int, finished: int) -> str:
+    """How far a run is when a command comes to it."""
+    count = f"{states} states" if states > 1 else "one state"
+    if finished == states:
+        return f"{count}, complete already"
+    return f"{count}, {finished} of them learned already" if finished else count
 
 
 def shown_methods(methods: Any) -> list[str]:

@@ -54,11 +54,14 @@ def _run_both(settings: Config, control: bool, observer: ProgressPrinter) -> lis
     """Finish an experiment and its control on the same data; the lines say what they reached."""
     from memoryless.data import load
     from memoryless.lab.control import control_of
+    from memoryless.lab.experiment import work_of
 
     observer.working("reading data", 0, 0)
     dataset = load(settings, partial(observer.working, "checking images"))
-    reached = _finish(settings, dataset, observer)
     never_learns = control_of(settings) if control else None
+    both = filter(None, (settings, never_learns))
+    observer.expected = [work for config in both for work in work_of(config, dataset)]
+    reached = _finish(settings, dataset, observer)
     if never_learns is None:
         return outcome(reached)
     beside = _finish(never_learns, dataset, observer)
@@ -72,7 +75,6 @@ def _finish(config: Config, dataset: Dataset, observer: ProgressPrinter) -> Summ
     from memoryless.lab.runs import RunFolder
     from memoryless.methods import headline
 
-    observer.runs = len(config.seeds)
     folders = laboratory.run(config, dataset, None, observer)
     rows = {row.method: row for row in summarise([RunFolder(folder) for folder in folders])}
     return rows[headline(rows)[-1]] if rows else None

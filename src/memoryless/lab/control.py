@@ -17,10 +17,12 @@ def control_of(config: Config, dataset: Dataset | None = None) -> Config | None:
     """The control's experiment, in a folder beside the runs of this one.
 
     `dataset` is what both are run on, where it is not loaded by the config's name of it. There is
-    none for a strategy that never trains a backbone, or that learns all classes at once.
+    none for a strategy that never trains a backbone, or that learns all classes at once, nor for a
+    backbone other than a ResNet: that brings weights of another training.
     """
     strategy = STRATEGIES[config.strategy]
-    if not strategy.backbone_learns or strategy.one_state:
+    resnet = (config.backbone or "resnet18").startswith("resnet18")
+    if not strategy.backbone_learns or strategy.one_state or not resnet:
         return None
     parts = (DataSettings, StreamSettings, BackboneSettings)
     shared = [*SHARED, *(field.name for part in parts for field in fields(part))]
@@ -29,6 +31,6 @@ def control_of(config: Config, dataset: Dataset | None = None) -> Config | None:
         **settings, strategy="untrained", square_roots=True, output=config.output / "untrained"
     )
     sound = control.resolved(dataset.image_size if dataset else None)
-    if sound.width > WIDEST or not sound.backbone.startswith("resnet18"):
+    if sound.width > WIDEST:
         return replace(control, statistics="tied")
     return replace(control, statistics="full", level="middle")

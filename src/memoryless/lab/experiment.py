@@ -75,9 +75,7 @@ def run(
     if dataset is None:
         dataset = load(config, partial(observer.working, "checking images"))
     observer.data_loaded(dataset)
-    if STRATEGIES[config.strategy].one_state:
-        config = replace(config, states="1")
-    stream = Stream.from_config(dataset, config)
+    config, stream = in_states(config, dataset)
     observer.working("measuring colours", 0, 0)
     preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment, backbone)
     facts = _facts(config, stream, preparation, backbone)
@@ -108,6 +106,21 @@ def run(
             folder.start(config.to_dict(), facts | {"seed": seed})
             Run(learner, scored_in_run(config), stream, folder, observer).finish()
     return [folder.path for folder in folders]
+
+
+def in_states(config: Config, dataset: Dataset) -> tuple[Config, Stream]:
+    """The config and stream of an experiment; what learns all classes at once has one state."""
+    if STRATEGIES[config.strategy].one_state:
+        config = replace(config, states="1")
+    return config, Stream.from_config(dataset, config)
+
+
+def work_of(config: Config, dataset: Dataset) -> list[list[Work]]:
+    """What the run of each seed has still to do in each state."""
+    config, stream = in_states(config.resolved(dataset.image_size), dataset)
+    work = plan(config, stream)
+    finished = [RunFolder(config.output / f"seed-{seed}").finished for seed in config.seeds]
+    return [[{} if t < done else w for t, w in enumerate(work)] for done in finished]
 
 
 def _facts(

@@ -16,10 +16,11 @@ from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.control import control_of
 from memoryless.lab.estimate import images_per_second
-from memoryless.lab.experiment import Observer, passes, run
+from memoryless.lab.experiment import Observer, passes, run, work_of
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
+from memoryless.lab.time_left import Work
 from memoryless.locks import writer_in
 from memoryless.methods import headline
 from memoryless.settings import OPEN
@@ -87,6 +88,11 @@ class PaperTable:
             run(cell, self.dataset, observer=observer)
         left_out = [self._beside(control, observer) for control in self.controls[first::step]]
         return [sentence for sentence in left_out if sentence]
+
+    def work(self, first: int, step: int) -> list[list[Work]]:
+        """What each run has still to do, in the order of `train`."""
+        cells = [*self.cells[first::step], *self.controls[first::step]]
+        return [work for cell in cells for work in work_of(cell, self.dataset)]
 
     def _beside(self, control: Config, observer: Observer) -> str | None:
         """Run a control, unless another process does."""

@@ -16,11 +16,13 @@ class TimeLeft:
     A kind that was not met yet is expected to take as long for its passes as the others did.
     """
 
-    def __init__(self, work: Sequence[Work], finished: int = 0, runs_after: int = 0):
+    def __init__(
+        self, work: Sequence[Work], finished: int = 0, after: Sequence[Sequence[Work]] = ()
+    ):
         self.work = [dict(state) for state in work]
         self.left = [{} if t < finished else dict(state) for t, state in enumerate(work)]
-        self.runs_after = runs_after
-        """How many runs of the same work follow."""
+        self.after = after
+        """What each of the runs that follow has to do."""
         self.seconds: dict[tuple[str, bool], float] = defaultdict(float)
         self.passes: dict[tuple[str, bool], float] = defaultdict(float)
         self.last = time.perf_counter()
@@ -55,8 +57,7 @@ class TimeLeft:
         """Seconds that are left, or nothing as long as no work was seen."""
         if not sum(self.passes.values()) or not sum(self.seconds.values()):
             return None
-        whole = self._seconds(self.work) * self.runs_after
-        return self._seconds(self.left) + whole
+        return sum(map(self._seconds, (self.left, *self.after)))
 
     def _seconds(self, states: Sequence[Work]) -> float:
         return sum(

@@ -148,6 +148,12 @@ class ModelSettings(
                 f"augment {' '.join(changes)} has no meaning for {self.strategy}, which takes the "
                 "features of each image once: leave out `augment`"
             )
+        drawn = (self.backbone or "").startswith("resnet18") and not self.backbone_weights
+        if strategy.draws_weights and not drawn:
+            yield (
+                f"{self.strategy} is the control whose weights are drawn: leave out "
+                "`backbone_weights`, and choose `backbone=resnet18` or resnet18_3x3"
+            )
         if "none" not in self.transports:
             yield f"with {self.strategy} nothing that was kept moves: leave out `transports`"
 

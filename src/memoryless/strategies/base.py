@@ -73,6 +73,8 @@ class Strategy:
     backbone_learns = True
     """Whether the backbone is trained. If not, features are taken once for each state, the layer is
     trained on them, and nothing that was kept ever moves."""
+    draws_weights = False
+    """Whether the backbone must not bring weights of any training."""
     unit_features = False
     """Whether its layer reads features at length one."""
     last_relu = True

@@ -12,4 +12,5 @@ class Untrained(Fixed):
 
     about = "the control: the backbone never learns, its weights are drawn"
     recipe: ClassVar[dict[str, Any]] = {}
+    draws_weights = True
     recommended = "lda"

@@ -24,8 +24,7 @@ CONTROL = "untrained"
 MOST_LINES = 6
 # Settings that change what is kept of a training, and nothing of the training itself.
 KEPT = ("statistics", "level", "square_roots", "transports", "projection")
-# What a training and its control have in common: the shape of the network, and the classes' order.
-SHARED = ("backbone", "width", "image_size", "order")
+SHARED = ("backbone", "width", "image_size", "order")  # by a training and its control
 PREFERRED = ("middle stages, roots", "middle stages", "last stage, roots", "last stage", "")
 
 
@@ -76,6 +75,12 @@ class Training:
     @property
     def strategy(self) -> str:
         return self.config["strategy"]
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What a training and its control have in common."""
+        about = self.runs[0].about
+        return about["backbone_class"], *(self.config[name] for name in SHARED)
 
     @property
     def is_control(self) -> bool:
@@ -145,15 +150,15 @@ class Comparison:
     @cached_property
     def main(self) -> Training:
         """The training whose recommended method is recommended: a default, never the best here."""
-        able = [t for t in self.trainings if t.rows[0].memoryless and not t.is_control]
-        return min(able or self.trainings, key=_place)
+        trained = [t for t in self.trainings if not t.is_control]
+        able = [t for t in trained if t.rows[0].memoryless]
+        return min(able or trained or self.trainings, key=_place)
 
     @cached_property
     def control(self) -> Training | None:
         """The untrained network of the same shape, unless there is nothing but it."""
         able = [t for t in self.trainings if t.is_control and not self.main.is_control]
-        able = [t for t in able if all(t.config[k] == self.main.config[k] for k in SHARED)]
-        return min(able, key=_place, default=None)
+        return min((t for t in able if t.shape == self.main.shape), key=_place, default=None)
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -301,9 +306,14 @@ def main_comparisons(found: Sequence[Comparison]) -> list[Comparison]:
     chosen: dict[tuple[str, ...], Comparison] = {}
     for comparison in found:
         before = chosen.get(comparison.main.dataset)
-        if before is None or len(comparison.trainings) > len(before.trainings):
+        if before is None or _tells(comparison) > _tells(before):
             chosen[comparison.main.dataset] = comparison
     return list(chosen.values())
+
+
+def _tells(comparison: Comparison) -> tuple[bool, int]:
+    """How much a comparison tells: most of what was trained, little of a control alone."""
+    return not comparison.main.is_control, len(comparison.trainings)
 
 
 def training_names(trainings: Sequence[Training]) -> dict[str, Training]:
