@@ -40,7 +40,9 @@ def test_run_and_table(photos, capsys):
     assert re.fullmatch(f"inFT_siw, the recommended method: {numbers}", reached)
     assert re.fullmatch(rf"untrained\+lda, the control that never learned: {numbers}", control)
     assert "\x1b" not in out  # nothing but lines when not a terminal
-    code, out, _ = call("table", "runs/latest", "--write", "t.csv", "t.json", "t.md", capsys=capsys)
+    code, out, _ = call(
+        "table", "runs/latest", "--all", "--write", "t.csv", "t.json", "t.md", capsys=capsys
+    )
     assert code == 0
     assert "runs/latest: photos, 3 states, order natural, finetune, 2 seeds" in out
     assert (
@@ -181,7 +183,10 @@ def test_a_strategy_that_never_trains_has_no_control(toy_runs, capsys):
     assert "control" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("flags", "threads"), [("", 1), ("--width 9", None), ("--threads 2", 2)])
+@pytest.mark.parametrize(
+    ("flags", "threads"),
+    [("", 1), ("--width 9", None), ("--threads 2", 2), ("--strategy fixed", None)],
+)
 def test_threads_suit_the_network(flags, threads, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     set_to: list[int] = []

@@ -39,7 +39,7 @@ from memoryless.cli import main
 
 for show in ("accuracy", "paired", "typology", "data"):
     files = [f"{show}.{form}" for form in ("csv", "json", "md", "tex")]
-    assert main(["table", sys.argv[1], "--show", show, "--write", *files]) == 0
+    assert main(["table", sys.argv[1], "--all", "--show", show, "--write", *files]) == 0
 assert not [name for name in sys.modules if name.split(".")[0] == "torch"]
 """
 
@@ -104,7 +104,7 @@ def test_nothing_there_yet(toy_runs, capsys):
 
 def test_control_signs_of_a_folder_are_shown(toy_runs, capsys):
     Path("runs/ft").rename("runs/\x1b[31mred")
-    assert main(["table", "runs", "--write", "t.md", "t.csv", "t.tex"]) == 0
+    assert main(["table", "runs", "--all", "--write", "t.md", "t.csv", "t.tex"]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert r"runs/\x1b[31mred: toy" in out
@@ -117,7 +117,8 @@ def test_include_first_counts_the_first_state(photos, capsys):
     for flag, count in (([], 2), (["--include-first"], 3)):
         assert main(["table", "runs/latest", "--write", "t.json", *flag]) == 0
         states = RunFolder(Path("runs/latest/seed-0")).results()[-count:]
-        row = json.loads(Path("t.json").read_text())[0]
+        rows = json.loads(Path("t.json").read_text())
+        row = next(row for row in rows if row["method"] == "FT")
         assert row["top1"] == pytest.approx(sum(s["methods"]["FT"]["top1"] for s in states) / count)
         assert row["last_top1"] == states[-1]["methods"]["FT"]["top1"]
     capsys.readouterr()

@@ -33,6 +33,11 @@ def test_the_recipe_of_the_strategy_is_not_taken_over():
     assert (control.lr, control.schedule, control.backbone_weights) == (None, None, None)
 
 
+def test_it_sees_as_many_images_as_the_experiment():
+    control = control_of(Config(width=8, held_out=0.2, batch_size=16))
+    assert (control.held_out, control.batch_size) == (0.2, 16)
+
+
 @pytest.mark.parametrize("later", [None, 3])
 def test_its_layer_trains_as_long_as_the_experiment(later):
     control = control_of(Config(width=8, epochs=1, epochs_later=later)).resolved()

@@ -200,7 +200,7 @@ def test_no_more_than_six_lines_are_drawn():
 def test_the_front_is_named_and_what_keeps_nothing_stands_apart():
     (row,) = summarise([made({"FT": [1.0, 2.0]})])
     facts = {
-        "nothing": (0, 50.0),
+        "nothing": (0, 7.0),
         "few": (2_000, 10.0),
         "worse": (30_000, 5.0),
         "many": (10**6, 60.0),

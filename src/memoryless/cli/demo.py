@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,15 +92,16 @@ def _show_laboratory(output: Path) -> None:
     from memoryless.lab.experiment import run, work_of
     from memoryless.lab.runs import RunFolder
     from memoryless.methods import headline
+    from memoryless.names import size
 
     config = Config(**SETTINGS, output=output)
     control = control_of(config)
     assert control is not None
     both, dataset = (config, control), load(config)
-    set_threads(config)
+    set_threads(config.resolved())
     with ProgressPrinter(expected=[w for c in both for w in work_of(c, dataset)]) as observer:
         folders = [RunFolder(run(c, dataset, observer=observer)[0]) for c in both]
-    show(_table(*folders))
+    show(_table(folders))
     results = folders[0].results()
     lines = {
         method: [state["methods"][method]["top1"] for state in results]
@@ -109,34 +111,23 @@ def _show_laboratory(output: Path) -> None:
     kept = sum(results[-1]["bytes"]["record"].values())
     images = results[-1]["bytes"]["images_not_kept"]
     print(
-        f"\nkept of the past: {kept:,} bytes for all methods together; its images would have taken "
-        f"{images:,} bytes"
+        f"\nkept of the past: {size(kept)} for all methods together; its images would have taken "
+        f"{size(images)}"
     )
     say(f"the run is in {folders[0].path}: memoryless table {shlex.quote(str(folders[0].path))}")
     _report(folders, output / "report.html")
 
 
-def _table(run: RunFolder, control: RunFolder) -> Grid:
-    """The methods that are shown first, the control, Full and chance, by top-1."""
-    from memoryless.lab.analysis.grid import Grid
-    from memoryless.lab.analysis.summary import summarise
-    from memoryless.methods import headline
+def _table(runs: list[RunFolder]) -> Grid:
+    """The methods to look at first, the control and chance, and Full, which is not run here."""
+    from memoryless.lab.analysis.side_by_side import comparisons
+    from memoryless.lab.analysis.table import first_grids, full_row
 
-    rows = {row.method: row for row in summarise([run, control])}
-    first, beside = (headline(run.results()[-1]["methods"]) for run in (run, control))
-    shown = {m: (rows[m].top1, rows[m].top5, f"{rows[m].bytes_kept:,}") for m in first}
-    never = rows[beside[-1]]
-    shown[never.method] = (never.top1, never.top5, f"{never.bytes_kept:,}")
-    shown["Full"] = (FULL_TOP1, FULL_TOP5, "all images")
-    shown["chance"] = (never.chance_top1, never.chance_top5, "0")
-    ordered = sorted(shown.items(), key=lambda item: -item[1][0])
-    return Grid(
-        title=f"Mean over states 1 to {len(run.about['sizes']) - 1}, in percent",
-        caption=f"{first[-1]} is recommended; {never.method} is the control, a network that never "
-        "learned; Full (all classes at once; from docs/results.md, not run here)",
-        columns=["method", "top-1", "top-5", "bytes kept"],
-        rows=[[m, f"{top1:.1f}", f"{top5:.1f}", kept] for m, (top1, top5, kept) in ordered],
-        entries=[],
+    (grid,) = first_grids(comparisons(runs))
+    return replace(
+        grid,
+        rows=[*grid.rows, full_row(grid.columns, FULL_TOP1, FULL_TOP5)],
+        caption=f"{grid.caption}; Full (all classes at once) is from docs/results.md, not run here",
     )
 
 

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from memoryless import training
 from memoryless.cli.output import terminal_text
-from memoryless.data import SOURCES, Dataset
+from memoryless.data import Dataset
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import Estimate
 from memoryless.lab.experiment import Observer
@@ -29,10 +29,10 @@ LONG = 600  # seconds that are worth a word on what would be shorter
 
 
 def set_threads(config: Config) -> None:
-    """Let torch use as many CPU threads as settings say, or one for a narrow network; only a face
-    may do so, since all of a program share them.
+    """Let torch use as many CPU threads as resolved settings say, or one for a narrow ResNet; only
+    a face may do so, since all of a program share them.
     """
-    narrow = config.data in SOURCES and (config.width or SOURCES[config.data].width) <= NARROW
+    narrow = config.backbone.startswith("resnet18") and config.width <= NARROW
     number = config.threads or (1 if narrow else None)
     if number:
         torch.set_num_threads(min(number, os.cpu_count() or 1))

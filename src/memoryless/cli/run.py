@@ -42,9 +42,10 @@ def run(
     from memoryless.cli.output import say
     from memoryless.cli.progress import ProgressPrinter, set_threads
 
-    set_threads(experiment)
+    settings = experiment.resolved()
+    set_threads(settings)
     with ProgressPrinter() as observer:
-        lines = _run_both(experiment.resolved(), control, observer)
+        lines = _run_both(settings, control, observer)
     for line in lines:
         say(line)
     say(f"done: memoryless table {shlex.quote(str(experiment.output))}")

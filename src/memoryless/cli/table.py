@@ -1,22 +1,29 @@
-"""memoryless table shows accuracies of finished runs; without `--methods` it needs no torch."""
+"""memoryless table shows accuracies of finished runs; with `--all` it needs no torch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from memoryless.lab.analysis.grid import Grid
+    from memoryless.lab.runs import RunFolder
 
 
 def table(
     *runs: Path,
     show: Literal["accuracy", "paired", "typology", "data"] = "accuracy",
+    all: bool = False,
     methods: tuple[str, ...] = (),
-    by: Literal["top1", "top5"] = "top5",
+    by: Literal["top-1", "top-5"] = "top-1",
     write: tuple[Path, ...] = (),
     include_first: bool = False,
 ) -> None:
-    """Show the average incremental accuracy of every method in these runs.
+    """Show what methods reach in these runs: those to look at first, beside control and chance.
 
-    Runs that differ only by seed are averaged: mean ± standard deviation.
+    Accuracies are averages over states 1 and later. Runs that differ only by seed are averaged:
+    mean ± standard deviation.
 
     Parameters
     ----------
@@ -25,6 +32,8 @@ def table(
     show
         accuracy; paired, each method against the first on the same checkpoints; typology, where
         past and new images go by state; or data, the sizes of the data sets.
+    all
+        Show every method that the runs have scored, in a table for each strategy and folder.
     methods
         Methods to score anew from the runs, without training: names of the paper, or any
         strategy+head+calibration+transport such as lwf_kd+lda+linear; by default those each run
@@ -34,13 +43,11 @@ def table(
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     include_first
-        Count the first state in the averages, as newer papers do; the paper leaves it out.
+        Count state 0 in the averages, as newer papers do; the paper leaves it out.
     """
     from memoryless.cli.output import check_formats, present
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.paired import paired_grids
-    from memoryless.lab.analysis.summary import summarise
-    from memoryless.lab.analysis.table import grids
     from memoryless.lab.analysis.typology import data_grid, typology_grids
     from memoryless.lab.runs import find_runs
 
@@ -52,11 +59,25 @@ def table(
 
         names = named_methods(found, methods)
     tables = {
-        "accuracy": lambda: grids(summarise(found, include_first, names)),
-        "paired": lambda: paired_grids(found, names, by),
+        "accuracy": lambda: _accuracies(found, names, all or bool(names), include_first),
+        "paired": lambda: paired_grids(found, names, by.replace("-", "")),
         "typology": lambda: typology_grids(found, names),
         "data": lambda: [data_grid(found)] if found else [],
     }[show]()
     if not tables:
         raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
     present(tables, write)
+
+
+def _accuracies(
+    runs: Sequence[RunFolder], names: Sequence[str], every: bool, include_first: bool
+) -> list[Grid]:
+    """Tables of every method, or of those to look at first, for which methods must be known."""
+    from memoryless.lab.analysis.summary import summarise
+    from memoryless.lab.analysis.table import first_grids, grids
+
+    if every:
+        return grids(summarise(runs, include_first, names))
+    from memoryless.lab.analysis.side_by_side import comparisons
+
+    return first_grids(comparisons(runs, include_first=include_first))

@@ -9,7 +9,9 @@ from memoryless.lab.config import Config, StreamSettings
 from memoryless.settings import BackboneSettings, DataSettings
 from memoryless.strategies import STRATEGIES
 
-SHARED = ("epochs", "epochs_later", "mean", "std", "device", "seeds", "threads")
+SHARED = (
+    "epochs", "epochs_later", "batch_size", "held_out", "mean", "std", "device", "seeds", "threads",
+)  # fmt: skip
 WIDEST = 16  # of a ResNet whose middle stages can have a covariance of each class: 0.6 MB
 
 

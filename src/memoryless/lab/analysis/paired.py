@@ -1,4 +1,4 @@
-"""Paired tables compare methods on the same checkpoints: every later state of every run is one."""
+"""Paired tables compare methods in the same states: every later state of every seed is a pair."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from typing import Any
 import numpy as np
 
 from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.summary import results_of, without_repeats
+from memoryless.lab.analysis.summary import Summary, by_seed, results_of, rows_of
+from memoryless.lab.analysis.table import stream_name
 from memoryless.lab.runs import RunFolder
 
 
 def paired_grids(
-    runs: Sequence[RunFolder], methods: Sequence[str] = (), k: str = "top5"
+    runs: Sequence[RunFolder], methods: Sequence[str] = (), k: str = "top1"
 ) -> list[Grid]:
-    """Each strategy gets a table: every method's points of accuracy more than the first method."""
-    by_strategy: dict[str, list[RunFolder]] = {}
-    for run in without_repeats(runs):
-        by_strategy.setdefault(run.about["config"]["strategy"], []).append(run)
-    grids = [_grid(strategy, group, methods, k) for strategy, group in by_strategy.items()]
+    """Each training gets a table: every method's points of accuracy more than the first method."""
+    groups = [(group, [results_of(run, methods) for run in group]) for group in by_seed(runs)]
+    grids = [_grid(rows, results, k) for g, results in groups if (rows := rows_of(g, results))]
     return [grid for grid in grids if grid.rows]
 
 
-def _grid(strategy: str, runs: Sequence[RunFolder], methods: Sequence[str], k: str) -> Grid:
-    states = [state["methods"] for run in runs for state in results_of(run, methods)[1:]]
-    common = [m for m in (states[0] if states else ()) if all(m in state for state in states)]
-    first, *others = common or [""]
+def _grid(named: Sequence[Summary], results: Sequence[list[dict[str, Any]]], k: str) -> Grid:
+    states = [state["methods"] for by_state in results for state in by_state[1:]]
+    first, *others = [row.method for row in named] if states else [""]
     entries = [
         _compare(first, other, np.array([s[other][k] - s[first][k] for s in states]))
         for other in others
@@ -36,8 +34,11 @@ def _grid(strategy: str, runs: Sequence[RunFolder], methods: Sequence[str], k: s
          "" if r["p_value"] is None else f"{r['p_value']:.2g}"]
         for r in entries
     ]  # fmt: skip
-    title = f"{strategy}: {k} against {first}, on {len(states)} checkpoints of {len(runs)} runs"
-    caption = "p of Wilcoxon's signed-rank test; states of one run are not independent"
+    title = f"{stream_name(named[0])}: {k.replace('top', 'top-')} against {first}"
+    caption = (
+        f"in {len(states)} states after state 0; p of Wilcoxon's signed-rank test, where states of "
+        "one run are not independent"
+    )
     return Grid(title, caption, ["method", "difference", "std", "better", "p"], rows, entries)
 
 

@@ -22,9 +22,11 @@ from memoryless.strategies import STRATEGIES
 
 CONTROL = "untrained"
 MOST_LINES = 6
+MOST_FIRST = 12  # rows of a table that is read before all others
 # Settings that change what is kept of a training, and nothing of the training itself.
 KEPT = ("statistics", "level", "square_roots", "transports", "projection")
-SHARED = ("backbone", "width", "image_size", "order")  # by a training and its control
+# What a training and its control have in common.
+SHARED = ("backbone", "width", "image_size", "order", "held_out", "validation")
 PREFERRED = ("middle stages, roots", "middle stages", "last stage, roots", "last stage", "")
 
 
@@ -47,10 +49,12 @@ class Training:
 
     runs: list[RunFolder]
     results: list[list[dict[str, Any]]]
+    include_first: bool = False
+    """Whether averages count state 0."""
 
     @cached_property
     def rows(self) -> list[Summary]:
-        return rows_of(self.runs, self.results)
+        return rows_of(self.runs, self.results, self.include_first)
 
     @cached_property
     def headline(self) -> list[str]:
@@ -198,6 +202,26 @@ class Comparison:
         return self.entry(self.main, self.main.headline[-1])
 
     @cached_property
+    def shown(self) -> list[Entry]:
+        """The few entries to look at first: of the control its recommended method, and of many
+        trainings only the strategy, siw and what is recommended.
+        """
+        few = [entry for entry in self.entries if self._is_shown(entry)]
+        if len(few) <= MOST_FIRST:
+            return few
+        return [
+            entry
+            for entry in few
+            if parse_method(entry.row.method).head in ("current", "siw")
+            or entry.row.method == entry.training.headline[-1]
+        ]
+
+    def _is_shown(self, entry: Entry) -> bool:
+        if entry.training is self.control:
+            return entry.row.method == entry.training.headline[-1]
+        return entry.in_headline
+
+    @cached_property
     def lines(self) -> list[Entry]:
         """The few entries drawn: what is recommended, its strategy, others, the control."""
         few = dict.fromkeys(self._candidates())
@@ -245,7 +269,10 @@ def _by_number(trainings: Sequence[Training]) -> list[str]:
 
 
 def comparisons(
-    runs: Sequence[RunFolder], methods: Sequence[str] = (), leave_out: bool = False
+    runs: Sequence[RunFolder],
+    methods: Sequence[str] = (),
+    leave_out: bool = False,
+    include_first: bool = False,
 ) -> list[Comparison]:
     """Each data set and cut into states gets one, in the order of the runs.
 
@@ -253,7 +280,7 @@ def comparisons(
     left out. What learned a data set at once stands beside its other trainings.
     """
     trainings = [
-        Training(group, [results_of(run, methods, leave_out) for run in group])
+        Training(group, [results_of(run, methods, leave_out) for run in group], include_first)
         for group in by_seed(runs)
     ]
     trainings = [training for training in trainings if training.rows]

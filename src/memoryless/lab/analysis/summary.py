@@ -15,6 +15,8 @@ import numpy as np
 from memoryless.lab.runs import RunFolder, compared
 from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
 
+VALIDATION = " (validation)"  # behind the name of data of which training images were scored
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -134,7 +136,7 @@ def rows_of(
     return [
         Summary(
             run=_place(runs),
-            data=about["dataset"] + (" (validation)" if about["config"]["validation"] else ""),
+            data=about["dataset"] + (VALIDATION if about["config"]["validation"] else ""),
             states=str(total) if finished == total else f"{finished}/{total}",
             order=about["config"]["order"],
             strategy=about["config"]["strategy"],
