@@ -18,7 +18,7 @@ import results_numbers
 import results_page
 import results_text
 from results_collect import collect, provenance_of, quiet_seconds
-from results_numbers import MISSING, Figure, Numbers, Row, kept, verdict
+from results_numbers import MISSING, Numbers, Row, Score, kept, verdict
 from results_picture import picture
 
 from conftest import FakeRun
@@ -206,14 +206,14 @@ def test_what_the_functions_say_of_themselves_is_so():
 
 
 def test_figures_by_hand():
-    one, two = Figure({0: 50.0, 1: 52.0}), Figure({0: 49.0, 1: 53.0, 2: 1.0})
-    assert (str(one), str(Figure({0: 50.04})), str(Figure())) == ("51.0±1.4", "50.0", MISSING)
+    one, two = Score({0: 50.0, 1: 52.0}), Score({0: 49.0, 1: 53.0, 2: 1.0})
+    assert (str(one), str(Score({0: 50.04})), str(Score())) == ("51.0±1.4", "50.0", MISSING)
     assert str(one - two) == "+0.0±1.4"
-    assert ((one > two), verdict(one > two)) == ([True, False], "unclear")
-    assert verdict(one > Figure({0: 1.0}), one > Figure()) == "holds"
-    assert verdict(Figure({0: 0.04}).below(0.05)) == "holds"
-    assert [kept(size) for size in (None, 0, 840, 999_499, 999_500, 59_049_000)] == [
-        "0", "0", "1 kB", "999 kB", "1.0 MB", "59.0 MB",
+    assert (one.above(two), verdict(one.above(two))) == ([True, False], "unclear")
+    assert verdict(one.above(Score({0: 1.0})), one.above(Score())) == "holds"
+    assert verdict(Score({0: 0.04}).below(0.05)) == "holds"
+    assert [kept(size) for size in (None, 0, 840, 59_049_000)] == [
+        "nothing", "nothing", "840 bytes", "59.0 MB",
     ]  # fmt: skip
 
 
@@ -254,9 +254,9 @@ def test_full_is_told_by_its_only_state(folder):
 
 
 def test_the_best_memoryless_row_is_bold_in_each_figure():
-    high = Row("a", top1=Figure({0: 3.0}), top5=Figure({0: 4.0}))
-    wide = Row("b", top1=Figure({0: 2.0}), top5=Figure({0: 5.0}))
-    full = Row("Full", memoryless=False, top1=Figure({0: 9.0}), top5=Figure({0: 9.0}))
+    high = Row("a", top1=Score({0: 3.0}), top5=Score({0: 4.0}))
+    wide = Row("b", top1=Score({0: 2.0}), top5=Score({0: 5.0}))
+    full = Row("Full", memoryless=False, top1=Score({0: 9.0}), top5=Score({0: 9.0}))
     lines = [[row.method, row] for row in (high, wide, full)] + [["c", Row()], ["chance", "1 / 2"]]
     assert results_text.bold(lines) == [
         ["a", "**3.0** / 4.0"],
@@ -270,9 +270,17 @@ def test_the_best_memoryless_row_is_bold_in_each_figure():
     )
 
 
+def test_fewer_seeds_and_a_row_alone_are_not_the_best():
+    three, one = Row(top1=Score({0: 5.0, 1: 6.0}), top5=Score({0: 7.0})), Row(top1=Score({0: 9.0}))
+    cells = [[three, three], [replace(one, top5=Score({0: 9.0})), ""], [three, ""]]
+    shown = results_text.bold(cells)
+    assert [row[0].startswith("**") for row in shown] == [True, False, True]
+    assert not shown[0][1].startswith("**")
+
+
 def test_a_caption_tells_the_seeds():
     one, two, three, four = (
-        Row(method, top1=Figure(dict.fromkeys(range(n), 1.0)))
+        Row(method, top1=Score(dict.fromkeys(range(n), 1.0)))
         for method, n in (("FT", 1), ("Full", 2), ("inFT", 3), ("LwF", 3))
     )
     assert results_text.caption([three, two, four]) == (
@@ -291,14 +299,14 @@ def test_tables_by_hand(folder):
         "| method | kept | T=10 |",  # nothing was run in 20 states, and no LwF
         "| --- | ---: | ---: |",
         "| chance |  | 2.1 / 10.7 |",
-        "| FT | 0 | 16.5±0.7 / 33.0±1.4 |",
-        "| inFT_siw | 26 kB | **24.0±1.4 / 48.0±2.8** |",
+        "| FT | nothing | 16.5±0.7 / 33.0±1.4 |",
+        "| inFT_siw | 26.0 kB | **24.0±1.4 / 48.0±2.8** |",
         "",
     ]
     assert page.by_states("quickdraw100", [20], methods) == "Not run yet."
     columns = {"none": "finetune+{}", "middle": {"method": "finetune+{}", "level": "middle"}}
     lines = page.by_kind("quickdraw100", 10, ["ncm"], columns).splitlines()
-    assert lines[2] == f"| ncm | **24.0±2.8 / 48.0±5.7** | {MISSING} |"
+    assert lines[2] == f"| ncm | 24.0±2.8 / 48.0±5.7 | {MISSING} |"  # alone it is not the best
     claims = page.claims([("siw helps", "inFT_siw", "FT"), ("no", "inFT_siw", "finetune+ncm")])
     assert claims.replace("\N{NO-BREAK SPACE}", " ").splitlines() == [
         "| claim of the paper | drawings | T=10 |",
@@ -308,7 +316,7 @@ def test_tables_by_hand(folder):
     ]
     wanted = [{"method": "inFT_siw", "about": "theirs"}]
     assert page.summary("quickdraw100", 10, wanted).splitlines()[3] == (
-        "| inFT_siw | theirs | **24.0±1.4** | **48.0±2.8** | 26 kB | 1.0 x |"
+        "| inFT_siw | theirs | 24.0±1.4 | 48.0±2.8 | 24.0±1.4 | 26.0 kB | 1.0 x |"
     )
 
 
@@ -342,12 +350,12 @@ def test_prose_is_wrapped_and_the_rest_is_not():
 
 
 def test_the_picture_has_round_ticks_and_a_name_for_each_bar():
-    row = Row("FT", bytes_kept=26_000, top1=Figure({0: 52.0, 1: 54.0}))
+    row = Row("FT", bytes_kept=26_000, top1=Score({0: 52.0, 1: 54.0}))
     rows = [("FT <b>", row, "1.0 x"), ("none", Row(), MISSING)]
     drawn = ElementTree.fromstring(picture(rows, "2.1"))
     texts = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert [text for text in texts if text.isdigit()] == ["0", "10", "20", "30", "40", "50", "60"]
-    assert {"FT <b>", "53.0", "26 kB", "1.0 x", "none"} <= set(texts)
+    assert {"FT <b>", "53.0", "26.0 kB", "1.0 x", "none"} <= set(texts)
     bars = [bar.get("class") for bar in drawn.iter("{http://www.w3.org/2000/svg}rect")]
     assert bars == ["back", "ours"]
     assert int(re.search(r"font: (\d+)px", picture(rows, "2.1")).group(1)) >= 11
@@ -355,7 +363,9 @@ def test_the_picture_has_round_ticks_and_a_name_for_each_bar():
 
 def test_the_picture_is_of_the_headline():
     text = (results_page.FOLDER / "summary.svg").read_text()
-    assert [wanted["method"] in text for wanted in results_page.HEADLINE] == [True] * 11
+    labels = [results_page.label(wanted) for wanted in results_page.HEADLINE]
+    assert [f">{label}</text>" in text for label in labels if "Full" not in label] == [True] * 10
+    assert "Full" not in text  # it has no average over states
 
 
 def test_the_first_run_of_the_readme_is_what_was_run():

@@ -68,6 +68,7 @@ def with_block(text: str, block: str) -> str:
 def _picture(numbers: Numbers) -> str:
     one = numbers.row(DATA, STATES, "FT")
     rows = [(label(wanted), find(numbers, DATA, STATES, wanted)) for wanted in HEADLINE]
+    rows = [(name, row) for name, row in rows if row.memoryless]  # Full has no average over states
     timed = [(name, row, ratio(row, one)) for name, row in rows]
     return picture(timed, numbers.chance(DATA, STATES)[0])
 

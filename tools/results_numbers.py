@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from memoryless.names import size
+
 MISSING = "\N{EN DASH}"
 # Settings of the record that a method depends on, by what it reads; others make no difference.
 DEPENDS = {
@@ -31,7 +33,7 @@ USUAL: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class Score:
     """A number for each seed; it is written as mean±deviation, and a single one without."""
 
     values: dict[int, float] = field(default_factory=dict)
@@ -51,7 +53,7 @@ class Figure:
     def __bool__(self) -> bool:
         return bool(self.values)
 
-    def __gt__(self, other: Figure) -> list[bool]:
+    def above(self, other: Score) -> list[bool]:
         """Whether it is above the other, for every seed that both have."""
         return [self.values[seed] > other.values[seed] for seed in self.values if seed in other]
 
@@ -62,10 +64,10 @@ class Figure:
     def __contains__(self, seed: int) -> bool:
         return seed in self.values
 
-    def __sub__(self, other: Figure) -> Figure:
+    def __sub__(self, other: Score) -> Score:
         """The difference for every seed that both have."""
         common = [seed for seed in self.values if seed in other]
-        return Figure({s: self.values[s] - other.values[s] for s in common}, signed=True)
+        return Score({s: self.values[s] - other.values[s] for s in common}, signed=True)
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,12 @@ class Row:
     method: str = ""
     memoryless: bool = True
     bytes_kept: int | None = None
-    top1: Figure = Figure()
-    top5: Figure = Figure()
-    last_top1: Figure = Figure()
-    last_top5: Figure = Figure()
-    past: Figure = Figure()
-    forgetting: Figure = Figure()
+    top1: Score = Score()
+    top5: Score = Score()
+    last_top1: Score = Score()
+    last_top5: Score = Score()
+    past: Score = Score()
+    forgetting: Score = Score()
     image_bytes: int = 0
     """Of the training images, which are not kept."""
     seconds: float = 0.0
@@ -165,10 +167,10 @@ def _fits(stream: dict[str, Any], scores: dict[str, Any], wanted: dict[str, Any]
 def _row(stream: dict[str, Any], scores: dict[str, Any], seconds: float) -> Row:
     seeds = stream["seeds"]
 
-    def figure(values: list[float | None]) -> Figure:
+    def figure(values: list[float | None]) -> Score:
         pairs = zip(seeds, values, strict=True)
         there = {seed: value for seed, value in pairs if value is not None}
-        return Figure(there, memoryless=stream["memoryless"])
+        return Score(there, memoryless=stream["memoryless"])
 
     at_once = stream["states"] == 1  # then there is no average over later states
     top1, top5 = ("last_top1", "last_top5") if at_once else ("top1", "top5")
@@ -203,15 +205,13 @@ def _one_of(rows: list[Row], what: str) -> Row:
     return first
 
 
-def kept(size: int | None) -> str:
+def kept(number: int | None) -> str:
     """Bytes as a person says them.
 
-    >>> kept(0), kept(26_400), kept(14_800_000)
-    ('0', '26 kB', '14.8 MB')
+    >>> kept(0), kept(26_400)
+    ('nothing', '26.4 kB')
     """
-    if not size:
-        return "0"
-    return f"{size / 1e3:.0f} kB" if size < 999_500 else f"{size / 1e6:.1f} MB"
+    return size(number) if number else "nothing"
 
 
 def verdict(*comparisons: list[bool]) -> str:

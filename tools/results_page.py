@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from results_numbers import MISSING, Figure, Numbers, Row, kept, verdict
+from results_numbers import MISSING, Numbers, Row, Score, kept, verdict
 from results_text import Cell, markdown, table, wrap
 
 ROOT = Path(__file__).parents[1]
@@ -67,10 +67,9 @@ class Page:
             label(wanted): [find(self.numbers, data, T, wanted, **settings) for T in states]
             for wanted in methods
         }
-        run = [
-            any(row and row.memoryless for row in rows)
-            for rows in zip(*found.values(), strict=True)
-        ]
+        aside = {label(wanted) for wanted in methods if len(methods) > 1 and is_aside(wanted)}
+        ours = [rows for name, rows in found.items() if name not in aside]
+        run = [any(rows) for rows in zip(*ours, strict=True)]
         states = [T for T, some in zip(states, run, strict=True) if some]
         lines: list[list[Cell]] = []
         if chance:
@@ -106,12 +105,19 @@ class Page:
         self, data: str, states: int, methods: Sequence[Mapping[str, Any]], unit: str = "FT"
     ) -> str:
         """A table of what methods reach and cost; `unit` has the time that others are told in."""
-        head = ["method", "what it is", "top-1", "top-5", "kept of the past", "training time"]
-        guessed = ["chance", "guessing", *self.numbers.chance(data, states), "", ""]
+        head = ["method", "what it is", "top-1", "top-5", "at the end", "kept", "training time"]
+        guessed = ["chance", "guessing", *self.numbers.chance(data, states), "", "", ""]
         one = self.numbers.row(data, states, unit)
         rows = [find(self.numbers, data, states, wanted) for wanted in methods]
         lines: list[list[Cell]] = [
-            [wanted["method"], wanted["about"], row.top1, row.top5, row.kept, ratio(row, one)]
+            [
+                wanted["method"],
+                wanted["about"],
+                *averages(row),
+                row.last_top1,
+                row.kept,
+                ratio(row, one),
+            ]
             for wanted, row in zip(methods, rows, strict=True)
         ]
         return table(head, [guessed, *lines], rows)
@@ -123,10 +129,14 @@ class Page:
         lines += [[f"{text}: {better} > {worse}"] for text, better, worse in claims]
         for title, (data, states) in sets.items():
             run = [T for T in states if self.numbers.row(data, T, "FT")]
-            lines[0] += [title, *(f"T={T}" for T in run)] if run else []
+            lines[0] += [title, *(f"T={T}{self._one_seed(data, T)}" for T in run)] if run else []
             for line, (_, better, worse) in zip(lines[1:], claims, strict=True):
                 line.extend(self._judged(better, worse, k, data, run) if run else [])
         return markdown(lines[0], lines[1:])
+
+    def _one_seed(self, data: str, states: int) -> str:
+        seeds = len(self.numbers.row(data, states, "FT").top1.values)
+        return ", one seed" if seeds == 1 else ""
 
     def _judged(
         self, better: str, worse: str, k: str, data: str, states: Sequence[int]
@@ -137,7 +147,7 @@ class Page:
             for method in (better, worse)
         )
         pairs = [*zip(high, low, strict=True)]
-        return [verdict(*(h > w for h, w in pairs)), *(against(h, w) for h, w in pairs)]
+        return [verdict(*(h.above(w) for h, w in pairs)), *(against(h, w) for h, w in pairs)]
 
     def commands(self, *names: str) -> str:
         """What was typed to make the runs of these files."""
@@ -154,12 +164,22 @@ class Page:
         return f"{'; '.join(texts)}; commits {', '.join(f'`{commit}`' for commit in commits)}"
 
 
+def averages(row: Row) -> tuple[Cell, Cell]:
+    """Top-1 and top-5 over later states; what learned all classes at once has none."""
+    return (row.top1, row.top5) if row.memoryless else ("", "")
+
+
 def find(numbers: Numbers, data: str, states: int, wanted: Wanted, **settings: Any) -> Row:
     """The row of a method, or of a method with settings of its own."""
     asked = {"method": wanted} if isinstance(wanted, str) else dict(wanted)
     shown = ("label", "about")
     asked = settings | {name: value for name, value in asked.items() if name not in shown}
     return numbers.row(data, states, **asked)
+
+
+def is_aside(wanted: Wanted) -> bool:
+    """Whether a row only stands beside others: the control, and what is not memoryless."""
+    return label(wanted).endswith(")")
 
 
 def label(wanted: Wanted) -> str:
@@ -172,7 +192,7 @@ def label(wanted: Wanted) -> str:
     return wanted["method"] + notes.get(wanted["method"], "")
 
 
-def against(high: Figure, low: Figure) -> str:
+def against(high: Score, low: Score) -> str:
     """Two means with the sign between them that is true."""
     if not (high and low):
         return MISSING

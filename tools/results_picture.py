@@ -11,7 +11,7 @@ LEFT, PLOT, LINE, TOP = 190, 330, 30, 44
 KEPT, TIME = LEFT + PLOT + 110, LEFT + PLOT + 190
 WIDTH = TIME + 12
 BELOW = 58  # for ticks and the key
-KEY = "stroke: range of seeds; dashed: chance; grey: never trained, or not memoryless"
+KEY = "stroke: range of seeds; dashed: chance; grey: never trained"
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #222 }
 .back { fill: #fff } .axis { fill: #666 } .grid { stroke: #ddd }
@@ -72,7 +72,7 @@ def _bar(i: int, name: str, row: Row, time: str, end: int) -> str:
     y = TOP + LINE * i
     lines = [_text(LEFT - 8, y + 14, name, "end")]
     if row:
-        kind = "ours" if row.memoryless and not row.method.startswith("untrained") else "other"
+        kind = "other" if row.method.startswith("untrained") else "ours"
         x, values = _at(row.top1.mean, end), row.top1.values.values()
         low, high = _at(min(values), end), _at(max(values), end)
         lines += [

@@ -6,11 +6,11 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from results_numbers import MISSING, Figure, Row
+from results_numbers import MISSING, Row, Score
 
 WORDS = ("no", "one", "two", "three", "four", "five")
 
-Cell = str | Row | Figure
+Cell = str | Row | Score
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[Cell]], rows: Sequence[Row] = ()) -> str:
@@ -20,12 +20,27 @@ def table(head: Sequence[str], lines: Sequence[Sequence[Cell]], rows: Sequence[R
 
 
 def bold(lines: Sequence[Sequence[Cell]]) -> list[list[str]]:
-    """Cells as text, in each column the best figures of memoryless methods in bold."""
-    best = [
-        [max(values) for values in zip(*filter(None, map(contest, column)), strict=True)]
-        for column in zip(*lines, strict=True)
-    ]
+    """Cells as text, in each column the best figures of memoryless methods in bold.
+
+    Only cells of as many seeds as any has compete, and one alone is not the best of anything.
+    """
+    columns = [_rivals(column) for column in zip(*lines, strict=True)]
+    best = [[max(values) for values in zip(*map(contest, cells), strict=True)] for cells in columns]
     return [[_bold(cell, top) for cell, top in zip(line, best, strict=True)] for line in lines]
+
+
+def _rivals(column: Sequence[Cell]) -> list[Cell]:
+    """The cells of a column that may be compared with each other."""
+    able = [cell for cell in column if contest(cell)]
+    most = max(map(seeds_of, able), default=0)
+    able = [cell for cell in able if seeds_of(cell) == most]
+    return able if len(able) > 1 else []
+
+
+def seeds_of(cell: Cell) -> int:
+    """Of how many seeds a cell is."""
+    scores = cell.top1 if isinstance(cell, Row) else cell
+    return len(scores.values) if isinstance(scores, Score) else 0
 
 
 def contest(cell: Cell) -> list[float]:

@@ -33,8 +33,8 @@ def run(
     config
         TOML file with any of the settings below; flags win over it.
     control
-        Run the same stream through a network that never learns too, into OUTPUT/untrained: what
-        does not beat it has gained nothing by training.
+        Run the same stream through a network that never learns too, into OUTPUT/untrained: a
+        method over the same statistics that does not beat it has gained nothing by training.
     experiment
         Every setting of the experiment.
     """

@@ -8,7 +8,9 @@ from memoryless.strategies.fixed import Fixed
 
 
 class Untrained(Fixed):
-    """Weights stay as they were drawn; what does not beat this has gained nothing by training."""
+    """Weights stay as they were drawn: a method that reads the same statistics and does not beat
+    this has gained nothing by training.
+    """
 
     about = "the control: the backbone never learns, its weights are drawn"
     recipe: ClassVar[dict[str, Any]] = {}

@@ -73,7 +73,7 @@ def accuracy_table(rows: Sequence[Summary], title: str, data: str | None = None)
             }
             for t, row in mine.items()
         ]
-    caption = "measured top-5 average incremental accuracy, first state left out"
+    caption = "measured top-5, average over states 1 and later"
     if full:
         caption += f"; Full, not memoryless: {cell(full.last_top5, full.last_top5_std, full.seeds)}"
     if data:
