@@ -92,7 +92,7 @@ def anchors(text: str) -> set[str]:
 WORDS = [
     "state", "stream", "class order", "strategy", "head", "calibration", "transport", "record",
     "statistics", "level", "middle stages", "roots", "control", "chance", "Full",
-    "average incremental accuracy", "forgetting", "bytes kept", "held out", "validation", "test",
+    "average incremental accuracy", "forgetting", "kept", "held out", "validation", "test",
 ]  # fmt: skip
 
 
