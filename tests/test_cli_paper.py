@@ -23,7 +23,7 @@ def test_paper_command(tmp_path, toy_source, monkeypatch, capsys):
     assert not Path("runs").exists()
     assert main(["paper", "--preset", "toy", "--write", "t.tex", "t.json"]) == 0
     out = capsys.readouterr().out
-    assert "toy: 4 of 4 trainings, Table 1" in out
+    assert "toy: 4 of 4 trainings, Table 1: top-5" in out
     assert "toy: 4 of 4 trainings, normalisations" in out
     assert "untrained+lda is the control, a network that never learned" in " ".join(out.split())
     entries = json.loads(Path("t.json").read_text())
@@ -61,7 +61,7 @@ def test_a_control_that_another_process_runs_is_left_out(tmp_path, toy_source, m
         who = (folder / ".lock").read_text().split()
         assert main(words) == 0
     out = capsys.readouterr().out
-    assert "toy: 1 of 1 trainings, Table 1" in out
+    assert "toy: 1 of 1 trainings, Table 1: top-5" in out
     assert "untrained+lda" not in out
     assert (
         f"the control in {folder} is left out, since another process (pid {who[0]} on {who[1]}) is "

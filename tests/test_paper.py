@@ -78,7 +78,7 @@ def shards(tmp_path_factory) -> Iterator[tuple[PaperTable, list]]:
 def test_the_whole_table(shards):
     table, _ = shards
     grid, normalisations = table.grids()
-    assert grid.title == "toy: 14 of 14 trainings, Table 1"
+    assert grid.title == "toy: 14 of 14 trainings, Table 1: top-5"
     left_out = ("Full", *NORMALISATIONS[:2])
     assert [line[0] for line in grid.rows] == [m for m in METHODS if m not in left_out]
     assert {line[0] for line in normalisations.rows} == set(NORMALISATIONS)
@@ -98,10 +98,10 @@ def test_the_whole_table(shards):
 
 def test_shards_do_every_cell_once_and_finished_ones_are_skipped(shards):
     table, (title, started, seconds) = shards
-    assert title == "toy: 7 of 14 trainings, Table 1"
+    assert title == "toy: 7 of 14 trainings, Table 1: top-5"
     assert not started
     assert [left == 0 for left in seconds] == [True, False] * 7
-    assert table.grids()[0].title == "toy: 14 of 14 trainings, Table 1"
+    assert table.grids()[0].title == "toy: 14 of 14 trainings, Table 1: top-5"
     assert all(left == 0 for _, left in table.estimate())
 
 

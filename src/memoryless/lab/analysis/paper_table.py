@@ -30,12 +30,14 @@ def paper_tables(
     there = dict.fromkeys(named(row.method) for row in rows)
     others = [method for method in there if method not in (*METHODS, *control)]
     tables = {"Table 1": main, "normalisations": NORMALISATIONS, "beyond the paper": others}
+    some = {name: methods for name, methods in tables.items() if {*methods} & {*there}}
     found = [
         accuracy_table(
-            [r for r in rows if named(r.method) in (*methods, "Full")], f"{title}, {name}", data
+            [r for r in rows if named(r.method) in (*methods, "Full")],
+            f"{title}, {name}: top-5",
+            data,
         )
-        for name, methods in tables.items()
-        if name == "Table 1" or any(named(r.method) in methods for r in rows)
+        for name, methods in (some or {"Table 1": main}).items()
     ]
     told = "".join(f"; {name} is the control, a network that never learned" for name in control)
     return [replace(found[0], caption=found[0].caption + told), *found[1:]]
