@@ -45,3 +45,13 @@ def commands(page: str) -> list[list[str]]:
 def headings(lines: list[str]) -> list[str]:
     """What lines begin with that say one thing each: "learns    90 photos" begins with learns."""
     return [line[:10].rstrip() for line in lines if re.match(r"[a-z][a-z ]{8} \S", line)]
+
+
+def masked(line: str) -> str:
+    """A line without its numbers and spaces, which differ between one training and another.
+
+    >>> masked(" FT   27.9   -1.5   26.0 kB"), masked("FT 3 nothing")
+    ('FT # # #', 'FT # #')
+    """
+    text = re.sub(r"[-+]?\d[\d.,]*", "#", " ".join(line.split()))
+    return re.sub(r"# (bytes|kB|MB)|\bnothing\b", "#", text)

@@ -261,3 +261,19 @@ def test_the_api_has_an_example_of_every_name(module, names):
     public = [name for name in names if callable(getattr(module, name))]
     assert public
     assert not [name for name in public if not re.search(rf"\b{name}\(", examples)]
+
+
+def test_the_bar_of_the_readme_is_that_of_the_evidence():
+    bar = text_of("docs/choosing.md").partition("\n## The bar\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \d \| (\S+) \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", bar, re.M)
+    assert (len(rows), len({*rows})) == (3, 1)  # three orders, the same answers
+    ours, theirs, difference, low, high = rows[0]
+    good = text_of("README.md").partition("\n## How good it is\n")[2].partition("\n## ")[0]
+    for part in (f"| **{ours}** |", f"| {theirs} |", f"| {difference} ({low} to {high}) |"):
+        assert part in good
+
+
+def test_pages_agree_on_what_is_rejected():
+    told = [re.findall(r"(\d+) %", line) for page in ("README.md", "docs/photos.md")
+            for line in text_of(page).splitlines() if "944 photos" in line]  # fmt: skip
+    assert told == [["42"], ["42"]]

@@ -19,7 +19,7 @@ from PIL import Image
 
 from conftest import make_folder
 from memoryless import membership
-from memoryless.cli import app, main
+from memoryless.cli import LABORATORY, app, main
 from memoryless.data import SOURCES, Dataset, samples
 from memoryless.data.quickdraw import load_quickdraw100
 from memoryless.heads import fitted
@@ -28,7 +28,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.settings import DataSettings
-from pages import PAGES, ROOT, blocks, commands, consoles, headings, prose_of, text_of
+from pages import PAGES, ROOT, blocks, commands, consoles, headings, masked, prose_of, text_of
 from photo_toys import tiny_flags
 
 BIRDS = {
@@ -101,6 +101,21 @@ def run_memoryless(line: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+def check_shown(shown: list[str], printed: list[str]) -> None:
+    """What a page shows of a command's output is printed, but for numbers and what (...) hides."""
+    told = [*map(masked, printed)]
+    for line in filter(str.strip, shown):
+        if line != "..." and "\N{BOX DRAWINGS LIGHT HORIZONTAL}" not in line:
+            begin = masked(line).partition("(...)")[0]
+            assert any(text.startswith(begin) for text in told), line
+
+
+def test_what_is_not_printed_is_noticed():
+    check_shown(["...", " FT  1.0   5 kB", "at 3 (...)"], ["FT 27.9 26.0 kB", "at 4 (or 5)"])
+    with pytest.raises(AssertionError, match=r"FT 1\.0 x"):
+        check_shown([" FT 1.0 x"], ["FT 27.9"])
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")])
 def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsys, tiny_backbone):
     """In the order they stand there, in a folder with some drawings in the place of photos."""
@@ -118,6 +133,8 @@ def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsy
         assert line.startswith("memoryless "), f"{line}: mark its block as `console long`"
         printed = run_memoryless(line, capsys)
         assert set(headings(shown)) <= set(headings(printed)), line
+        if line.split()[1] in {command.__name__ for command in LABORATORY}:
+            check_shown(shown, printed)
     for code in blocks(page, "python") if page not in ("README.md", "docs/export.md") else []:
         exec(compile(code, page, "exec"), {})
 

@@ -376,7 +376,9 @@ def test_the_first_run_of_the_readme_is_what_was_run():
     shown = readme.partition(f"$ {made}\n")[2].partition("$ ")[0]
     told = {method["method"]: (stream, method)
             for stream in stored["streams"] for method in stream["methods"]}  # fmt: skip
-    for name, top1 in re.findall(r"(FT|inFT_siw|finetune\+rda\+widened) (\d+\.\d)[,\n]", shown):
+    found = re.findall(r" (FT|inFT_siw|finetune\+rda\+widened) (\d+\.\d)[,\n]", shown)
+    assert [name for name, _ in found] == ["FT", "inFT_siw", "finetune+rda+widened"]
+    for name, top1 in found:
         assert float(top1) == pytest.approx(told[name][1]["last_top1"][0], abs=0.0501)
     means = re.findall(
         r"^(\S+), the .*: top-1 ([\d.]+), top-5 ([\d.]+) .* chance ([\d.]+)", shown, re.M
