@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -67,4 +68,14 @@ def test_a_library_that_lacks_is_named(finished, monkeypatch, capsys):
     assert main(["report", str(finished.path)]) == 2
     assert capsys.readouterr().err == (
         "memoryless: a report needs jinja2: pip install jinja2 matplotlib scipy\n"
+    )
+
+
+def test_scipy_is_looked_for_before_anything_is_drawn(finished):
+    code = "import sys; sys.modules['scipy.stats'] = None; from memoryless.cli import main; "
+    code += f"sys.exit(main(['report', {str(finished.path)!r}]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "memoryless: a report needs scipy.stats: pip install jinja2 matplotlib scipy\n"
     )

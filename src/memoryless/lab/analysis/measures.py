@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch.nn.functional as F
+from scipy.stats import normaltest
 
 from memoryless.build import build_scorers
 from memoryless.heads import siw
@@ -58,8 +59,6 @@ class RowDistribution:
 
 def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[RowDistribution]:
     """Rows of the last state's layer, chosen by a seed (Fig. 4)."""
-    from scipy.stats import normaltest
-
     layer = run.tensors(run.finished - 1, "layer")
     W = layer["W"].double().numpy()
     chosen = numpy_generator(seed, "rows").permutation(len(W))[:number]
