@@ -34,6 +34,19 @@ def test_charts_have_lines_dots_and_confusions(comparison):
     assert [one.method for one in shown.confusions] == ["FT", "inFT_siw"]
 
 
+def test_captions_tell_of_the_spread_of_seeds(monkeypatch):
+    monkeypatch.setattr(pictures, "confusions", lambda comparison: [])
+    runs = [FakeRun({"FT": [90.0, 10.0 * s]}, f"f/seed-{s}", seed=s) for s in (1, 2)]
+    accuracy, kept = charts(comparisons(runs)[0]).pictures
+    assert accuracy.note == "bands: ± standard deviation over seeds"
+    assert kept.note.endswith("; bars: ± standard deviation over seeds")
+    assert "<polygon" in accuracy.drawing
+    accuracy, kept = charts(comparisons(runs[:1])[0]).pictures
+    assert accuracy.note == ""
+    assert kept.note == "of those that need something, none lies above the steps"
+    assert "<polygon" not in accuracy.drawing
+
+
 def test_bytes_are_not_drawn_where_every_training_keeps_images(monkeypatch):
     monkeypatch.setattr(pictures, "confusions", lambda comparison: [])
     config = {"strategy": "replay"}

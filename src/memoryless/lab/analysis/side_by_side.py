@@ -90,8 +90,16 @@ class Training:
 
     def by_state(self, method: str, k: str = "top1") -> list[float]:
         """A method's accuracy by state, mean over seeds."""
-        values = [[state["methods"][method][k] for state in states] for states in self.results]
-        return [float(value) for value in np.mean(values, 0)]
+        return [float(value) for value in np.mean(self._by_seed(method, k), 0)]
+
+    def deviations(self, method: str, k: str = "top1") -> list[float]:
+        """The standard deviation over seeds of a method's accuracy by state; none of one seed."""
+        if len(self.results) == 1:
+            return []
+        return [float(value) for value in np.std(self._by_seed(method, k), 0, ddof=1)]
+
+    def _by_seed(self, method: str, k: str) -> list[list[float]]:
+        return [[state["methods"][method][k] for state in states] for states in self.results]
 
 
 def _place(training: Training) -> tuple[int, int, int]:

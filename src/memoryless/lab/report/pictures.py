@@ -34,10 +34,11 @@ PAPER_FIGURES = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture has a caption and markup."""
+    """A picture has a caption, markup, and a note of what exactly is drawn."""
 
     caption: str
     drawing: Markup
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,18 @@ def charts(comparison: Comparison) -> Charts:
 
 
 def _accuracy(comparison: Comparison) -> Picture:
-    lines = [Line(e.label, e.training.by_state(e.row.method)) for e in comparison.lines]
+    lines = [
+        Line(e.label, e.training.by_state(e.row.method), e.training.deviations(e.row.method))
+        for e in comparison.lines
+    ]
     drawing = in_each_format(lambda form: accuracy_chart(lines, form))
-    return Picture("Top-1 accuracy over all classes seen so far, after each state.", drawing)
+    caption = "Top-1 accuracy over all classes seen so far, after each state."
+    return Picture(caption, drawing, _spread("bands", comparison.lines))
+
+
+def _spread(drawn: str, entries: Sequence[Entry]) -> str:
+    several = any(entry.row.seeds > 1 for entry in entries)
+    return f"{drawn}: ± standard deviation over seeds" if several else ""
 
 
 def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
@@ -78,14 +88,17 @@ def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
     named = few_of(front, MOST_NAMED)
     dots = [
         Dot(
-            entry.label, entry.row.bytes_kept, entry.top1, on_front=entry.row in front,
+            entry.label, entry.row.bytes_kept, entry.top1, entry.top1_std,
             named=entry.row in named or entry is comparison.recommended,
+            on_front=entry.row in front,
         )
         for entry in sorted(entries, key=lambda entry: entry.row.bytes_kept)
     ]  # fmt: skip
     drawing = in_each_format(lambda form: bytes_chart(dots, form))
-    caption = "What each method needs of the past and what it reaches; none lies above the steps."
-    return Picture(caption, drawing)
+    caption = "What each method needs of the past and what it reaches."
+    steps = "of those that need something, none lies above the steps"
+    bars = _spread("bars", [entry for entry in entries if entry.row in named])
+    return Picture(caption, drawing, "; ".join(filter(None, [steps, bars])))
 
 
 def confusions(comparison: Comparison) -> list[Confusion]:
