@@ -201,6 +201,11 @@ class Comparison:
         return self.entry(self.main, self.main.headline[-1])
 
     @cached_property
+    def before_and_after(self) -> list[Entry]:
+        """The strategy itself and what is recommended: one entry where they are the same."""
+        return list(dict.fromkeys([self.entry(self.main, self.main.headline[0]), self.recommended]))
+
+    @cached_property
     def lines(self) -> list[Entry]:
         """The few entries drawn: what is recommended, its strategy, others, the control."""
         few = dict.fromkeys(self._candidates())
@@ -209,8 +214,7 @@ class Comparison:
         return others[: MOST_LINES - len(control)] + control
 
     def _candidates(self) -> Iterator[Entry]:
-        yield self.recommended
-        yield self.entry(self.main, self.main.headline[0])
+        yield from reversed(self.before_and_after)
         others = sorted((t for t in self.trainings if not t.is_control), key=_place)
         first = {training.strategy: training for training in reversed(others)}
         for training in sorted(others, key=lambda t: t is not first[t.strategy]):

@@ -103,12 +103,10 @@ def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
 
 def confusions(comparison: Comparison) -> list[Confusion]:
     """By the strategy itself and by what is recommended, of the first seed."""
-    main = comparison.main
-    methods = dict.fromkeys([main.headline[0], main.headline[-1]])
-    return [_confusion(main.runs[0], comparison.entry(main, method)) for method in methods]
+    return [_confusion(entry, entry.training.runs[0]) for entry in comparison.before_and_after]
 
 
-def _confusion(run: RunFolder, entry: Entry) -> Confusion:
+def _confusion(entry: Entry, run: RunFolder) -> Confusion:
     names, percent = coarser(state_confusion(run, entry.row.method), MOST_NUMBERED)
     return Confusion(entry.label, names, [[round(value) for value in row] for row in percent])
 
