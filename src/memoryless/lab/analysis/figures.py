@@ -305,7 +305,7 @@ def _legend_below(figure: Figure, columns: int) -> None:
     """Names stand below a panel, which keeps its height."""
     handles, names = figure.axes[0].get_legend_handles_labels()
     texts = ["\n".join(wrapped(name, 40)) for name in names]
-    across = 1 if max(map(len, names)) > 16 else columns + 1
+    across = columns if max(map(len, names)) > 16 else columns + 1
     lines = sum(text.count("\n") + 1 for text in texts) / across
     figure.set_figheight(INCHES_HIGH + 1.5 * POINTS / 72 * (lines + 1))
     figure.legend(handles, texts, loc="outside lower center", ncols=across)
