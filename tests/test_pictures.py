@@ -58,6 +58,7 @@ def test_confusions_have_a_number_in_every_cell(comparison):
     for shown in confusions(comparison):
         percent = measures.state_confusion(comparison.main.runs[0], shown.method)
         assert shown.states == ["0", "1", "2"]
+        assert shown.run == "finetune, 3 states, seed 0"
         assert np.abs(np.array(shown.cells) - percent).max() <= 0.5
 
 
@@ -71,6 +72,8 @@ def test_confusions_of_many_states_are_coarser(comparison, monkeypatch):
 def test_the_papers_figures_have_the_colours_of_the_page(finished_run):
     drawn = paper_figures([RunFolder(finished_run)])
     assert [picture.caption for picture in drawn] == list(PAPER_FIGURES.values())
+    one, each = "toy: finetune, 3 states, seed 0", "toy, 3 states: the first seed of each"
+    assert [picture.note for picture in drawn] == [one, each, one]
     for picture in drawn:
         assert not re.search(r"#fff|#000000|white", picture.drawing)
         texts = re.findall(r"<text[^>]*>", picture.drawing)

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from conftest import TINY, FakeRun, hostile_text, make_toy
 from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.analysis.table import run_names
 from memoryless.lab.analysis.typology import typology_grids
 from memoryless.lab.control import control_of
 from memoryless.lab.experiment import run
@@ -116,13 +117,13 @@ def page_of(text: str) -> Collector:
     about |= {"sizes": [1], "seed": text, "commit": text, "versions": {text: text}}
     about |= {"machine": {"system": text, "cores": 1}, "memoryless": False}
     facts = {"path": text, "about": about, "command": text, "trained": text, "finished": text}
-    drawn = Charts(text, [Picture(text, Markup(""))], [Confusion(text, [text], [[1]])])
+    drawn = Charts(text, [Picture(text, Markup(""))], [Confusion(text, text, [text], [[1]])])
     return Collector(
         fill(
             lead=[[text]], methods=[Folded(table, table)], states=[Folded(table, None)],
             paper=[table], typology=[table], classes=[table], data=table, charts=[drawn],
             figures=[Picture(text, Markup(""))], again=text,
-            runs=[facts | {"kept": text, "images": text}],
+            runs=[facts | {"name": text, "kept": text, "images": text}],
         )
     )  # fmt: skip
 
@@ -180,6 +181,28 @@ def test_g_il_is_of_every_kind_of_statistics():
     assert names == ["finetune+rda (last stage)", "finetune+rda (middle stages)"]
 
 
+def test_runs_are_named_in_words_and_found_again_by_their_folder(runs, page):
+    text = Collector(render(runs, places=[Path("my runs")])).text
+    assert f"memoryless figures '{Path.cwd() / 'my runs'}'\n" in text
+    folds = re.findall("<summary>(.*?)</summary>", page)
+    name = "finetune, 3 states, seed 0"  # of where its images go, and of what was run
+    assert folds[-5:] == [name, name, "Every setting", "joint, 1 state, seed 0", "Every setting"]
+    assert f"<dt>folder</dt><dd>{runs[0].path}</dd>" in page
+
+
+def test_namesakes_have_their_folder_beside_their_name():
+    one = [FakeRun({"FT": [1.0, 2.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
+    other = FakeRun({"FT": [1.0]}, "x/s", seed=3, sizes=[2, 2])
+    assert run_names([one[0], other]) == [
+        "finetune, 2 states, seed 0", "finetune, 1/2 states, seed 3",
+    ]  # fmt: skip
+    assert run_names(one) == [f"finetune, 2 states, seed 0 ({lr}/s)" for lr in (0.1, 0.2)]
+    more = FakeRun({"FT": [1.0]}, "y/s", dataset="more")
+    assert run_names([one[0], more]) == [
+        "toy: finetune, 2 states, seed 0", "more: finetune, 1 state, seed 0",
+    ]  # fmt: skip
+
+
 def test_a_run_in_two_folders_is_reported_once(finished_run, tmp_path):
     copy = shutil.copytree(finished_run, tmp_path / "copy")
     page = render([RunFolder(finished_run), RunFolder(copy)])
@@ -193,7 +216,7 @@ def test_names_break_at_a_plus():
 
 
 def test_only_few_methods_are_shown_where_images_go(runs, page):
-    text = page[page.index("error typology") : page.index("What was run")]
+    text = page[page.index("Past and new classes") : page.index("What was run")]
     assert "inFT_siw c(p)" in text
     assert "inFT_mc c(p)" not in text
     grid = typology_grids(runs[:1])[0]

@@ -25,6 +25,7 @@ from memoryless.lab.analysis.side_by_side import (
     shown_first,
 )
 from memoryless.lab.analysis.summary import Summary, without_repeats
+from memoryless.lab.analysis.table import run_names
 from memoryless.lab.analysis.typology import data_grid, typology_grids
 from memoryless.lab.report.lead import sentences
 from memoryless.lab.report.pictures import charts, paper_figures
@@ -47,14 +48,15 @@ def write_report(
     path: Path,
     methods: Sequence[str] = (),
     working: Told = lambda what: None,
+    places: Sequence[Path] = (),
 ) -> None:
     """Write the page to a file; every number on it comes from the run folders.
 
-    `working` is told what is being done.
+    `working` is told what is being done; `places` are the folders where the runs were found.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(runs, methods, working), encoding="utf-8", errors="replace")
+        path.write_text(render(runs, methods, working, places), encoding="utf-8", errors="replace")
     except OSError as error:
         raise WriteError(
             f"cannot write {path} ({error.strerror}): choose another `output`"
@@ -62,7 +64,10 @@ def write_report(
 
 
 def render(
-    runs: Sequence[RunFolder], methods: Sequence[str] = (), working: Told = lambda what: None
+    runs: Sequence[RunFolder],
+    methods: Sequence[str] = (),
+    working: Told = lambda what: None,
+    places: Sequence[Path] = (),
 ) -> str:
     """The page, with `methods` scored anew in place of those that the runs scored."""
     working("reading runs")
@@ -73,6 +78,7 @@ def render(
             "the runs there can give none of these methods: train with `statistics=full`, or name "
             "others"
         )
+    names = dict(zip((str(run.path) for run in runs), run_names(runs), strict=True))
     by_state = [run for run in runs if run.finished > 1]
     later = [comparison for comparison in found if not comparison.main.one_state]
     working("drawing charts")
@@ -89,9 +95,12 @@ def render(
         charts=drawn,
         classes=classes,
         figures=figures,
-        again=shlex.join(["memoryless", "figures", *(str(run.path) for run in by_state)]),
-        typology=[few_methods(grid) for grid in typology_grids(by_state)],
-        runs=[_facts(run) for run in runs],
+        again=_figures_command(places or [run.path for run in by_state]),
+        typology=[
+            replace(few_methods(grid), title=names[grid.entries[0]["run"]])
+            for grid in typology_grids(by_state)
+        ],
+        runs=[_facts(run) | {"name": names[str(run.path)]} for run in runs],
         data=as_table(data_grid(runs)),
     )
 
@@ -167,6 +176,11 @@ def _memoryless(found: Sequence[Comparison], dataset: tuple[str, ...]) -> list[S
         for entry in c.entries
         if entry.row.memoryless
     ]
+
+
+def _figures_command(places: Sequence[Path]) -> str:
+    """The command that draws all figures; it is typed in any folder."""
+    return shlex.join(["memoryless", "figures", *(str(place.resolve()) for place in places)])
 
 
 def _facts(run: RunFolder) -> dict[str, Any]:

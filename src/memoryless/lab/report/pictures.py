@@ -11,10 +11,10 @@ from markupsafe import Markup
 
 from memoryless.lab.analysis.chart_style import MOST_NUMBERED, few_of
 from memoryless.lab.analysis.compare import pareto_front
-from memoryless.lab.analysis.figures import FIGURES, write_figure
+from memoryless.lab.analysis.figures import FIGURES, shown, write_figure
 from memoryless.lab.analysis.measures import coarser, state_confusion
 from memoryless.lab.analysis.side_by_side import Comparison, Entry
-from memoryless.lab.analysis.table import count_states
+from memoryless.lab.analysis.table import count_states, run_name
 from memoryless.lab.report.charts import (
     Dot,
     Line,
@@ -46,6 +46,7 @@ class Confusion:
     """Percent of each state's test images (row) given to each state (column) by a method."""
 
     method: str
+    run: str
     states: Sequence[str]
     cells: Sequence[Sequence[int]]
 
@@ -108,12 +109,20 @@ def confusions(comparison: Comparison) -> list[Confusion]:
 
 def _confusion(entry: Entry, run: RunFolder) -> Confusion:
     names, percent = coarser(state_confusion(run, entry.row.method), MOST_NUMBERED)
-    return Confusion(entry.label, names, [[round(value) for value in row] for row in percent])
+    return Confusion(
+        entry.label, run_name(run), names, [[round(value) for value in row] for row in percent]
+    )
 
 
 def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
     """The paper's figures, small enough for a phone and in the colours of the page."""
-    return [Picture(caption, figure_markup(name, runs)) for name, caption in PAPER_FIGURES.items()]
+    comparison = shown(runs)
+    one = f"{comparison.data}: {run_name(comparison.main.runs[0])}"
+    each = f"{comparison.data}, {count_states(comparison.main.rows[0])}: the first seed of each"
+    return [
+        Picture(caption, figure_markup(name, runs), each if name == "similarity" else one)
+        for name, caption in PAPER_FIGURES.items()
+    ]
 
 
 def figure_markup(name: str, runs: Sequence[RunFolder]) -> Markup:
