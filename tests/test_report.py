@@ -7,6 +7,7 @@ import shutil
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -319,21 +320,64 @@ def test_headings_sort_by_mouse_and_keyboard(page_file):
 
 
 @browser
-def test_a_printed_page_shows_what_is_folded_and_cuts_nothing(page_file):
+def test_a_printed_page_shows_what_is_open_and_cuts_nothing(page_file):
     with shown(page_file, 1280, "dark") as page:
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = false)")
         page.emulate_media(media="print")
-        hidden = page.locator("details table").all()
-        assert hidden
-        assert all(table.bounding_box()["height"] > 20 for table in hidden)
-        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert background == "rgb(255, 255, 255)"
+        assert page.locator("figure.table:visible").count() == 4  # two streams, T, data
+        assert page.locator("summary:visible", has_text="All ").count() == 0
+        assert page.locator("h2:visible", has_text="Past and new").count() == 0
+        page.locator("section.more details").first.evaluate("e => { e.open = true; }")
+        assert page.locator("h2:visible", has_text="Past and new").count() == 1
+        styles = page.evaluate("""() => [document.body, document.querySelector('thead th + th'),
+          document.querySelector('.confusion td')].map(e => getComputedStyle(e))
+          .map(s => [s.backgroundColor, s.whiteSpace, s.printColorAdjust])""")
+        assert styles[0][0] == "rgb(255, 255, 255)"
+        assert styles[1][1] == "nowrap"
+        assert styles[2][2] == "exact"
         overflow = page.locator(".wide").evaluate_all(
             "all => all.map(e => getComputedStyle(e).overflowX)"
         )
         assert {*overflow} == {"visible"}
         page.set_viewport_size({"width": 718, "height": 1000})  # A4 less its margins
         assert page.evaluate("document.documentElement.scrollWidth") <= 718
+
+
+LONG = "Panzerkampfwagenreparaturwerkstattleiterausbildungsplan"
+
+
+@browser
+def test_long_class_names_leave_room_for_their_numbers(tmp_path):
+    rows = [PageRow(f"{LONG} {i}", [str(i), "50.0"]) for i in range(3)]
+    table = PageTable("x", "x", ["state", "top-1"], rows, "class", sortable=True)
+    file = tmp_path / "page.html"
+    file.write_text(fill(lead=[], data=table, classes=[table], runs=[]))
+    with shown(file, 360, "light") as page:
+        shown_table = page.locator("table.sortable").first
+        for cell in shown_table.locator("td, th").all():
+            box = cell.bounding_box()
+            assert box["x"] + box["width"] <= 360
+        shown_table.locator("thead button").last.click(timeout=2000)
+
+
+@browser
+@each_width
+def test_blocks_of_states_have_even_rows_and_headings_apart(width, tmp_path):
+    states = [f"{100 * i}-{100 * i + 99}" for i in range(12)]
+    coarse = Confusion("FT", "x", states, [[8] * 12] * 12)
+    drawn = Charts("x", [], [coarse])
+    table = PageTable("x", "x", [], [])
+    file = tmp_path / "page.html"
+    file.write_text(fill(lead=[], charts=[drawn], data=table, runs=[]))
+    with shown(file, width, "light") as page:
+        heads = [e.bounding_box() for e in page.locator(".confusion thead th").all()][1:]
+        assert all(a["x"] + a["width"] <= b["x"] + 0.1 for a, b in pairwise(heads))
+        overflow = page.locator(".confusion th").evaluate_all(
+            "all => all.slice(1).filter(e => e.scrollWidth > e.clientWidth + 1).length"
+        )
+        assert overflow == 0
+        heights = {e.bounding_box()["height"] for e in page.locator(".confusion tbody tr").all()}
+        assert len(heights) == 1
 
 
 @browser

@@ -50,6 +50,11 @@ class Confusion:
     states: Sequence[str]
     cells: Sequence[Sequence[int]]
 
+    @property
+    def is_coarse(self) -> bool:
+        """Whether rows and columns are blocks of several states."""
+        return "-" in self.states[0]
+
 
 @dataclass(frozen=True)
 class Charts:
