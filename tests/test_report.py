@@ -104,7 +104,7 @@ def test_the_page_needs_nothing_else(page):
 def test_the_bytes_of_a_method_and_of_its_run_are_told_apart(runs, page):
     """What the page says that a method needs is part of what the run is said to have kept."""
     (row,) = [row for row in summarise(runs) if row.method == "inFT_siw"]
-    text = Collector(page).text
+    text = Collector(page).text.replace("\u00a0", " ")
     assert row.bytes_kept < row.bytes_of_run == 468
     assert f"It needs {row.bytes_kept} bytes of the past and no image; the images would " in text
     assert "468 bytes for all methods together, of which each needs only what the tables" in text
@@ -143,6 +143,10 @@ def test_no_name_adds_a_tag_or_a_cell(text):
     assert tags(page) == HARMLESS
     cells = [text, text, f"{text} {text}", text, f"{text} {text}", text]  # a mark beside a name
     assert page.cells == cells * 4 + ["true state", text, text, "1"] + cells * 3
+
+
+def test_numbers_keep_their_units_at_the_end_of_a_line():
+    assert code("top-1 of 12.5 % needs 3 kB") == "top\u20111\u00a0of 12.5\u00a0% needs 3\u00a0kB"
 
 
 @given(hostile_text)

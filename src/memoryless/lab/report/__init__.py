@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -130,14 +131,14 @@ def breakable(name: str) -> Markup:
 def code(text: str) -> Markup:
     """Text with what stands between its first and last backtick as code.
 
-    Elsewhere neither a number and its % nor top-1 are torn apart at the end of a line.
+    Elsewhere neither a number and its unit nor top-1 are torn apart at the end of a line.
 
     >>> code("type `a < b`")
     Markup('type <code>a &lt; b</code>')
     """
     plain, *rest = text.split("`", 1)
     if not rest or "`" not in rest[0]:
-        return escape(text.replace(" %", "\u00a0%").replace("top-", "top\u2011"))
+        return escape(re.sub(r"(?<=\d) ", "\u00a0", text).replace("top-", "top\u2011"))
     inside, _, after = rest[0].rpartition("`")
     return Markup("{}<code>{}</code>{}").format(code(plain), inside, after)
 
