@@ -72,7 +72,7 @@ def test_confusions_of_many_states_are_coarser(comparison, monkeypatch):
 def test_the_papers_figures_have_the_colours_of_the_page(finished_run):
     drawn = paper_figures([RunFolder(finished_run)])
     assert [picture.caption for picture in drawn] == list(PAPER_FIGURES.values())
-    one, each = "toy: finetune, 3 states, seed 0", "toy, 3 states: the first seed of each"
+    one, each = "toy: finetune, 3 states, seed 0", "toy, 3 states: the first seed of each line"
     assert [picture.note for picture in drawn] == [one, each, one]
     for picture in drawn:
         assert not re.search(r"#fff|#000000|white", picture.drawing)

@@ -81,12 +81,11 @@ def _accuracy(comparison: Comparison) -> Picture:
     ]
     drawing = in_each_format(lambda form: accuracy_chart(lines, form))
     caption = "Top-1 accuracy over all classes seen so far, after each state."
-    return Picture(caption, drawing, _spread("bands", comparison.lines))
+    return Picture(caption, drawing, _spread("bands", any(line.deviations for line in lines)))
 
 
-def _spread(drawn: str, entries: Sequence[Entry]) -> str:
-    several = any(entry.row.seeds > 1 for entry in entries)
-    return f"{drawn}: ± standard deviation over seeds" if several else ""
+def _spread(what: str, is_drawn: bool) -> str:
+    return f"{what}: ± standard deviation over seeds" if is_drawn else ""
 
 
 def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
@@ -103,7 +102,7 @@ def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
     drawing = in_each_format(lambda form: bytes_chart(dots, form))
     caption = "What each method needs of the past and what it reaches."
     steps = "of those that need something, none lies above the steps"
-    bars = _spread("bars", [entry for entry in entries if entry.row in named])
+    bars = _spread("bars", any(dot.named and dot.deviation for dot in dots))
     return Picture(caption, drawing, "; ".join(filter(None, [steps, bars])))
 
 
@@ -123,7 +122,9 @@ def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
     """The paper's figures, small enough for a phone and in the colours of the page."""
     comparison = shown(runs)
     one = f"{comparison.data}: {run_name(comparison.main.runs[0])}"
-    each = f"{comparison.data}, {count_states(comparison.main.rows[0])}: the first seed of each"
+    each = (
+        f"{comparison.data}, {count_states(comparison.main.rows[0])}: the first seed of each line"
+    )
     return [
         Picture(caption, figure_markup(name, runs), each if name == "similarity" else one)
         for name, caption in PAPER_FIGURES.items()
