@@ -12,6 +12,7 @@ from memoryless.lab.analysis.chart_style import (
     COLOURS,
     DASHES,
     MARKERS,
+    apart,
     byte_ticks,
     few_of,
     percent_ticks,
@@ -48,7 +49,9 @@ def test_state_ticks_are_few_whole_numbers_from_0(states):
     assert ticks[0] == 0
     assert ticks == sorted({*ticks})
     assert len(ticks) <= 7
-    assert states - 1 - ticks[-1] < max(1, ticks[1] if len(ticks) > 1 else 1)
+    assert ticks[-1] == states - 1
+    steps = [b - a for a, b in pairwise(ticks)]
+    assert not steps or steps[-1] >= 0.75 * steps[0]
 
 
 def test_percent_ticks_reach_the_highest_and_never_pass_100():
@@ -60,6 +63,16 @@ def test_percent_ticks_reach_the_highest_and_never_pass_100():
 def test_byte_ticks_are_powers_of_ten_in_units():
     assert byte_ticks(5, 2000) == {10: "10 bytes", 100: "100 bytes", 1000: "1 kB"}
     assert byte_ticks(1, 2 * 10**9) == {1: "1 bytes", 1000: "1 kB", 10**6: "1 MB", 10**9: "1 GB"}
+
+
+def test_texts_that_would_touch_are_left_out_evenly():
+    spans = [(10 * i, 10 * i + 8.0) for i in range(6)]
+    assert apart(spans, 0, 2) == [0, 1, 2, 3, 4, 5]
+    assert apart(spans, 1, 2) == [1, 2, 3, 4, 5]
+    assert apart(spans, 0, 3) == [1, 3, 5]
+    assert apart(spans, 0, 20) == [2, 5]
+    assert apart(spans, 0, 99) == [5]
+    assert apart(spans, 99, 2) == apart([], 0, 2) == []
 
 
 def test_names_break_after_a_plus_and_before_a_bracket():

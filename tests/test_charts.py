@@ -83,12 +83,43 @@ def test_every_line_has_its_name_at_its_end_and_all_fits(form):
     heights = sorted(y for _, y in names.values())
     assert all(b - a >= 13.9 for a, b in pairwise(heights))
     for name, (x, y) in names.items():
-        assert x + 6 * len(name) <= form.width
+        assert x + 7.4 * len(name) <= form.width
         assert 0 < y < form.height
     root = ElementTree.fromstring(chart)
     assert root.attrib["viewBox"] == f"0 0 {form.width} {form.height}"
     styles = {(p.attrib["stroke"], p.attrib["stroke-dasharray"]) for p in root.iter("polyline")}
     assert len(styles) == 6
+
+
+def test_of_many_states_few_have_a_mark_that_is_seen():
+    chart = ElementTree.fromstring(accuracy_chart([Line("FT", [50.0] * 50)], FORMATS[0]))
+    opacity = [p.get("opacity") for p in chart.iter("path") if p.find("title") is not None]
+    assert len(opacity) == 50
+    assert opacity.count(None) == 10
+    assert opacity[0] is opacity[-1] is None
+
+
+@each_format
+def test_seeds_have_a_band_within_the_axes(form):
+    chart = accuracy_chart([Line("FT", [90.0, 40.0], [20.0, 10.0]), LINES[1]], form)
+    (band,) = ElementTree.fromstring(chart).iter("polygon")
+    corners = [tuple(map(float, pair.split(","))) for pair in band.attrib["points"].split()]
+    ticks = {name: y - 4 for name, (_, y) in texts(chart, "tick").items()}
+    (left, top), *_, (low_left, bottom) = corners
+    assert left == low_left
+    assert top == pytest.approx(ticks["100"])
+    assert bottom == pytest.approx((ticks["80"] + ticks["60"]) / 2, abs=0.1)
+
+
+def test_named_dots_have_bars_and_lie_over_all_others():
+    named = Dot("inFT", 2_000, 20.0, deviation=5.0, named=True)
+    chart = bytes_chart([named, Dot("worse", 2_000, 15.0, deviation=5.0)], FORMATS[0])
+    root = ElementTree.fromstring(chart)
+    assert list(dots(chart)) == ["worse, 2.0 kB: 15.0 %", "inFT, 2.0 kB: 20.0 %"]
+    (bar,) = [line for line in root.iter("line") if line.attrib["class"] == "bar"]
+    ticks = {name: y - 4 for name, (_, y) in texts(chart, "tick").items()}
+    assert float(bar.attrib["y1"]) == pytest.approx(ticks["15"])
+    assert float(bar.attrib["y2"]) == pytest.approx(ticks["25"])
 
 
 def test_one_state_and_many_are_drawn():
@@ -120,7 +151,8 @@ def test_bytes_stand_on_a_scale_of_powers_and_nothing_kept_apart(form):
     corners = [tuple(map(float, pair.split(","))) for pair in front.attrib["points"].split()]
     assert corners == [few, (many[0], few[1]), many]
     words = sorted((x, name) for name, (x, _) in ticks.items() if not name.isdigit())
-    assert all(b - a > 30 for (a, x), (b, y) in pairwise(words) if {x, y} != {"nothing", "kept"})
+    for (a, left), (b, right) in pairwise(words):
+        assert {left, right} == {"nothing", "kept"} or b - a > 6.6 * (len(left) + len(right)) / 2
 
 
 def test_without_a_method_that_keeps_nothing_there_is_no_strip():

@@ -115,8 +115,19 @@ def test_figures_take_any_name(name, hostile, tmp_path):
 
 def test_class_names_are_shown_as_they_are(hostile):
     titles = [panel.get_title() for panel in FIGURES["rows"]([hostile], 2).axes]
-    shown = [title.rpartition(" (p")[0] for title in titles]
+    shown = [title.partition("\n")[0] for title in titles]
     assert shown == [r"\$x\$", r"\$", " _a", "�", r"🦕\n", "<b>&-->"]
+
+
+def test_titles_of_rows_fit_their_panels(finished, monkeypatch):
+    values = np.linspace(-1, 1, 50)
+    rows = [measures.RowDistribution(name, values, 0.0, 1.0, p) for name, p in
+            (("w" * 60, 2e-8), ("The Great Wall of China", 0.04), ("bee", 1.0))]  # fmt: skip
+    monkeypatch.setattr(measures, "row_distributions", lambda run: rows)
+    titles = [panel.get_title() for panel in FIGURES["rows"]([finished], 1).axes]
+    assert titles[:3] == [
+        f"{'w' * 15}…\np < 0.001", "The Great Wall…\np = 0.04", "bee\np = 1",
+    ]  # fmt: skip
 
 
 @settings(max_examples=40, deadline=None)
@@ -187,9 +198,40 @@ def test_lines_have_their_names_at_their_ends(finished):
     places = sorted(text.get_position()[1] for text in panel.texts)
     assert all(b - a > 0.05 for a, b in pairwise(places))
     assert ticks(panel.yaxis) == [0, 20, 40, 60, 80, 100]
+    assert {text.arrow_patch.get_edgecolor() for text in panel.texts} == {
+        mpl.colors.to_rgba(line.get_color()) for line in panel.lines
+    }
     styles = {(line.get_color(), line.get_marker(), line._unscaled_dash_pattern[1]) for line in
               panel.lines}  # fmt: skip
     assert len(styles) == len(lines)
+
+
+def test_seeds_have_a_band_around_their_mean():
+    runs = [FakeRun({"FT": [98.0, v]}, f"f/seed-{v}", seed=v) for v in (20, 40)]
+    (panel,) = FIGURES["accuracy"](runs, 1).axes
+    (band,) = panel.collections
+    corners = band.get_paths()[0].vertices
+    assert {round(y, 1) for x, y in corners if x == 1} == {15.9, 30 + 14.1}
+    assert not FIGURES["accuracy"](runs[:1], 1).axes[0].collections
+
+
+def test_of_many_states_few_are_marked():
+    (panel,) = FIGURES["accuracy"]([made({"FT": [9.0] * 50})], 1).axes
+    assert len(panel.lines[0].get_markevery()) == 10
+
+
+def test_few_states_make_a_low_confusion_under_whole_names(monkeypatch):
+    middle = {"statistics": "full", "level": "middle", "square_roots": True}
+    values = {"FT": [9.0, 9.0], "finetune+rda+widened": [9.0, 9.0]}
+    other = made({"finetune+lda": [9.0, 9.0]}, "l/s", statistics="full", level="last")
+    heights = []
+    for states in (2, 12):
+        monkeypatch.setattr(measures, "state_confusion", lambda r, m, n=states: 100 * np.eye(n))
+        figure = FIGURES["confusion"]([made(values, **middle), other], 1)
+        heights.append(figure.get_figheight())
+    titles = [panel.get_title() for panel in figure.axes]
+    assert titles == ["FT", "finetune+rda+widened\n(middle stages, roots)"]
+    assert heights[0] < heights[1] / 2
 
 
 def test_no_more_than_six_lines_are_drawn():
@@ -211,8 +253,12 @@ def test_the_front_is_named_and_what_keeps_nothing_stands_apart():
     }
     (panel,) = pareto_figure({"": rows}).axes
     assert [text.get_text() for text in panel.texts] == ["few", "many"]
+    assert {text.arrow_patch.get_linestyle() for text in panel.texts} == {":"}
     shown = [text.get_text() for text in panel.get_xticklabels()]
     assert shown == ["nothing\nkept", "1 kB", "10 kB", "100 kB", "1 MB"]
+    (narrow,) = pareto_figure({"": {"unbreakably_long": rows["few"]} | rows}).axes
+    shown = [text.get_text() for text in narrow.get_xticklabels()]
+    assert shown == ["nothing\nkept", "10 kB", "1 MB"]
     edge = next(line.get_xdata()[0] for line in panel.lines if line.get_linestyle() == ":")
     assert min(line.get_xdata()[0] for line in panel.lines) < edge < 2_000
     (steps,) = [line for line in panel.lines if line.get_drawstyle() == "steps-post"]
@@ -223,6 +269,16 @@ def test_the_front_is_named_and_what_keeps_nothing_stands_apart():
     assert two.axes[0].get_ylabel() == "top-5 accuracy (%)"
 
 
+def test_what_is_recommended_is_named_and_lies_over_all_others():
+    values = {"FT": [90.0, 50.0], "inFT": [90.0, 20.0], "inFT_siw": [90.0, 20.0]}
+    (panel,) = FIGURES["pareto"]([made(values)], 1).axes
+    assert [text.get_text() for text in panel.texts] == ["FT", "inFT_siw"]
+    dots = [line for line in panel.lines if line.get_marker() == "o"]
+    over = {line.get_color(): line.get_zorder() for line in dots}
+    assert over[COLOURS[0]] > over["0.7"]
+    assert len(over) == 2
+
+
 def test_what_keeps_images_has_no_place_on_the_front():
     (row,) = summarise([FakeRun({"replay": [1.0, 2.0]}, memoryless=False)])
     assert len(pareto_figure({"": {"replay": row}}).axes[0].lines) == 0
@@ -230,7 +286,8 @@ def test_what_keeps_images_has_no_place_on_the_front():
 
 def test_trainings_are_named_by_their_strategy_and_drawn_once(finished, gathered_run):
     (panel,) = FIGURES["similarity"]([finished, RunFolder(gathered_run)], 1).axes
-    names = [text.get_text() for text in panel.get_legend().texts]
+    (legend,) = panel.figure.legends  # beside the panel, where no line is
+    names = [text.get_text() for text in legend.texts]
     assert names == ["finetune (held_out 0.0)", "finetune (held_out 0.25)"]
     assert len(FIGURES["similarity"]([finished, finished], 1).axes[0].lines) == 1
 

@@ -34,6 +34,19 @@ def test_charts_have_lines_dots_and_confusions(comparison):
     assert [one.method for one in shown.confusions] == ["FT", "inFT_siw"]
 
 
+def test_captions_tell_of_the_spread_of_seeds(monkeypatch):
+    monkeypatch.setattr(pictures, "confusions", lambda comparison: [])
+    runs = [FakeRun({"FT": [90.0, 10.0 * s]}, f"f/seed-{s}", seed=s) for s in (1, 2)]
+    accuracy, kept = charts(comparisons(runs)[0]).pictures
+    assert accuracy.note == "bands: ± standard deviation over seeds"
+    assert kept.note.endswith("; bars: ± standard deviation over seeds")
+    assert "<polygon" in accuracy.drawing
+    accuracy, kept = charts(comparisons(runs[:1])[0]).pictures
+    assert accuracy.note == ""
+    assert kept.note == "of those that need something, none lies above the steps"
+    assert "<polygon" not in accuracy.drawing
+
+
 def test_bytes_are_not_drawn_where_every_training_keeps_images(monkeypatch):
     monkeypatch.setattr(pictures, "confusions", lambda comparison: [])
     config = {"strategy": "replay"}
@@ -45,6 +58,7 @@ def test_confusions_have_a_number_in_every_cell(comparison):
     for shown in confusions(comparison):
         percent = measures.state_confusion(comparison.main.runs[0], shown.method)
         assert shown.states == ["0", "1", "2"]
+        assert shown.run == "finetune, 3 states, seed 0"
         assert np.abs(np.array(shown.cells) - percent).max() <= 0.5
 
 
@@ -58,6 +72,8 @@ def test_confusions_of_many_states_are_coarser(comparison, monkeypatch):
 def test_the_papers_figures_have_the_colours_of_the_page(finished_run):
     drawn = paper_figures([RunFolder(finished_run)])
     assert [picture.caption for picture in drawn] == list(PAPER_FIGURES.values())
+    one, each = "toy: finetune, 3 states, seed 0", "toy, 3 states: the first seed of each line"
+    assert [picture.note for picture in drawn] == [one, each, one]
     for picture in drawn:
         assert not re.search(r"#fff|#000000|white", picture.drawing)
         texts = re.findall(r"<text[^>]*>", picture.drawing)

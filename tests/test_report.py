@@ -7,6 +7,7 @@ import shutil
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from markupsafe import Markup
 from conftest import TINY, FakeRun, hostile_text, make_toy
 from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.analysis.table import run_names
 from memoryless.lab.analysis.typology import typology_grids
 from memoryless.lab.control import control_of
 from memoryless.lab.experiment import run
@@ -100,14 +102,12 @@ def test_the_page_needs_nothing_else(page):
 
 
 def test_the_bytes_of_a_method_and_of_its_run_are_told_apart(runs, page):
-    """What the table says that a method needs is part of what the run is said to have kept."""
+    """What the page says that a method needs is part of what the run is said to have kept."""
     (row,) = [row for row in summarise(runs) if row.method == "inFT_siw"]
-    text = Collector(page).text
+    text = Collector(page).text.replace("\u00a0", " ")
     assert row.bytes_kept < row.bytes_of_run == 468
-    sentence = (
-        f"It needs {row.bytes_kept} bytes of the past and no image: the images would have taken "
-    )
-    assert f"{sentence}4.6 kB (the run kept 468 bytes for all methods together)." in text
+    assert f"It needs {row.bytes_kept} bytes of the past and no image; the images would " in text
+    assert "468 bytes for all methods together, of which each needs only what the tables" in text
 
 
 def page_of(text: str) -> Collector:
@@ -118,13 +118,13 @@ def page_of(text: str) -> Collector:
     about |= {"sizes": [1], "seed": text, "commit": text, "versions": {text: text}}
     about |= {"machine": {"system": text, "cores": 1}, "memoryless": False}
     facts = {"path": text, "about": about, "command": text, "trained": text, "finished": text}
-    drawn = Charts(text, [Picture(text, Markup(""))], [Confusion(text, [text], [[1]])])
+    drawn = Charts(text, [Picture(text, Markup(""))], [Confusion(text, text, [text], [[1]])])
     return Collector(
         fill(
             lead=[[text]], methods=[Folded(table, table)], states=[Folded(table, None)],
             paper=[table], typology=[table], classes=[table], data=table, charts=[drawn],
             figures=[Picture(text, Markup(""))], again=text,
-            runs=[facts | {"kept": text, "images": text}],
+            runs=[facts | {"name": text, "kept": text, "images": text}],
         )
     )  # fmt: skip
 
@@ -143,6 +143,10 @@ def test_no_name_adds_a_tag_or_a_cell(text):
     assert tags(page) == HARMLESS
     cells = [text, text, f"{text} {text}", text, f"{text} {text}", text]  # a mark beside a name
     assert page.cells == cells * 4 + ["true state", text, text, "1"] + cells * 3
+
+
+def test_numbers_keep_their_units_at_the_end_of_a_line():
+    assert code("top-1 of 12.5 % needs 3 kB") == "top\u20111\u00a0of 12.5\u00a0% needs 3\u00a0kB"
 
 
 @given(hostile_text)
@@ -165,8 +169,8 @@ def test_the_page_begins_with_what_to_use(runs, page):
     (row,) = [row for row in summarise(runs) if row.method == "inFT_siw"]
     text = Collector(page).text.translate({0xA0: " ", 0x2011: "-"})
     sentence = (
-        f"Use inFT_siw: on toy in 3 states it gets {row.top1:.1f} % of the test images right on "
-        f"average over later states (top-1; top-5 {row.top5:.1f} %), where guessing gets 20.8 %"
+        f"Use inFT_siw: on toy in 3 states it gets {row.top1:.1f} % of the test images right "
+        "(top-1, average over later states), where guessing gets 20.8 %"
     )
     assert text.index(sentence) < text.index("No untrained control is among these runs")
     assert text.index("No untrained control") < text.index("how often the first answer is right")
@@ -182,6 +186,28 @@ def test_g_il_is_of_every_kind_of_statistics():
     assert names == ["finetune+rda (last stage)", "finetune+rda (middle stages)"]
 
 
+def test_runs_are_named_in_words_and_found_again_by_their_folder(runs, page):
+    text = Collector(render(runs, places=[Path("my runs")])).text
+    assert f"memoryless figures '{Path.cwd() / 'my runs'}'\n" in text
+    folds = re.findall("<summary>(.*?)</summary>", page)
+    name = "finetune, 3 states, seed 0"  # of where its images go, and of what was run
+    assert folds[-5:] == [name, name, "Every setting", "joint, 1 state, seed 0", "Every setting"]
+    assert f"<dt>folder</dt><dd>{runs[0].path}</dd>" in page
+
+
+def test_namesakes_have_their_folder_beside_their_name():
+    one = [FakeRun({"FT": [1.0, 2.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
+    other = FakeRun({"FT": [1.0]}, "x/s", seed=3, sizes=[2, 2])
+    assert run_names([one[0], other]) == [
+        "finetune, 2 states, seed 0", "finetune, 1/2 states, seed 3",
+    ]  # fmt: skip
+    assert run_names(one) == [f"finetune, 2 states, seed 0 ({lr}/s)" for lr in (0.1, 0.2)]
+    more = FakeRun({"FT": [1.0]}, "y/s", dataset="more")
+    assert run_names([one[0], more]) == [
+        "toy: finetune, 2 states, seed 0", "more: finetune, 1 state, seed 0",
+    ]  # fmt: skip
+
+
 def test_a_run_in_two_folders_is_reported_once(finished_run, tmp_path):
     copy = shutil.copytree(finished_run, tmp_path / "copy")
     page = render([RunFolder(finished_run), RunFolder(copy)])
@@ -195,7 +221,7 @@ def test_names_break_at_a_plus():
 
 
 def test_only_few_methods_are_shown_where_images_go(runs, page):
-    text = page[page.index("error typology") : page.index("What was run")]
+    text = page[page.index("Past and new classes") : page.index("What was run")]
     assert "inFT_siw c(p)" in text
     assert "inFT_mc c(p)" not in text
     grid = typology_grids(runs[:1])[0]
@@ -298,21 +324,64 @@ def test_headings_sort_by_mouse_and_keyboard(page_file):
 
 
 @browser
-def test_a_printed_page_shows_what_is_folded_and_cuts_nothing(page_file):
+def test_a_printed_page_shows_what_is_open_and_cuts_nothing(page_file):
     with shown(page_file, 1280, "dark") as page:
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = false)")
         page.emulate_media(media="print")
-        hidden = page.locator("details table").all()
-        assert hidden
-        assert all(table.bounding_box()["height"] > 20 for table in hidden)
-        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert background == "rgb(255, 255, 255)"
+        assert page.locator("figure.table:visible").count() == 4  # two streams, T, data
+        assert page.locator("summary:visible", has_text="All ").count() == 0
+        assert page.locator("h2:visible", has_text="Past and new").count() == 0
+        page.locator("section.more details").first.evaluate("e => { e.open = true; }")
+        assert page.locator("h2:visible", has_text="Past and new").count() == 1
+        styles = page.evaluate("""() => [document.body, document.querySelector('thead th + th'),
+          document.querySelector('.confusion td')].map(e => getComputedStyle(e))
+          .map(s => [s.backgroundColor, s.whiteSpace, s.printColorAdjust])""")
+        assert styles[0][0] == "rgb(255, 255, 255)"
+        assert styles[1][1] == "nowrap"
+        assert styles[2][2] == "exact"
         overflow = page.locator(".wide").evaluate_all(
             "all => all.map(e => getComputedStyle(e).overflowX)"
         )
         assert {*overflow} == {"visible"}
         page.set_viewport_size({"width": 718, "height": 1000})  # A4 less its margins
         assert page.evaluate("document.documentElement.scrollWidth") <= 718
+
+
+LONG = "Panzerkampfwagenreparaturwerkstattleiterausbildungsplan"
+
+
+@browser
+def test_long_class_names_leave_room_for_their_numbers(tmp_path):
+    rows = [PageRow(f"{LONG} {i}", [str(i), "50.0"]) for i in range(3)]
+    table = PageTable("x", "x", ["state", "top-1"], rows, "class", sortable=True)
+    file = tmp_path / "page.html"
+    file.write_text(fill(lead=[], data=table, classes=[table], runs=[]))
+    with shown(file, 360, "light") as page:
+        shown_table = page.locator("table.sortable").first
+        for cell in shown_table.locator("td, th").all():
+            box = cell.bounding_box()
+            assert box["x"] + box["width"] <= 360
+        shown_table.locator("thead button").last.click(timeout=2000)
+
+
+@browser
+@each_width
+def test_blocks_of_states_have_even_rows_and_headings_apart(width, tmp_path):
+    states = [f"{100 * i}-{100 * i + 99}" for i in range(12)]
+    coarse = Confusion("FT", "x", states, [[8] * 12] * 12)
+    drawn = Charts("x", [], [coarse])
+    table = PageTable("x", "x", [], [])
+    file = tmp_path / "page.html"
+    file.write_text(fill(lead=[], charts=[drawn], data=table, runs=[]))
+    with shown(file, width, "light") as page:
+        heads = [e.bounding_box() for e in page.locator(".confusion thead th").all()][1:]
+        assert all(a["x"] + a["width"] <= b["x"] + 0.1 for a, b in pairwise(heads))
+        overflow = page.locator(".confusion th").evaluate_all(
+            "all => all.slice(1).filter(e => e.scrollWidth > e.clientWidth + 1).length"
+        )
+        assert overflow == 0
+        heights = {e.bounding_box()["height"] for e in page.locator(".confusion tbody tr").all()}
+        assert len(heights) == 1
 
 
 @browser

@@ -43,7 +43,11 @@ def test_methods_stand_by_top1_with_chance_control_and_full():
         "chance": [],
     }
     assert pair.first.title == "toy, 3 states"
-    assert pair.first.columns[:2] == ["top-1", "top-5"]
+    assert pair.first.columns[:4] == ["top-1", "top-5", "forgetting", "needs"]
+    full = dict(zip(pair.first.columns, pair.first.rows[0].cells, strict=True))
+    assert {name: text for name, text in full.items() if text} == {
+        "top-1": "80.0", "top-5": "40.0", "last top-1": "80.0", "last top-5": "40.0", "seeds": "1",
+    }  # fmt: skip
     assert {len(row.cells) for row in pair.first.rows} == {len(pair.first.columns)}
     cells = dict(zip(pair.first.columns, pair.first.rows[2].cells, strict=True))
     assert (cells["needs"], cells["multiplications"], cells["seeds"]) == ("300 bytes", "21", "1")
@@ -58,6 +62,8 @@ def test_seeds_have_a_spread():
     runs = [FakeRun({"FT": [90.0, v]}, f"f/seed-{v}", seed=v) for v in (20, 40)]
     table = method_tables(*comparisons(runs)).first
     assert rows(table) == [("FT", "30.0±14.1"), ("chance", "25.0")]
+    assert table.caption.endswith("± standard deviation over seeds")
+    assert "±" not in method_tables(*comparisons(runs[:1])).first.caption
 
 
 def test_many_trainings_show_the_first_and_last_of_each():
@@ -92,6 +98,23 @@ def test_numbers_of_states_stand_beside_each_other():
     assert "inFT_mc" not in found
     assert "inFT_mc" in {row.name for row in pair.whole.rows}
     assert [row.name for row in pair.first.rows][:2] == ["Full", "inFT_siw"]
+
+
+def test_one_method_is_recommended_for_all_numbers_of_states():
+    """That which the page begins with: of the number of states with the most trainings."""
+    other = FakeRun({"LwF": [9.0] * 5, "inLwF_siw": [9.0] * 5}, "l/s", config={"strategy": "lwf"})
+    more = [FakeRun({"frozen": [9.0] * 3}, "z/s", config={"strategy": "frozen"}), finetune(3)]
+    (pair,) = states_tables(comparisons([other, *more]))
+    for table in (pair.first, pair.whole):
+        assert [row.name for row in table.rows if "recommended" in row.marks] == ["inFT_siw"]
+        assert [row.name for row in table.rows if row.kind == "recommended"] == ["inFT_siw"]
+
+
+def test_what_has_not_ended_recommends_nothing_for_all_numbers_of_states():
+    part = [FakeRun({"FT": [9.0] * 2, "inFT_siw": [9.0] * 2}, f"{lr}/s", config={"lr": lr},
+                    sizes=[2, 2, 2, 2]) for lr in (0.1, 0.2)]  # fmt: skip
+    (pair,) = states_tables(comparisons([finetune(3), finetune(5), *part]))
+    assert not [row for row in pair.first.rows if "recommended" in row.marks]
 
 
 def test_what_a_number_of_states_lacks_is_left_empty():

@@ -62,7 +62,10 @@ def test_each_data_set_is_counted_once():
         ["toy", "2", "2,000", "9", "1000.00", "200.00"],
         ["more", "3", "9", "9", "3.00", "0.00"],
     ]
-    assert (grid.title, grid.caption) == ("data sets", "images, and training images of a class")
+    assert grid.title == "data sets"
+    assert list(grid.columns) == [
+        "data", "classes", "training images", "test images", "mean of a class", "deviation",
+    ]  # fmt: skip
     assert grid.entries[0] == {
         "data": "toy", "classes": 2, "train": 2000, "test": 9, "mean_per_class": 1000.0,
         "std_per_class": 200.0,

@@ -139,7 +139,7 @@ def _report(runs: list[RunFolder], page: Path) -> None:
     try:
         from memoryless.lab.report import write_report
 
-        write_report(runs, page)
+        write_report(runs, page, places=[page.parent])
     except ImportError as error:
         folder = shlex.quote(str(page.parent))
         say(f"{lacking(error)}, then memoryless report {folder}")

@@ -35,7 +35,7 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     with Console(stderr=True).status("reading runs") as status:
         write_report(
             found, output, named_methods(found, methods),
-            lambda what: status.update(terminal_text(what)),
+            lambda what: status.update(terminal_text(what)), runs,
         )  # fmt: skip
     say(f"the report is {output}")
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -17,6 +17,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (1, 3))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_NUMBERED = 12  # states whose confusion still has room for a number in each cell
+MOST_MARKED = 10  # states of a line that have a mark
 
 
 @dataclass
@@ -68,15 +69,15 @@ def spread(
 def state_ticks(states: int, most: int = 10) -> list[int]:
     """Whole numbers from state 0 to the last, as many as there is room for.
 
-    >>> state_ticks(4), state_ticks(50)
-    ([0, 1, 2, 3], [0, 10, 20, 30, 40, 49])
+    A round number that stands too near to the last is left out.
+
+    >>> state_ticks(4), state_ticks(50), state_ticks(18)
+    ([0, 1, 2, 3], [0, 10, 20, 30, 40, 49], [0, 2, 4, 6, 8, 10, 12, 14, 17])
     """
     steps = (step * 10**power for power in range(6) for step in (1, 2, 5))
     step = next(step for step in steps if (states - 1) / step <= most - 1)
-    ticks = list(range(0, states, step))
-    if states - 1 - ticks[-1] >= step / 2:
-        ticks.append(states - 1)
-    return ticks
+    last = states - 1
+    return [*(t for t in range(0, last, step) if last - t >= 0.75 * step), last]
 
 
 def percent_ticks(highest: float) -> list[int]:
@@ -87,6 +88,11 @@ def percent_ticks(highest: float) -> list[int]:
     """
     step = next((step for step in (1, 2, 5, 10, 20) if highest / step <= 5), 20)
     return list(range(0, step * max(1, math.ceil(highest / step)) + 1, step))
+
+
+def around(percent: float, deviation: float) -> tuple[float, float]:
+    """A percentage less and plus its deviation, within what a percentage can be."""
+    return max(0.0, percent - deviation), min(100.0, percent + deviation)
 
 
 def byte_ticks(low: int, high: int) -> dict[int, str]:
@@ -103,6 +109,20 @@ def byte_ticks(low: int, high: int) -> dict[int, str]:
 def _power(power: int) -> str:
     unit = ("bytes", "kB", "MB", "GB", "TB")[power // 3]
     return f"{10 ** (power % 3)} {unit}"
+
+
+def apart(spans: Sequence[tuple[float, float]], low: float, gap: float) -> list[int]:
+    """Which of some spans of text to show: beyond `low`, evenly, the last always, a gap between.
+
+    >>> apart([(0, 9), (10, 19), (20, 29), (30, 39)], 0, 5)
+    [1, 3]
+    """
+    inside = [i for i, (start, _) in enumerate(spans) if start >= low]
+    for step in range(1, len(inside)):
+        few = inside[::-1][::step][::-1]
+        if all(spans[b][0] - spans[a][1] >= gap for a, b in pairwise(few)):
+            return few
+    return inside[-1:]
 
 
 def few_of(things: Sequence[T], most: int) -> list[T]:

@@ -99,8 +99,16 @@ class Training:
 
     def by_state(self, method: str, k: str = "top1") -> list[float]:
         """A method's accuracy by state, mean over seeds."""
-        values = [[state["methods"][method][k] for state in states] for states in self.results]
-        return [float(value) for value in np.mean(values, 0)]
+        return [float(value) for value in np.mean(self._by_seed(method, k), 0)]
+
+    def deviations(self, method: str, k: str = "top1") -> list[float]:
+        """The standard deviation over seeds of a method's accuracy by state; none of one seed."""
+        if len(self.results) == 1:
+            return []
+        return [float(value) for value in np.std(self._by_seed(method, k), 0, ddof=1)]
+
+    def _by_seed(self, method: str, k: str) -> list[list[float]]:
+        return [[state["methods"][method][k] for state in states] for states in self.results]
 
 
 def _place(training: Training) -> tuple[int, int, int]:
@@ -222,6 +230,11 @@ class Comparison:
         return entry.in_headline
 
     @cached_property
+    def before_and_after(self) -> list[Entry]:
+        """The strategy itself and what is recommended: one entry where they are the same."""
+        return list(dict.fromkeys([self.entry(self.main, self.main.headline[0]), self.recommended]))
+
+    @cached_property
     def lines(self) -> list[Entry]:
         """The few entries drawn: what is recommended, its strategy, others, the control."""
         few = dict.fromkeys(self._candidates())
@@ -230,8 +243,7 @@ class Comparison:
         return others[: MOST_LINES - len(control)] + control
 
     def _candidates(self) -> Iterator[Entry]:
-        yield self.recommended
-        yield self.entry(self.main, self.main.headline[0])
+        yield from reversed(self.before_and_after)
         others = sorted((t for t in self.trainings if not t.is_control), key=_place)
         first = {training.strategy: training for training in reversed(others)}
         for training in sorted(others, key=lambda t: t is not first[t.strategy]):

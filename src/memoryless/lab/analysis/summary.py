@@ -124,20 +124,25 @@ def statistics_of(config: Mapping[str, Any]) -> str:
     return f"{stages}, roots" if config["square_roots"] else stages
 
 
+def states_of(run: RunFolder) -> str:
+    """How many states a run has, or "finished/all" of one that has not ended."""
+    finished, total = run.finished, len(run.about["sizes"])
+    return str(total) if finished == total else f"{finished}/{total}"
+
+
 def rows_of(
     runs: Sequence[RunFolder], results: Sequence[list[dict[str, Any]]], include_first: bool = False
 ) -> list[Summary]:
     """A row for each method that all of these runs scored; `results` has each run's by state."""
-    about, finished = runs[0].about, runs[0].finished
-    sizes = about["sizes"][:finished]
-    total = len(about["sizes"])
+    about = runs[0].about
+    sizes = about["sizes"][: runs[0].finished]
     scored = [state["methods"] for states in results for state in states]
     common = [method for method in scored[0] if all(method in other for other in scored)]
     return [
         Summary(
             run=_place(runs),
             data=about["dataset"] + (VALIDATION if about["config"]["validation"] else ""),
-            states=str(total) if finished == total else f"{finished}/{total}",
+            states=states_of(runs[0]),
             order=about["config"]["order"],
             strategy=about["config"]["strategy"],
             statistics_of=statistics_of(about["config"]),

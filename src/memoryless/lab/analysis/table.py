@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.summary import Summary
+from memoryless.lab.analysis.summary import Summary, states_of
+from memoryless.lab.runs import RunFolder
 from memoryless.names import size
 
 if TYPE_CHECKING:
@@ -73,7 +74,28 @@ def stream_name(row: Summary) -> str:
 
 def count_states(row: Summary) -> str:
     """The words say how many states a row is of."""
-    return "1 state" if row.states == "1" else f"{row.states} states"
+    return _in_words(row.states)
+
+
+def _in_words(states: str) -> str:
+    return "1 state" if states == "1" else f"{states} states"
+
+
+def run_name(run: RunFolder) -> str:
+    """The name tells a run's strategy, number of states and seed."""
+    about = run.about
+    states = _in_words(states_of(run))
+    return f"{about['config']['strategy']}, {states}, seed {about['seed']}"
+
+
+def run_names(runs: Sequence[RunFolder]) -> list[str]:
+    """Names of runs, with the data set if there are several, and the folder of namesakes."""
+    several = len({run.about["dataset"] for run in runs}) > 1
+    names = [f"{run.about['dataset']}: " * several + run_name(run) for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} ({run.path})"
+        for name, run in zip(names, runs, strict=True)
+    ]
 
 
 def first_grids(found: Sequence[Comparison]) -> list[Grid]:

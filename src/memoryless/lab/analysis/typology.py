@@ -59,5 +59,6 @@ def data_grid(runs: Sequence[RunFolder]) -> Grid:
          f"{r['mean_per_class']:.2f}", f"{r['std_per_class']:.2f}"]
         for r in entries
     ]  # fmt: skip
-    columns = ["data", "classes", "train", "test", "mean(train)", "std(train)"]
-    return Grid("data sets", "images, and training images of a class", columns, rows, entries)
+    columns = ["data", "classes", "training images", "test images", "mean of a class", "deviation"]
+    caption = "images, and mean and standard deviation of the training images of a class"
+    return Grid("data sets", caption, columns, rows, entries)

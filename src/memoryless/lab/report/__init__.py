@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from memoryless.lab.analysis.side_by_side import (
     shown_first,
 )
 from memoryless.lab.analysis.summary import Summary, without_repeats
+from memoryless.lab.analysis.table import run_names
 from memoryless.lab.analysis.typology import data_grid, typology_grids
 from memoryless.lab.report.lead import sentences
 from memoryless.lab.report.pictures import charts, paper_figures
@@ -47,14 +49,15 @@ def write_report(
     path: Path,
     methods: Sequence[str] = (),
     working: Told = lambda what: None,
+    places: Sequence[Path] = (),
 ) -> None:
     """Write the page to a file; every number on it comes from the run folders.
 
-    `working` is told what is being done.
+    `working` is told what is being done; `places` are the folders where the runs were found.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(runs, methods, working), encoding="utf-8", errors="replace")
+        path.write_text(render(runs, methods, working, places), encoding="utf-8", errors="replace")
     except OSError as error:
         raise WriteError(
             f"cannot write {path} ({error.strerror}): choose another `output`"
@@ -62,7 +65,10 @@ def write_report(
 
 
 def render(
-    runs: Sequence[RunFolder], methods: Sequence[str] = (), working: Told = lambda what: None
+    runs: Sequence[RunFolder],
+    methods: Sequence[str] = (),
+    working: Told = lambda what: None,
+    places: Sequence[Path] = (),
 ) -> str:
     """The page, with `methods` scored anew in place of those that the runs scored."""
     working("reading runs")
@@ -73,6 +79,7 @@ def render(
             "the runs there can give none of these methods: train with `statistics=full`, or name "
             "others"
         )
+    names = dict(zip((str(run.path) for run in runs), run_names(runs), strict=True))
     by_state = [run for run in runs if run.finished > 1]
     later = [comparison for comparison in found if not comparison.main.one_state]
     working("drawing charts")
@@ -89,9 +96,12 @@ def render(
         charts=drawn,
         classes=classes,
         figures=figures,
-        again=shlex.join(["memoryless", "figures", *(str(run.path) for run in by_state)]),
-        typology=[few_methods(grid) for grid in typology_grids(by_state)],
-        runs=[_facts(run) for run in runs],
+        again=_figures_command(places or [run.path for run in by_state]),
+        typology=[
+            replace(few_methods(grid), title=names[grid.entries[0]["run"]])
+            for grid in typology_grids(by_state)
+        ],
+        runs=[_facts(run) | {"name": names[str(run.path)]} for run in runs],
         data=as_table(data_grid(runs)),
     )
 
@@ -121,14 +131,14 @@ def breakable(name: str) -> Markup:
 def code(text: str) -> Markup:
     """Text with what stands between its first and last backtick as code.
 
-    Elsewhere neither a number and its % nor top-1 are torn apart at the end of a line.
+    Elsewhere neither a number and its unit nor top-1 are torn apart at the end of a line.
 
     >>> code("type `a < b`")
     Markup('type <code>a &lt; b</code>')
     """
     plain, *rest = text.split("`", 1)
     if not rest or "`" not in rest[0]:
-        return escape(text.replace(" %", "\u00a0%").replace("top-", "top\u2011"))
+        return escape(re.sub(r"(?<=\d) ", "\u00a0", text).replace("top-", "top\u2011"))
     inside, _, after = rest[0].rpartition("`")
     return Markup("{}<code>{}</code>{}").format(code(plain), inside, after)
 
@@ -167,6 +177,11 @@ def _memoryless(found: Sequence[Comparison], dataset: tuple[str, ...]) -> list[S
         for entry in c.entries
         if entry.row.memoryless
     ]
+
+
+def _figures_command(places: Sequence[Path]) -> str:
+    """The command that draws all figures; it is typed in any folder."""
+    return shlex.join(["memoryless", "figures", *(str(place.resolve()) for place in places)])
 
 
 def _facts(run: RunFolder) -> dict[str, Any]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from markupsafe import Markup
 
 from memoryless.lab.analysis.chart_style import (
     COLOURS,
     DASHES,
+    MOST_MARKED,
+    apart,
+    around,
     byte_ticks,
+    few_of,
     percent_ticks,
     spread,
     state_ticks,
@@ -20,7 +23,7 @@ from memoryless.lab.analysis.chart_style import (
 )
 from memoryless.names import printable, size
 
-LETTER = 6.6  # width of a character of 12 pixels, at most, on average
+LETTER = 7.4  # width of a character of 12 pixels, on average of the widest labels
 LINE = 14  # height of a line of a label
 STRIP = 50  # width of the place for methods that keep nothing
 
@@ -37,15 +40,21 @@ class Format:
 
 
 # On a phone a chart has other proportions, for its text stays as large.
-FORMATS = (Format("narrow", 328, 300, 17, 6), Format("wide", 528, 320, 25, 10))
+FORMATS = (Format("narrow", 328, 300, 15, 6), Format("wide", 528, 320, 24, 10))
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line has a label and a value for each state."""
+    """A line has a label and a value for each state, with its deviation over seeds, if any."""
 
     label: str
     values: Sequence[float]
+    deviations: Sequence[float] = ()
+
+    @property
+    def ranges(self) -> list[tuple[float, float]]:
+        deviations = self.deviations or [0.0] * len(self.values)
+        return [around(v, d) for v, d in zip(self.values, deviations, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,17 @@ class Dot:
     label: str
     bytes_kept: int
     value: float
+    deviation: float = 0
     named: bool = False
     on_front: bool = False
+
+    @property
+    def stands_out(self) -> bool:
+        return self.named or self.on_front
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return around(self.value, self.deviation)
 
 
 def in_each_format(draw: Callable[[Format], Markup]) -> Markup:
@@ -89,12 +107,13 @@ def accuracy_chart(lines: Sequence[Line], form: Format) -> Markup:
     """Lines show top-1 accuracy by state, each with its label at its end."""
     labels = [wrapped(printable(line.label), form.letters) for line in lines]
     states = max(len(line.values) for line in lines)
-    ticks = percent_ticks(max(max(line.values) for line in lines))
+    ticks = percent_ticks(max(high for line in lines for _, high in line.ranges))
     frame = Frame(form, _room(labels), (0, states - 1), (0, ticks[-1]))
     ends = [(frame.x(len(line.values) - 1), frame.y(line.values[-1])) for line in lines]
     parts = [
         _percent_axis(frame, ticks),
         _state_axis(frame, states),
+        *(_band(line, i, frame) for i, line in enumerate(lines) if any(line.deviations)),
         *(_line(line, i, frame) for i, line in enumerate(lines)),
         _labels(frame, ends, labels, [COLOURS[i % len(COLOURS)] for i in range(len(lines))]),
     ]
@@ -105,20 +124,22 @@ def bytes_chart(dots: Sequence[Dot], form: Format) -> Markup:
     """Dots show accuracy against bytes kept; what keeps nothing stands apart at the left."""
     labels = [wrapped(printable(dot.label), form.letters) for dot in dots if dot.named]
     kept = [dot.bytes_kept for dot in dots if dot.bytes_kept] or [1000]
-    ticks = percent_ticks(max(dot.value for dot in dots))
+    ticks = percent_ticks(max(dot.range[1] for dot in dots))
     low, high = _decade(min(kept), -1), _decade(max(kept), 1)
-    apart = STRIP if any(not dot.bytes_kept for dot in dots) else 0
+    strip = STRIP if any(not dot.bytes_kept for dot in dots) else 0
     scale = (math.log10(low), math.log10(high))
-    frame = Frame(form, _room(labels), scale, (0, ticks[-1]), left=40 + apart, bottom=56)
+    frame = Frame(form, _room(labels), scale, (0, ticks[-1]), left=40 + strip, bottom=56)
     places = {dot: (_across(dot, frame), frame.y(dot.value)) for dot in dots}
     named = [dot for dot in dots if dot.named]
     parts = [
         _percent_axis(frame, ticks, 40),
         _byte_axis(frame, low, high),
-        _strip(frame) if apart else Markup(""),
+        _strip(frame) if strip else Markup(""),
+        _labels(frame, [places[dot] for dot in named], labels),
+        *(_dot(dot, *places[dot]) for dot in dots if not dot.stands_out),
         _front([places[dot] for dot in dots if dot.on_front]),
-        _labels(frame, [places[dot] for dot in named], labels, ["var(--faint)"] * len(named)),
-        *(_dot(dot, *places[dot]) for dot in dots),
+        *(_bar(dot, places[dot][0], frame) for dot in named if dot.deviation),
+        *(_dot(dot, *places[dot]) for dot in dots if dot.stands_out),  # nothing lies over them
     ]
     return _svg(form, "top-1 accuracy against bytes kept", parts)
 
@@ -193,19 +214,18 @@ def _byte_axis(frame: Frame, low: float, high: float) -> Markup:
     below = frame.y(0) + 16
     ticks = [
         _rule(x, frame.y(0), x, frame.y(0) + 4, "axis") + _text(x, below, text, kind="tick")
-        for number, text in _few(byte_ticks(math.ceil(low), math.floor(high)), frame).items()
-        for x in [frame.x(math.log10(number))]
+        for x, text in _few(byte_ticks(math.ceil(low), math.floor(high)), frame)
     ]
     middle = (frame.left + frame.form.width - frame.right) / 2
     return Markup("").join([*ticks, _text(middle, below + 32, "bytes needed of the past")])
 
 
-def _few(ticks: dict[int, str], frame: Frame) -> dict[int, str]:
-    """Ticks that touch neither each other nor what stands at the left."""
-    apart = {n: text for n, text in ticks.items() if frame.x(math.log10(n)) > frame.left + 22}
-    places = [frame.x(math.log10(number)) for number in apart]
-    crowded = any(b - a < 50 for a, b in pairwise(places))
-    return dict(list(apart.items())[:: -2 if crowded else -1])
+def _few(ticks: dict[int, str], frame: Frame) -> list[tuple[float, str]]:
+    """Places and texts of ticks that touch neither each other nor what stands at the left."""
+    places = [(frame.x(math.log10(number)), text) for number, text in ticks.items()]
+    halves = [LETTER * len(text) / 2 for _, text in places]
+    spans = [(x - half, x + half) for (x, _), half in zip(places, halves, strict=True)]
+    return [places[i] for i in apart(spans, frame.left + 2, 4)]
 
 
 def _strip(frame: Frame) -> Markup:
@@ -223,15 +243,29 @@ def _line(line: Line, i: int, frame: Frame) -> Markup:
     path = Markup(
         '<polyline points="{}" fill="none" stroke="{}" stroke-width="2" stroke-dasharray="{}"/>'
     ).format(
-        " ".join(f"{x:.1f},{y:.1f}" for x, y in points),
+        _points(points),
         COLOURS[i % len(COLOURS)],
         " ".join(map(str, DASHES[i % len(DASHES)])) or "none",
     )
+    few = few_of(range(len(points)), MOST_MARKED)
     marks = [
-        _mark(i, x, y, f"{printable(line.label)}, state {t}: {value:.1f} %")
+        _mark(i, x, y, f"{printable(line.label)}, state {t}: {value:.1f} %", t in few)
         for t, ((x, y), value) in enumerate(zip(points, line.values, strict=True))
     ]
     return Markup("<g>{}{}</g>").format(path, Markup("").join(marks))
+
+
+def _band(line: Line, i: int, frame: Frame) -> Markup:
+    """The deviation over seeds, to both sides of a line."""
+    above = [(frame.x(t), frame.y(high)) for t, (_, high) in enumerate(line.ranges)]
+    below = [(frame.x(t), frame.y(low)) for t, (low, _) in enumerate(line.ranges)]
+    return Markup('<polygon points="{}" fill="{}" class="band"/>').format(
+        _points([*above, *below[::-1]]), COLOURS[i % len(COLOURS)]
+    )
+
+
+def _points(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 SHAPES = (
@@ -244,10 +278,14 @@ SHAPES = (
 )
 
 
-def _mark(i: int, x: float, y: float, title: str) -> Markup:
+def _mark(i: int, x: float, y: float, title: str, is_seen: bool) -> Markup:
+    """A mark tells its value where a pointer rests on it, seen or not."""
     return Markup(
-        '<path d="{}" transform="translate({:.1f} {:.1f})" fill="{}"><title>{}</title></path>'
-    ).format(SHAPES[i % len(SHAPES)], x, y, COLOURS[i % len(COLOURS)], title)
+        '<path d="{}" transform="translate({:.1f} {:.1f})" fill="{}"{}><title>{}</title></path>'
+    ).format(
+        SHAPES[i % len(SHAPES)], x, y, COLOURS[i % len(COLOURS)],
+        Markup("" if is_seen else ' opacity="0"'), title,
+    )  # fmt: skip
 
 
 def _dot(dot: Dot, x: float, y: float) -> Markup:
@@ -255,9 +293,15 @@ def _dot(dot: Dot, x: float, y: float) -> Markup:
     return Markup(
         '<circle cx="{:.1f}" cy="{:.1f}" r="{}" class="{}"><title>{}, {}: {:.1f} %</title></circle>'
     ).format(
-        x, y, 4 if dot.named else 3, "dot" if dot.on_front or dot.named else "dot other",
+        x, y, 4 if dot.named else 3, "dot" if dot.stands_out else "dot other",
         printable(dot.label), kept, dot.value,
     )  # fmt: skip
+
+
+def _bar(dot: Dot, x: float, frame: Frame) -> Markup:
+    """The deviation over seeds, above and below a dot."""
+    low, high = dot.range
+    return _rule(x, frame.y(low), x, frame.y(high), "bar")
 
 
 def _front(points: Sequence[tuple[float, float]]) -> Markup:
@@ -265,26 +309,30 @@ def _front(points: Sequence[tuple[float, float]]) -> Markup:
     corners: list[tuple[float, float]] = []
     for x, y in points:
         corners += [(x, corners[-1][1]), (x, y)] if corners else [(x, y)]
-    return Markup('<polyline points="{}" class="front"/>').format(
-        " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-    )
+    return Markup('<polyline points="{}" class="front"/>').format(_points(corners))
 
 
 def _labels(
     frame: Frame,
     ends: Sequence[tuple[float, float]],
     labels: Sequence[Sequence[str]],
-    colours: Sequence[str],
+    colours: Sequence[str] = (),
 ) -> Markup:
-    """Labels stand at the right, apart from each other, each led to by a line of its colour."""
+    """Labels stand at the right, apart from each other, each led to by a line of its colour.
+
+    Without colours the lines are dotted and faint: they cross the chart, and are no data.
+    """
     heights = [LINE * len(label) + 4 for label in labels]
     places = spread([y for _, y in ends], heights, 4, frame.form.height - 4)
     left = frame.form.width - frame.right
+    kind = "leader" if colours else "leader dotted"
     return Markup("").join(
-        Markup('<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}h5" stroke="{}" class="leader"/>{}').format(
-            x, y, left + 14, place, colour, _lines(left + 22, place, label)
+        Markup('<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}h5" stroke="{}" class="{}"/>{}').format(
+            x, y, left + 14, place, colour, kind, _lines(left + 22, place, label)
         )
-        for (x, y), place, label, colour in zip(ends, places, labels, colours, strict=True)
+        for (x, y), place, label, colour in zip(
+            ends, places, labels, colours or ["var(--faint)"] * len(ends), strict=True
+        )
     )
 
 

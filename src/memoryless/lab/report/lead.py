@@ -23,42 +23,88 @@ RUNNING = ("run", "paper", "demo")  # commands that also run the control
 
 def sentences(comparison: Comparison) -> Iterator[str]:
     """What a reader can act on; code stands between backticks."""
+    entry, control = comparison.recommended, _control(comparison)
+    is_ahead = control is not None and _gain(entry, control) < 0
+    yield _behind(comparison, control) if control and is_ahead else _reaches(comparison)
+    forgotten = [] if entry.training.one_state else [_forgets(comparison)]
+    first, *others = [*forgotten, _keeps(entry.row)]
+    yield f"{entry.label if is_ahead else 'It'} {first}."
+    yield from (f"It {other}." for other in others)
+    if control:
+        yield _of_the_control(entry, control)
+    elif _lacks_control(comparison.main):
+        yield (
+            "No untrained control is among these runs, so this page cannot say whether training "
+            f"pays: {_adding(comparison.main)} adds one."
+        )
+
+
+def _control(comparison: Comparison) -> Entry | None:
+    control = comparison.control
+    return comparison.entry(control, control.headline[-1]) if control else None
+
+
+def _lacks_control(training: Training) -> bool:
+    strategy = STRATEGIES[training.strategy]
+    return strategy.backbone_learns and strategy.memoryless and not training.one_state
+
+
+def _gain(entry: Entry, control: Entry) -> float:
+    """Points that an entry is ahead of the control; 0 if seeds differ as much, or by rounding."""
+    gain = entry.top1 - control.top1
+    spread = max(entry.top1_std, control.top1_std)
+    return 0.0 if f"{abs(gain):.1f}" == "0.0" or abs(gain) <= spread else gain
+
+
+def _reaches(comparison: Comparison) -> str:
     entry = comparison.recommended
-    yield _reaches(entry, comparison.number)
-    if not entry.training.one_state:
-        yield _forgets(comparison)
-    yield _keeps(entry.row)
-    yield from _control(comparison)
+    if not entry.row.memoryless:
+        text = f"No run of {entry.row.data} is memoryless: in {_states(comparison)}, {entry.label}"
+        return f"{text} gets {_right(entry)}."
+    chance = entry.row.chance_top1
+    guessing = "" if math.isnan(chance) else f", where guessing gets {chance:.1f} %"
+    where = f"on {entry.row.data} in {_states(comparison)}"
+    return f"Use {entry.label}: {where} it gets {_right(entry)}{guessing}."
 
 
-def _reaches(entry: Entry, number: str) -> str:
-    row, states = entry.row, f"{count_states(entry.row)}{number}"
-    where = f"Use {entry.label}: on {row.data} in {states} it gets"
-    if not row.memoryless:
-        where = f"No run of {row.data} is memoryless: in {states}, {entry.label} gets"
-    if math.isnan(row.top1):
-        top1 = cell(row.last_top1, row.last_top1_std, row.seeds)
-        top5 = cell(row.last_top5, row.last_top5_std, row.seeds)
-        return f"{where} {top1} % of the test images right (top-1; top-5 {top5} %)."
-    top1 = cell(row.top1, row.top1_std, row.seeds)
-    top5 = cell(row.top5, row.top5_std, row.seeds)
+def _behind(comparison: Comparison, control: Entry) -> str:
+    """The first sentence where the control is ahead: what is recommended is not what to use."""
+    entry = comparison.recommended
+    where = f"on {entry.row.data} in {_states(comparison)},"
+    verdict = f"An untrained network is ahead here: {where} {control.label}"
+    if _alike(entry, control):
+        verdict = f"Training does not pay here: {where} an untrained network with {control.label}"
     return (
-        f"{where} {top1} % of the test images right on average over later states (top-1; top-5 "
-        f"{top5} %), where guessing gets {row.chance_top1:.1f} % (top-5 {row.chance_top5:.1f} %)."
+        f"{verdict} gets {_right(control)}, {entry.label} gets {_percent(entry)}"
+        f"{_one_seed(entry, control)}."
     )
+
+
+def _states(comparison: Comparison) -> str:
+    return f"{count_states(comparison.recommended.row)}{comparison.number}"
+
+
+def _right(entry: Entry) -> str:
+    average = "" if math.isnan(entry.row.top1) else ", average over later states"
+    return f"{_percent(entry)} of the test images right (top-1{average})"
+
+
+def _percent(entry: Entry) -> str:
+    return f"{cell(entry.top1, entry.top1_std, entry.row.seeds)} %"
+
+
+def _one_seed(entry: Entry, control: Entry) -> str:
+    return " (one seed)" if min(entry.row.seeds, control.row.seeds) == 1 else ""
 
 
 def _forgets(comparison: Comparison) -> str:
     entry = comparison.recommended
-    text = f"It forgets {_points(entry.row.forgetting)} of what it once got right of a state"
-    own = comparison.entry(entry.training, entry.training.headline[0])
+    text = f"forgets {_points(entry.row.forgetting)} of the accuracy that it once had on a state"
+    own = comparison.before_and_after[0]
     if own is entry or not own.is_strategy:
-        return f"{text}."
-    reached = cell(own.row.top1, own.row.top1_std, own.row.seeds)
-    return (
-        f"{text}; the strategy itself, without it ({own.label}), forgets "
-        f"{_points(own.row.forgetting)} and gets {reached} % (top-1)."
-    )
+        return text
+    alone = f"the trained layer alone ({own.label})"
+    return f"{text}; {alone} forgets {_points(own.row.forgetting)}"
 
 
 def _points(value: float) -> str:
@@ -66,39 +112,49 @@ def _points(value: float) -> str:
 
 
 def _keeps(row: Summary) -> str:
+    images = size(row.bytes_of_images)
     if not row.memoryless:
-        return f"It keeps images of the past, up to {size(row.bytes_of_images)}."
-    return (
-        f"It needs {_needed(row)} of the past and no image: the images would have taken "
-        f"{size(row.bytes_of_images)} (the run kept {size(row.bytes_of_run)} for all methods "
-        "together)."
-    )
+        return f"keeps images of the past, up to {images}"
+    if row.bytes_kept > row.bytes_of_images:
+        return (
+            f"needs {_needed(row)} of the past and no image: more than the {images} that the "
+            "images themselves would take"
+        )
+    return f"needs {_needed(row)} of the past and no image; the images would take {images}"
 
 
 def _needed(row: Summary) -> str:
     return size(row.bytes_kept) if row.bytes_kept else "nothing"
 
 
-def _control(comparison: Comparison) -> Iterator[str]:
-    main, control = comparison.main, comparison.control
-    strategy = STRATEGIES[main.strategy]
-    if control is not None:
-        yield _against(comparison.recommended, comparison.entry(control, control.headline[-1]))
-    elif strategy.backbone_learns and strategy.memoryless and not main.one_state:
-        yield (
-            "No untrained control is among these runs, so this page cannot say whether training "
-            f"pays: {_adding(main)} adds one."
-        )
+def _of_the_control(entry: Entry, control: Entry) -> str:
+    """What the control keeps where it is ahead, else what training adds to what it reaches."""
+    if _gain(entry, control) < 0:
+        return f"The untrained network {_keeping(control)}{_unlike(entry, control)}."
+    text = f"An untrained network of the same shape gets {_percent(control)} ({control.label})"
+    told = f": {_added(entry, control)}" if _alike(entry, control) else f"; it {_keeping(control)}"
+    return f"{text}{told}{_one_seed(entry, control)}."
 
 
-def _against(entry: Entry, control: Entry) -> str:
-    """What the control reaches, and what training adds where both read statistics of one kind."""
-    reached = cell(control.top1, control.top1_std, control.row.seeds)
-    text = f"An untrained network of the same shape reaches {reached} % (top-1, {control.label})"
-    alike = _read(entry) == _read(control)
-    seeds = min(control.row.seeds, entry.row.seeds) if alike else control.row.seeds
-    told = _gain(entry, control) if alike else _keeping(control)
-    return f"{text}{told}{' (one seed)' if seeds == 1 else ''}."
+def _added(entry: Entry, control: Entry) -> str:
+    gain = _gain(entry, control)
+    if gain:
+        return f"training adds {_points(gain)}"
+    if f"{abs(entry.top1 - control.top1):.1f}" == "0.0":
+        return "training adds nothing on these data"
+    return "training makes no difference beyond that of seeds"
+
+
+def _alike(entry: Entry, control: Entry) -> bool:
+    """Whether both read statistics of one kind, so that their difference is that of training."""
+    return _read(entry) == _read(control)
+
+
+def _unlike(entry: Entry, control: Entry) -> str:
+    if _alike(entry, control):
+        return ""
+    read = "others" if _read(entry) else "none"
+    return f"; {entry.label} reads {read}, so this does not show whether training pays"
 
 
 def _read(entry: Entry) -> dict[str, Any]:
@@ -111,18 +167,7 @@ def _read(entry: Entry) -> dict[str, Any]:
 def _keeping(control: Entry) -> str:
     form = _read(control).get("statistics")
     of = f": {form} statistics of {control.row.statistics_of}" if form else ""
-    return f"; it needs {_needed(control.row)} of the past{of}"
-
-
-def _gain(entry: Entry, control: Entry) -> str:
-    gain = entry.top1 - control.top1
-    if f"{abs(gain):.1f}" == "0.0":
-        return ", as many: training this network adds nothing on these data"
-    if abs(gain) <= max(entry.top1_std, control.top1_std):
-        return ": training makes no difference beyond that of seeds"
-    if gain > 0:
-        return f": training adds {_points(gain)}"
-    return f", {_points(-gain)} more: training this network does not pay on these data"
+    return f"needs {_needed(control.row)} of the past{of}"
 
 
 def _adding(training: Training) -> str:

@@ -11,10 +11,10 @@ from markupsafe import Markup
 
 from memoryless.lab.analysis.chart_style import MOST_NUMBERED, few_of
 from memoryless.lab.analysis.compare import pareto_front
-from memoryless.lab.analysis.figures import FIGURES, write_figure
+from memoryless.lab.analysis.figures import FIGURES, shown, write_figure
 from memoryless.lab.analysis.measures import coarser, state_confusion
 from memoryless.lab.analysis.side_by_side import Comparison, Entry
-from memoryless.lab.analysis.table import count_states
+from memoryless.lab.analysis.table import count_states, run_name
 from memoryless.lab.report.charts import (
     Dot,
     Line,
@@ -34,10 +34,11 @@ PAPER_FIGURES = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture has a caption and markup."""
+    """A picture has a caption, markup, and a note of what exactly is drawn."""
 
     caption: str
     drawing: Markup
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,14 @@ class Confusion:
     """Percent of each state's test images (row) given to each state (column) by a method."""
 
     method: str
+    run: str
     states: Sequence[str]
     cells: Sequence[Sequence[int]]
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether rows and columns are blocks of several states."""
+        return "-" in self.states[0]
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,17 @@ def charts(comparison: Comparison) -> Charts:
 
 
 def _accuracy(comparison: Comparison) -> Picture:
-    lines = [Line(e.label, e.training.by_state(e.row.method)) for e in comparison.lines]
+    lines = [
+        Line(e.label, e.training.by_state(e.row.method), e.training.deviations(e.row.method))
+        for e in comparison.lines
+    ]
     drawing = in_each_format(lambda form: accuracy_chart(lines, form))
-    return Picture("Top-1 accuracy over all classes seen so far, after each state.", drawing)
+    caption = "Top-1 accuracy over all classes seen so far, after each state."
+    return Picture(caption, drawing, _spread("bands", any(line.deviations for line in lines)))
+
+
+def _spread(what: str, is_drawn: bool) -> str:
+    return f"{what}: ± standard deviation over seeds" if is_drawn else ""
 
 
 def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
@@ -78,31 +93,42 @@ def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
     named = few_of(front, MOST_NAMED)
     dots = [
         Dot(
-            entry.label, entry.row.bytes_kept, entry.top1, on_front=entry.row in front,
+            entry.label, entry.row.bytes_kept, entry.top1, entry.top1_std,
             named=entry.row in named or entry is comparison.recommended,
+            on_front=entry.row in front,
         )
         for entry in sorted(entries, key=lambda entry: entry.row.bytes_kept)
     ]  # fmt: skip
     drawing = in_each_format(lambda form: bytes_chart(dots, form))
-    caption = "What each method needs of the past and what it reaches; none lies above the steps."
-    return Picture(caption, drawing)
+    caption = "What each method needs of the past and what it reaches."
+    steps = "of those that need something, none lies above the steps"
+    bars = _spread("bars", any(dot.named and dot.deviation for dot in dots))
+    return Picture(caption, drawing, "; ".join(filter(None, [steps, bars])))
 
 
 def confusions(comparison: Comparison) -> list[Confusion]:
     """By the strategy itself and by what is recommended, of the first seed."""
-    main = comparison.main
-    methods = dict.fromkeys([main.headline[0], main.headline[-1]])
-    return [_confusion(main.runs[0], comparison.entry(main, method)) for method in methods]
+    return [_confusion(entry, entry.training.runs[0]) for entry in comparison.before_and_after]
 
 
-def _confusion(run: RunFolder, entry: Entry) -> Confusion:
+def _confusion(entry: Entry, run: RunFolder) -> Confusion:
     names, percent = coarser(state_confusion(run, entry.row.method), MOST_NUMBERED)
-    return Confusion(entry.label, names, [[round(value) for value in row] for row in percent])
+    return Confusion(
+        entry.label, run_name(run), names, [[round(value) for value in row] for row in percent]
+    )
 
 
 def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
     """The paper's figures, small enough for a phone and in the colours of the page."""
-    return [Picture(caption, figure_markup(name, runs)) for name, caption in PAPER_FIGURES.items()]
+    comparison = shown(runs)
+    one = f"{comparison.data}: {run_name(comparison.main.runs[0])}"
+    each = (
+        f"{comparison.data}, {count_states(comparison.main.rows[0])}: the first seed of each line"
+    )
+    return [
+        Picture(caption, figure_markup(name, runs), each if name == "similarity" else one)
+        for name, caption in PAPER_FIGURES.items()
+    ]
 
 
 def figure_markup(name: str, runs: Sequence[RunFolder]) -> Markup:

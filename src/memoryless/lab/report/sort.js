@@ -18,5 +18,3 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
   heads.at(-1).setAttribute("aria-sort", "ascending");
 }
-// A printed page shows what is folded.
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from memoryless.lab.analysis.measures import class_accuracies
-from memoryless.lab.analysis.side_by_side import Comparison, Entry
+from memoryless.lab.analysis.side_by_side import Comparison, Entry, main_comparisons
 from memoryless.lab.analysis.summary import Summary
 from memoryless.lab.analysis.table import cell, count_states
 from memoryless.methods import parse_method
@@ -28,10 +28,10 @@ def _needs(row: Summary) -> str:
 COLUMNS: dict[str, Callable[[Summary], str]] = {
     "top-1": lambda row: cell(row.top1, row.top1_std, row.seeds),
     "top-5": lambda row: cell(row.top5, row.top5_std, row.seeds),
-    "last top-1": lambda row: cell(row.last_top1, row.last_top1_std, row.seeds),
-    "last top-5": lambda row: cell(row.last_top5, row.last_top5_std, row.seeds),
     "forgetting": lambda row: f"{row.forgetting:.1f}",
     "needs": _needs,
+    "last top-1": lambda row: cell(row.last_top1, row.last_top1_std, row.seeds),
+    "last top-5": lambda row: cell(row.last_top5, row.last_top5_std, row.seeds),
     "multiplications": lambda row: "" if row.cost is None else f"{row.cost:,}",
     "seeds": lambda row: str(row.seeds),
 }
@@ -107,70 +107,83 @@ def _methods(comparison: Comparison, entries: Sequence[Entry]) -> PageTable:
     row = entries[0].row
     columns = ONE_STATE if math.isnan(row.top1) else COLUMNS
     rows = [
-        (entry.top1, _row(entry, comparison, [show(entry.row) for show in columns.values()]))
+        (entry.top1, _row(entry.label, [show(entry.row) for show in columns.values()], said))
         for entry in entries
+        for said in [marks(entry, comparison)]
     ]
     if not math.isnan(row.top1):
-        rows += _bounds(comparison, len(columns))
+        rows += _bounds(comparison)
     ordered = [shown for _, shown in sorted(rows, key=lambda pair: -pair[0])]
     title = f"{row.data}, {count_states(row)}{comparison.number}"
-    return PageTable(title, _caption(row), list(columns), ordered)
+    return PageTable(title, _caption(entries), list(columns), ordered)
 
 
-def _row(entry: Entry, comparison: Comparison, cells: Sequence[str]) -> PageRow:
-    found = marks(entry, comparison)
-    kind = next((k for k in ("recommended", "control", "strategy") if k in found), "")
-    return PageRow(entry.label, cells, found, kind)
+def _row(label: str, cells: Sequence[str], said: Sequence[str]) -> PageRow:
+    kind = next((k for k in ("recommended", "control", "strategy") if k in said), "")
+    return PageRow(label, cells, said, kind)
 
 
-def _bounds(comparison: Comparison, width: int) -> list[tuple[float, PageRow]]:
+def _bounds(comparison: Comparison) -> list[tuple[float, PageRow]]:
     """Rows of what guessing reaches, and of all classes learned at once."""
     row = comparison.trainings[0].rows[0]
-    chance = [f"{row.chance_top1:.1f}", f"{row.chance_top5:.1f}"]
-    rows = [(row.chance_top1, PageRow("chance", _filled(chance, width), kind="bound"))]
+    chance = {"top-1": f"{row.chance_top1:.1f}", "top-5": f"{row.chance_top5:.1f}"}
+    rows = [(row.chance_top1, PageRow("chance", _cells(chance), kind="bound"))]
     if comparison.full:
         at_once = comparison.full.rows[0]
-        reached = [ONE_STATE["top-1"](at_once), ONE_STATE["top-5"](at_once)]
-        cells = [*_filled(reached * 2, width - 1), str(at_once.seeds)]
-        rows.append((at_once.last_top1, PageRow(at_once.method, cells, AT_ONCE, "bound")))
+        shown = {name: ONE_STATE[name](at_once) for name in ("top-1", "top-5", "seeds")}
+        shown |= {f"last {name}": shown[name] for name in ("top-1", "top-5")}
+        rows.append((at_once.last_top1, PageRow(at_once.method, _cells(shown), AT_ONCE, "bound")))
     return rows
 
 
-def _filled(cells: Sequence[str], width: int) -> list[str]:
-    return [*cells, *[""] * (width - len(cells))]
+def _cells(shown: Mapping[str, str]) -> list[str]:
+    return [shown.get(column, "") for column in COLUMNS]
 
 
-def _caption(row: Summary) -> str:
-    if math.isnan(row.top1):
+def _caption(entries: Sequence[Entry]) -> str:
+    if math.isnan(entries[0].row.top1):
         return "percent of the test images, in the only state"
-    return "percent of the test images, average over later states; ± standard deviation over seeds"
+    several = any(entry.row.seeds > 1 for entry in entries)
+    spread = "; ± standard deviation over seeds" if several else ""
+    return f"percent of the test images, average over later states{spread}"
 
 
 def states_tables(found: Sequence[Comparison]) -> list[Folded]:
     """Each data set that was cut into several numbers of states gets a table of methods by it."""
+    leading = main_comparisons(found)
     by_data: dict[tuple[str, ...], list[Comparison]] = {}
     for comparison in found:
         if not comparison.main.one_state and "/" not in comparison.states:
             by_data.setdefault(comparison.main.dataset, []).append(comparison)
-    return [_by_states(here[0].data, here) for here in by_data.values() if len(here) > 1]
+    return [
+        _by_states(here, next((c for c in here if c in leading), None))
+        for here in by_data.values()
+        if len(here) > 1
+    ]
 
 
-def _by_states(data: str, found: Sequence[Comparison]) -> Folded:
+def _by_states(found: Sequence[Comparison], leading: Comparison | None) -> Folded:
+    """Only what the leading comparison recommends is marked: the page begins with it."""
+    recommended = leading.recommended.label if leading and leading.main.rows[0].memoryless else ""
     found = sorted(found, key=lambda c: (len(c.states), c.states))
     first = dict.fromkeys(e.label for c in found for e in headline_entries(c))
     every = dict.fromkeys(e.label for c in found for e in c.entries)
-    whole = None if len(first) == len(every) else _states_table(data, found, every)
-    return Folded(_states_table(data, found, first), whole)
+    whole = None if len(first) == len(every) else _states_table(found, every, recommended)
+    return Folded(_states_table(found, first, recommended), whole)
 
 
-def _states_table(data: str, found: Sequence[Comparison], labels: Iterable[str]) -> PageTable:
+def _states_table(
+    found: Sequence[Comparison], labels: Iterable[str], recommended: str
+) -> PageTable:
     rows = []
     for label in labels:
         here = [(c, [e for e in c.entries if e.label == label][:1]) for c in found]
         cells = [COLUMNS["top-1"](entries[0].row) if entries else "" for _, entries in here]
         comparison, (entry,) = next(pair for pair in here if pair[1])
         mean = float(np.mean([entries[0].top1 for _, entries in here if entries]))
-        rows.append((mean, _row(entry, comparison, cells)))
+        said = [mark for mark in marks(entry, comparison) if mark != "recommended"]
+        said = ["recommended", *said] if label == recommended else said
+        rows.append((mean, _row(label, cells, said)))
     chance = [c.trainings[0].rows[0].chance_top1 for c in found]
     rows.append(
         (float(np.mean(chance)), PageRow("chance", [f"{x:.1f}" for x in chance], kind="bound"))
@@ -182,7 +195,8 @@ def _states_table(data: str, found: Sequence[Comparison], labels: Iterable[str])
         rows.append((full.rows[0].last_top1, row))
     ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
     columns = [f"T={c.states}{c.number}" for c in found]
-    return PageTable(f"{data}: methods by number of states T", "top-1 in percent", columns, ordered)
+    title = f"{found[0].data}: methods by number of states T"
+    return PageTable(title, "top-1 in percent", columns, ordered)
 
 
 def class_table(comparison: Comparison) -> PageTable:
