@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import pytest
 
-from conftest import PHOTO_FLAGS, FakeRun, call
+from conftest import PHOTO_FLAGS, call
 from memoryless.cli import main
-from memoryless.cli.run import flags_of_control, outcome
-from memoryless.lab.analysis.summary import Summary, summarise
-from memoryless.lab.config import Config
-from memoryless.lab.control import control_of
+from memoryless.lab.analysis.lead import sentences
+from memoryless.lab.analysis.side_by_side import comparisons
+from memoryless.lab.runs import find_runs
 from memoryless.methods import methods_of
 
 
@@ -23,22 +21,18 @@ def test_the_command_that_shows_a_run_is_quoted(tiny, toy_runs, capsys):
     assert main([*words, "a b;\x1b"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(r"a b;\x1b/seed-0: 2 states")
-    assert out.endswith("done: memoryless table 'a b;\\x1b'\n")
+    assert out.endswith("next: memoryless table 'a b;\\x1b'\n")
 
 
 def test_run_and_table(photos, capsys):
     code, out, _ = call("run", *PHOTO_FLAGS, "--root", "photos", "--seeds", "0", "1", capsys=capsys)
     assert code == 0
     assert "runs/latest/seed-1: 3 states" in out
-    assert out.endswith("done: memoryless table runs/latest\n")
-    reached, control, more, _ = out.splitlines()[-4:]
-    assert more == (
-        "the control's method reads other class statistics than this run keeps; a run keeps the "
-        "same with --statistics full --level middle --square-roots"
-    )
-    numbers = r"top-1 [\d.]+, top-5 100.0 \(mean of states 1 and later; chance 41.7 and 100.0\)"
-    assert re.fullmatch(f"inFT_siw, the recommended method: {numbers}", reached)
-    assert re.fullmatch(rf"untrained\+lda, the control that never learned: {numbers}", control)
+    assert out.endswith("next: memoryless table runs/latest\n")
+    runs = find_runs([Path("runs/latest")])
+    (comparison,) = comparisons(runs)
+    assert out.splitlines()[-5:-1] == [*sentences(comparison)]
+    assert "`--statistics full --level middle --square-roots`" in out
     assert "\x1b" not in out  # nothing but lines when not a terminal
     code, out, _ = call(
         "table", "runs/latest", "--all", "--write", "t.csv", "t.json", "t.md", capsys=capsys
@@ -101,80 +95,19 @@ def test_interrupt(photos, capsys, monkeypatch):
     assert "the same command goes on from the last finished epoch" in err
 
 
-def row(method: str, top1: float, seeds: int = 1) -> Summary:
-    runs = [FakeRun({method: [50.0, top1, top1]}, seed=seed) for seed in range(seeds)]
-    (made,) = summarise(runs)
-    return made
-
-
-def test_whether_training_gained_anything_is_said():
-    control = row("untrained+lda", 40.0)
-    assert outcome(row("finetune+rda+widened", 50.0), control) == [
-        "finetune+rda+widened, the recommended method: top-1 50.0, top-5 25.0 (mean of states 1 "
-        "and later; chance 20.8 and 91.7)",
-        "untrained+lda, the control that never learned: top-1 40.0, top-5 20.0 (mean of states 1 "
-        "and later; chance 20.8 and 91.7); 10.0 points fewer (one seed)",
-    ]
-    assert len(outcome(control, None)) == 1
-    assert outcome(None, None) == []
-
-
-@pytest.mark.parametrize(
-    ("top1", "told"),
-    [
-        (37.5, "2.5 points more, so training gained nothing for this method"),
-        (39.96, "as many"),
-        (40.04, "as many"),
-        (40.06, "0.1 points fewer"),
-    ],
-)
-def test_the_difference_as_it_is_shown(top1, told):
-    for seeds, of in ((1, " (one seed)"), (2, "")):
-        reached, control = row("finetune+lda", top1, seeds), row("untrained+lda", 40.0, seeds)
-        assert outcome(reached, control)[1].partition("91.7); ")[2] == told + of
-
-
-def test_no_verdict_over_other_statistics():
-    lines = outcome(row("inFT_siw", 37.5), row("untrained+lda", 40.0), "--statistics full")
-    assert lines[1].endswith("(mean of states 1 and later; chance 20.8 and 91.7)")
-    assert lines[2:] == [
-        "the control's method reads other class statistics than this run keeps; a run keeps the "
-        "same with --statistics full"
-    ]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [{"statistics": "mean"}, {"statistics": "none"}, {"level": "last"}, {"square_roots": False}],
-)
-def test_statistics_that_are_not_the_controls(other):
-    kept = {"width": 8, "statistics": "full", "level": "middle", "square_roots": True}
-    flags = "--statistics full --level middle --square-roots"
-    assert flags_of_control(Config(**kept), control_of(Config(**kept))) == ""
-    config = Config(**kept | other)
-    assert flags_of_control(config, control_of(config)) == flags
-
-
 def test_a_run_that_keeps_what_the_control_reads_is_compared(toy_runs, capsys):
     words = "run --data toy --states 2 --width 1 --epochs 1 --statistics full --level middle"
     assert main([*words.split(), "--square-roots"]) == 0
-    reached, control, done = capsys.readouterr().out.splitlines()[-3:]
-    assert reached.startswith("finetune+rda+widened, the recommended method: ")
-    assert control.endswith(" (one seed)")
-    assert done == "done: memoryless table runs/latest"
-
-
-def test_one_state_has_no_average():
-    (only,) = summarise([FakeRun({"FT": [50.0]})])
-    assert outcome(only, None) == ["FT, the recommended method: top-1 50.0, top-5 25.0"]
+    *_, control, done = capsys.readouterr().out.splitlines()
+    assert control.endswith((" (one seed).", "middle stages, roots."))
+    assert done == "next: memoryless table runs/latest"
 
 
 def test_a_run_without_its_control(tiny, toy_runs, capsys):
     words = "run --data toy --states 2 --width 1 --epochs 1 --no-control".split()
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "control" not in out
-    assert "FT " in out
+    assert "\nNo untrained control is among these runs, so nothing shows" in out
     assert [p.name for p in Path("runs/latest").iterdir()] == ["seed-0"]
 
 

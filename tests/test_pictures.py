@@ -43,7 +43,7 @@ def test_captions_tell_of_the_spread_of_seeds(monkeypatch):
     assert "<polygon" in accuracy.drawing
     accuracy, kept = charts(comparisons(runs[:1])[0]).pictures
     assert accuracy.note == ""
-    assert kept.note == "of those that need something, none lies above the steps"
+    assert kept.note == "of those that keep something, none lies above the steps"
     assert "<polygon" not in accuracy.drawing
 
 

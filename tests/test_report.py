@@ -72,7 +72,7 @@ def test_the_page_has_everything(runs, page):
         assert f"{row.last_top5:.1f}" in page.text
     about = runs[0].about
     for part in (
-        "top-1", "forgetting", "needs", "G_IL", "multiplications", "not memoryless", "chance",
+        "top-1", "forgetting", "kept", "G_IL", "multiplications", "not memoryless", "chance",
         about["versions"]["torch"], "kept of the past", "recommended", "strategy",
         "468 bytes for all methods together", "its training images would have taken 4.6 kB",
         "c(p)", "after the last state, worst first", "fixed in advance",
@@ -106,7 +106,7 @@ def test_the_bytes_of_a_method_and_of_its_run_are_told_apart(runs, page):
     (row,) = [row for row in summarise(runs) if row.method == "inFT_siw"]
     text = Collector(page).text.replace("\u00a0", " ")
     assert row.bytes_kept < row.bytes_of_run == 468
-    assert f"It needs {row.bytes_kept} bytes of the past and no image; the images would " in text
+    assert f"It keeps {row.bytes_kept} bytes of the past and no image; the images would " in text
     assert "468 bytes for all methods together, of which each needs only what the tables" in text
 
 
@@ -170,7 +170,7 @@ def test_the_page_begins_with_what_to_use(runs, page):
     text = Collector(page).text.translate({0xA0: " ", 0x2011: "-"})
     sentence = (
         f"Use inFT_siw: on toy in 3 states it gets {row.top1:.1f} % of the test images right "
-        "(top-1, average over later states), where guessing gets 20.8 %"
+        "(top-1, average over states 1 and later), where guessing gets 20.8 %"
     )
     assert text.index(sentence) < text.index("No untrained control is among these runs")
     assert text.index("No untrained control") < text.index("how often the first answer is right")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from memoryless.errors import ConfigError
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.published import paper_name
-from memoryless.lab.analysis.summary import VALIDATION, Summary, summarise
+from memoryless.lab.analysis.summary import Summary, images_of, summarise
 from memoryless.lab.analysis.table import COLUMNS, by_stream, count_states
 from memoryless.lab.runs import RunFolder
 from memoryless.methods import grid_of, parse_method
@@ -85,8 +85,9 @@ def compare_grids(rows: Sequence[Summary], k: str = "top1") -> list[Grid]:
 
 def _choosing(row: Summary) -> str:
     """What one must not do with test images."""
-    held = row.data.endswith(VALIDATION)
-    return "" if held else ", on the test images: to choose a method, run with --validation 0.2"
+    if images_of(row) == "validation":
+        return ""
+    return ", on the test images: to choose a method, run with --validation 0.2"
 
 
 def _grid(title: str, rows: Sequence[Summary], k: str) -> Grid:

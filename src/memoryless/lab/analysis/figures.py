@@ -214,7 +214,7 @@ def pareto_figure(
         free = {name: row for name, row in rows.items() if row.memoryless}
         _draw_front(panel, free, k, columns, named)
         measured = f"{k.replace('top', 'top-')} accuracy (%)"
-        _label(panel, title if len(streams) > 1 else "", "bytes needed of the past", measured)
+        _label(panel, title if len(streams) > 1 else "", "bytes kept of the past", measured)
     _thin_byte_ticks(figure)
     return figure
 

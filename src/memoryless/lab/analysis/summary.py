@@ -105,6 +105,11 @@ def results_of(
     return results_with(run, methods, leave_out)
 
 
+def images_of(row: Summary) -> str:
+    """Which images a row's accuracies are of: test images, or those that training left out."""
+    return "validation" if row.data.endswith(VALIDATION) else "test"
+
+
 def _group(run: RunFolder) -> str:
     """A text that is equal for runs that differ only by seed."""
     about = run.about

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -114,25 +114,26 @@ def _first_grid(comparison: Comparison) -> Grid:
         title=f"{row.data}, {count_states(row)}{comparison.number}",
         caption="; ".join([*_remarks(comparison), *([f"--all shows {more} more"] if more else [])]),
         columns=list(columns),
-        rows=[*lines, *_bounds(comparison, columns)],
+        rows=[*lines, *bounds(comparison, columns)],
         entries=[asdict(entry.row) for entry in entries],
     )
 
 
-def _bounds(comparison: Comparison, columns: Mapping[str, Column]) -> Iterator[list[str]]:
+def bounds(comparison: Comparison, columns: Iterable[str]) -> Iterator[list[str]]:
     """Rows of what guessing reaches, and of all classes at once, which is of the end alone."""
     row, full = comparison.trainings[0].rows[0], comparison.full
+    columns = [name for name in columns if name != "method"]
     if not math.isnan(row.chance_top1):
         cells = {"top-1": f"{row.chance_top1:.1f}", "top-5": f"{row.chance_top5:.1f}"}
-        yield ["chance", *(cells.get(name, "") for name in [*columns][1:])]
+        yield ["chance", *(cells.get(name, "") for name in columns)]
     if full:
-        yield full_row(columns, *(full.rows[0].last_top1, full.rows[0].last_top5))
+        yield full_row(columns, full.rows[0].last_top1, full.rows[0].last_top5)
 
 
 def full_row(columns: Iterable[str], top1: float, top5: float) -> list[str]:
     """The row of what learned all classes at once: its accuracies are those of a last state."""
     cells = {"kept": "images", "last top-1": f"{top1:.1f}", "last top-5": f"{top5:.1f}"}
-    return ["Full", *(cells.get(name, "") for name in [*columns][1:])]
+    return ["Full", *(cells.get(name, "") for name in columns if name != "method")]
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:

@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from memoryless.errors import ConfigError, WriteError
 from memoryless.lab.analysis.chart_style import few_of
 from memoryless.lab.analysis.grid import Grid
+from memoryless.lab.analysis.lead import sentences
 from memoryless.lab.analysis.paper_table import paper_tables
 from memoryless.lab.analysis.side_by_side import (
     Comparison,
@@ -28,7 +29,6 @@ from memoryless.lab.analysis.side_by_side import (
 from memoryless.lab.analysis.summary import Summary, without_repeats
 from memoryless.lab.analysis.table import run_names
 from memoryless.lab.analysis.typology import data_grid, typology_grids
-from memoryless.lab.report.lead import sentences
 from memoryless.lab.report.pictures import charts, paper_figures
 from memoryless.lab.report.tables import (
     PageRow,

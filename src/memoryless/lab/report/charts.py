@@ -217,7 +217,7 @@ def _byte_axis(frame: Frame, low: float, high: float) -> Markup:
         for x, text in _few(byte_ticks(math.ceil(low), math.floor(high)), frame)
     ]
     middle = (frame.left + frame.form.width - frame.right) / 2
-    return Markup("").join([*ticks, _text(middle, below + 32, "bytes needed of the past")])
+    return Markup("").join([*ticks, _text(middle, below + 32, "bytes kept of the past")])
 
 
 def _few(ticks: dict[int, str], frame: Frame) -> list[tuple[float, str]]:

@@ -100,8 +100,8 @@ def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
         for entry in sorted(entries, key=lambda entry: entry.row.bytes_kept)
     ]  # fmt: skip
     drawing = in_each_format(lambda form: bytes_chart(dots, form))
-    caption = "What each method needs of the past and what it reaches."
-    steps = "of those that need something, none lies above the steps"
+    caption = "What each method keeps of the past and what it reaches."
+    steps = "of those that keep something, none lies above the steps"
     bars = _spread("bars", any(dot.named and dot.deviation for dot in dots))
     return Picture(caption, drawing, "; ".join(filter(None, [steps, bars])))
 

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memoryless.lab.analysis.measures import class_accuracies
 from memoryless.lab.analysis.side_by_side import Comparison, Entry, main_comparisons
-from memoryless.lab.analysis.summary import Summary
-from memoryless.lab.analysis.table import cell, count_states
-from memoryless.methods import parse_method
-from memoryless.names import size
+from memoryless.lab.analysis.summary import Summary, images_of
+from memoryless.lab.analysis.table import COLUMNS, Column, bounds, columns_for, count_states
 
 AT_ONCE = ("all classes at once", "not memoryless")
-MOST_FIRST = 12  # rows of a table that is read before all others
 
 
-def _needs(row: Summary) -> str:
-    if not row.memoryless:
-        return "images"
-    return size(row.bytes_kept) if row.bytes_kept else "nothing"
-
-
-COLUMNS: dict[str, Callable[[Summary], str]] = {
-    "top-1": lambda row: cell(row.top1, row.top1_std, row.seeds),
-    "top-5": lambda row: cell(row.top5, row.top5_std, row.seeds),
-    "forgetting": lambda row: f"{row.forgetting:.1f}",
-    "needs": _needs,
-    "last top-1": lambda row: cell(row.last_top1, row.last_top1_std, row.seeds),
-    "last top-5": lambda row: cell(row.last_top5, row.last_top5_std, row.seeds),
+MORE = {
     "multiplications": lambda row: "" if row.cost is None else f"{row.cost:,}",
     "seeds": lambda row: str(row.seeds),
 }
-ONE_STATE = {
-    "top-1": COLUMNS["last top-1"],
-    "top-5": COLUMNS["last top-5"],
-    **{name: COLUMNS[name] for name in ("needs", "multiplications", "seeds")},
-}
+
+
+def page_columns(row: Summary) -> dict[str, Column]:
+    """The columns of a page's table after the method's name."""
+    return {name: show for name, show in columns_for(row).items() if name != "method"} | MORE
 
 
 @dataclass(frozen=True)
@@ -83,39 +68,23 @@ def marks(entry: Entry, comparison: Comparison) -> list[str]:
     return [mark for mark, holds in found.items() if holds]
 
 
-def headline_entries(comparison: Comparison) -> list[Entry]:
-    """The few rows that are read first: of many trainings only the strategy, siw and the last."""
-    few = [entry for entry in comparison.entries if entry.in_headline]
-    if len(few) <= MOST_FIRST:
-        return few
-    return [
-        entry
-        for entry in few
-        if parse_method(entry.row.method).head in ("current", "siw")
-        or entry.row.method == entry.training.headline[-1]
-    ]
-
-
 def method_tables(comparison: Comparison) -> Folded:
     """Methods of one data set and number of states, highest top-1 first, with chance and Full."""
-    first, entries = headline_entries(comparison), comparison.entries
+    first, entries = comparison.shown, comparison.entries
     whole = None if len(first) == len(entries) else _methods(comparison, entries)
     return Folded(_methods(comparison, first), whole)
 
 
 def _methods(comparison: Comparison, entries: Sequence[Entry]) -> PageTable:
     row = entries[0].row
-    columns = ONE_STATE if math.isnan(row.top1) else COLUMNS
+    columns = page_columns(row)
     rows = [
-        (entry.top1, _row(entry.label, [show(entry.row) for show in columns.values()], said))
+        _row(entry.label, [show(entry.row) for show in columns.values()], marks(entry, comparison))
         for entry in entries
-        for said in [marks(entry, comparison)]
     ]
-    if not math.isnan(row.top1):
-        rows += _bounds(comparison)
-    ordered = [shown for _, shown in sorted(rows, key=lambda pair: -pair[0])]
+    bounds = [] if math.isnan(row.top1) else _bounds(comparison, columns)
     title = f"{row.data}, {count_states(row)}{comparison.number}"
-    return PageTable(title, _caption(entries), list(columns), ordered)
+    return PageTable(title, _caption(entries), list(columns), [*rows, *bounds])
 
 
 def _row(label: str, cells: Sequence[str], said: Sequence[str]) -> PageRow:
@@ -123,29 +92,19 @@ def _row(label: str, cells: Sequence[str], said: Sequence[str]) -> PageRow:
     return PageRow(label, cells, said, kind)
 
 
-def _bounds(comparison: Comparison) -> list[tuple[float, PageRow]]:
-    """Rows of what guessing reaches, and of all classes learned at once."""
-    row = comparison.trainings[0].rows[0]
-    chance = {"top-1": f"{row.chance_top1:.1f}", "top-5": f"{row.chance_top5:.1f}"}
-    rows = [(row.chance_top1, PageRow("chance", _cells(chance), kind="bound"))]
-    if comparison.full:
-        at_once = comparison.full.rows[0]
-        shown = {name: ONE_STATE[name](at_once) for name in ("top-1", "top-5", "seeds")}
-        shown |= {f"last {name}": shown[name] for name in ("top-1", "top-5")}
-        rows.append((at_once.last_top1, PageRow(at_once.method, _cells(shown), AT_ONCE, "bound")))
-    return rows
-
-
-def _cells(shown: Mapping[str, str]) -> list[str]:
-    return [shown.get(column, "") for column in COLUMNS]
+def _bounds(comparison: Comparison, columns: Iterable[str]) -> list[PageRow]:
+    """Rows of what guessing reaches, and of all classes learned at once, which is of the end."""
+    rows = [PageRow(name, cells, kind="bound") for name, *cells in bounds(comparison, columns)]
+    return [replace(row, marks=AT_ONCE) if row.name == "Full" else row for row in rows]
 
 
 def _caption(entries: Sequence[Entry]) -> str:
     if math.isnan(entries[0].row.top1):
-        return "percent of the test images, in the only state"
+        return f"percent of the {images_of(entries[0].row)} images, in the only state"
     several = any(entry.row.seeds > 1 for entry in entries)
     spread = "; ± standard deviation over seeds" if several else ""
-    return f"percent of the test images, average over later states{spread}"
+    images = images_of(entries[0].row)
+    return f"percent of the {images} images, average over states 1 and later{spread}"
 
 
 def states_tables(found: Sequence[Comparison]) -> list[Folded]:
@@ -166,7 +125,7 @@ def _by_states(found: Sequence[Comparison], leading: Comparison | None) -> Folde
     """Only what the leading comparison recommends is marked: the page begins with it."""
     recommended = leading.recommended.label if leading and leading.main.rows[0].memoryless else ""
     found = sorted(found, key=lambda c: (len(c.states), c.states))
-    first = dict.fromkeys(e.label for c in found for e in headline_entries(c))
+    first = dict.fromkeys(e.label for c in found for e in c.shown)
     every = dict.fromkeys(e.label for c in found for e in c.entries)
     whole = None if len(first) == len(every) else _states_table(found, every, recommended)
     return Folded(_states_table(found, first, recommended), whole)
@@ -188,15 +147,10 @@ def _states_table(
     rows.append(
         (float(np.mean(chance)), PageRow("chance", [f"{x:.1f}" for x in chance], kind="bound"))
     )
-    full = next((c.full for c in found if c.full), None)
-    if full:
-        cells = [ONE_STATE["top-1"](full.rows[0])] * len(found)
-        row = PageRow(full.rows[0].method, cells, AT_ONCE, "bound")
-        rows.append((full.rows[0].last_top1, row))
     ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
     columns = [f"T={c.states}{c.number}" for c in found]
     title = f"{found[0].data}: methods by number of states T"
-    return PageTable(title, "top-1 in percent", columns, ordered)
+    return PageTable(title, "top-1 in percent, average over states 1 and later", columns, ordered)
 
 
 def class_table(comparison: Comparison) -> PageTable:

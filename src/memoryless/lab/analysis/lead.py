@@ -1,4 +1,4 @@
-"""The sentences on top of a report: which method to use, what it forgets, what it keeps."""
+"""The first sentences about runs: which method to use, what it forgets, what it keeps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from memoryless.lab.analysis.side_by_side import (
     Training,
     reads_statistics,
 )
-from memoryless.lab.analysis.summary import Summary
-from memoryless.lab.analysis.table import cell, count_states
+from memoryless.lab.analysis.summary import Summary, images_of
+from memoryless.lab.analysis.table import cell, count_states, kept
 from memoryless.names import size
 from memoryless.strategies import STRATEGIES
 
@@ -34,7 +34,7 @@ def sentences(comparison: Comparison) -> Iterator[str]:
         yield _of_the_control(entry, control)
     elif _lacks_control(comparison.main):
         yield (
-            "No untrained control is among these runs, so this page cannot say whether training "
+            "No untrained control is among these runs, so nothing shows whether training "
             f"pays: {_adding(comparison.main)} adds one."
         )
 
@@ -85,8 +85,8 @@ def _states(comparison: Comparison) -> str:
 
 
 def _right(entry: Entry) -> str:
-    average = "" if math.isnan(entry.row.top1) else ", average over later states"
-    return f"{_percent(entry)} of the test images right (top-1{average})"
+    average = "" if math.isnan(entry.row.top1) else ", average over states 1 and later"
+    return f"{_percent(entry)} of the {images_of(entry.row)} images right (top-1{average})"
 
 
 def _percent(entry: Entry) -> str:
@@ -117,14 +117,10 @@ def _keeps(row: Summary) -> str:
         return f"keeps images of the past, up to {images}"
     if row.bytes_kept > row.bytes_of_images:
         return (
-            f"needs {_needed(row)} of the past and no image: more than the {images} that the "
+            f"keeps {kept(row)} of the past and no image: more than the {images} that the "
             "images themselves would take"
         )
-    return f"needs {_needed(row)} of the past and no image; the images would take {images}"
-
-
-def _needed(row: Summary) -> str:
-    return size(row.bytes_kept) if row.bytes_kept else "nothing"
+    return f"keeps {kept(row)} of the past and no image; the images would take {images}"
 
 
 def _of_the_control(entry: Entry, control: Entry) -> str:
@@ -132,8 +128,9 @@ def _of_the_control(entry: Entry, control: Entry) -> str:
     if _gain(entry, control) < 0:
         return f"The untrained network {_keeping(control)}{_unlike(entry, control)}."
     text = f"An untrained network of the same shape gets {_percent(control)} ({control.label})"
-    told = f": {_added(entry, control)}" if _alike(entry, control) else f"; it {_keeping(control)}"
-    return f"{text}{told}{_one_seed(entry, control)}."
+    if _alike(entry, control):
+        return f"{text}: {_added(entry, control)}{_one_seed(entry, control)}."
+    return f"{text}; it {_keeping(control)}{_unlike(entry, control)}{_one_seed(entry, control)}."
 
 
 def _added(entry: Entry, control: Entry) -> str:
@@ -151,10 +148,13 @@ def _alike(entry: Entry, control: Entry) -> bool:
 
 
 def _unlike(entry: Entry, control: Entry) -> str:
+    """What would show whether training pays, where it cannot be told."""
     if _alike(entry, control):
         return ""
-    read = "others" if _read(entry) else "none"
-    return f"; {entry.label} reads {read}, so this does not show whether training pays"
+    read = _read(control)
+    roots = " --square-roots" if read["square_roots"] else ""
+    flags = f"--statistics {read['statistics']} --level {read['level']}{roots}"
+    return f", so a run with `{flags}` would show whether training pays"
 
 
 def _read(entry: Entry) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _read(entry: Entry) -> dict[str, Any]:
 def _keeping(control: Entry) -> str:
     form = _read(control).get("statistics")
     of = f": {form} statistics of {control.row.statistics_of}" if form else ""
-    return f"needs {_needed(control.row)} of the past{of}"
+    return f"keeps {kept(control.row)} of the past{of}"
 
 
 def _adding(training: Training) -> str:
