@@ -17,6 +17,7 @@ from memoryless.cli.output import FORMATS
 from memoryless.heads import HEADS
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.presets import PRESETS
+from memoryless.methods import METHODS
 from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
 from photo_toys import make_colours, tiny_flags
@@ -94,6 +95,13 @@ BAD = {
     "table there --methods frozen+siv": (
         "unknown head, calibration or transport 'siv': choose from "
         f"{', '.join({**HEADS, **CALIBRATIONS, **TRANSPORTS})}; did you mean 'siw'?"
+    ),
+    "table there --methods inFT_swi": (
+        f"unknown method 'inFT_swi': choose from {', '.join({**METHODS, **STRATEGIES})}; did you "
+        "mean 'inFT_siw'?"
+    ),
+    "table there --methods finetun+siw": (
+        f"unknown strategy 'finetun': choose from {', '.join(STRATEGIES)}; did you mean 'finetune'?"
     ),
     "table nowhere": "there is no run in nowhere: name a folder that memoryless run wrote",
     "table there --write t.xls": (

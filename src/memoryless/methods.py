@@ -120,7 +120,10 @@ def parse_method(name: str) -> Method:
     if name in METHODS:
         return METHODS[name]
     strategy, *parts = name.split("+")
-    choose("strategy", strategy, STRATEGIES)
+    if parts:
+        choose("strategy", strategy, STRATEGIES)
+    else:  # a name of the paper may have been meant
+        choose("method", name, {**METHODS, **STRATEGIES})
     found: dict[str, str] = {}
     kinds = dict.fromkeys(HEADS, "head") | dict.fromkeys(CALIBRATIONS, "calibration")
     kinds |= dict.fromkeys(TRANSPORTS, "transport")
