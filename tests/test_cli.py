@@ -44,7 +44,7 @@ def test_version(capsys):
     assert call("--version", capsys=capsys)[1].strip() == memoryless.__version__
 
 
-NO_RUN = "name at least one run folder, before flags that take several words: RUN --methods FT"
+NO_RUN = "name at least one run folder, such as runs/latest, before flags that take several words"
 
 
 BAD = {

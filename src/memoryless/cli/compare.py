@@ -48,11 +48,11 @@ def compare(
     from memoryless.errors import ConfigError
     from memoryless.heads import HEADS
     from memoryless.lab.analysis import compare as comparison
-    from memoryless.lab.runs import find_runs
+    from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
     from memoryless.transports import TRANSPORTS
 
-    found = [run for run in find_runs(runs) if run.finished > 1]
+    found = find_later_runs(runs)
     calibrations = () if calibrations == ("all",) else calibrations
     for kind, names, table in (
         ("head", heads, HEADS),
@@ -67,8 +67,6 @@ def compare(
     drawing = figures_module() if figure else None
     if figure and drawing:
         choose("format", figure.suffix[1:], drawing.METADATA)
-    if not found:
-        raise ConfigError("the runs there have no second state yet: let memoryless run go on")
     what = f"scoring up to {len(wanted)} methods on {len(found)} runs"
     with Console(stderr=True).status(what):
         rows = comparison.compare(found, wanted, by, leave_out=not methods)

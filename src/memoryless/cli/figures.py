@@ -35,8 +35,7 @@ def figures(
     from rich.console import Console
 
     from memoryless.cli.output import say, terminal_text
-    from memoryless.errors import ConfigError
-    from memoryless.lab.runs import find_runs
+    from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
 
     drawing = figures_module()
@@ -44,9 +43,7 @@ def figures(
         choose("figure", name, drawing.FIGURES)
     for form in formats:
         choose("format", form, drawing.METADATA)
-    found = [run for run in find_runs(runs) if run.finished > 1]
-    if not found:
-        raise ConfigError("the runs there have no second state yet: let memoryless run go on")
+    found = find_later_runs(runs)
     names = only or tuple(drawing.FIGURES)
     with Console(stderr=True).status("reading runs") as status:
         paths = drawing.save_figures(

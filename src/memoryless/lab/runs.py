@@ -252,7 +252,8 @@ def find_runs(places: Sequence[Path]) -> list[RunFolder]:
     """Every run in these folders, each a run or a folder of runs."""
     if not places:
         raise ConfigError(
-            "name at least one run folder, before flags that take several words: RUN --methods FT"
+            "name at least one run folder, such as runs/latest, before flags that take several "
+            "words"
         )
     found: list[Path] = []
     for place in places:
@@ -263,6 +264,19 @@ def find_runs(places: Sequence[Path]) -> list[RunFolder]:
             )
         found += inside
     return [RunFolder(path) for path in dict.fromkeys(path.resolve() for path in found)]
+
+
+def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
+    """The runs in these folders that have finished state 1, or an error if none has."""
+    found = find_runs(places)
+    later = [run for run in found if run.finished > 1]
+    if later:
+        return later
+    if all(len(run.about["sizes"]) == 1 for run in found):
+        raise ConfigError(
+            "the runs there have one state, and states are what is compared: name runs of several"
+        )
+    raise ConfigError("the runs there have not finished state 1 yet: let memoryless run go on")
 
 
 def provenance() -> dict[str, Any]:
