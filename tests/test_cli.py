@@ -18,6 +18,8 @@ from memoryless.heads import HEADS
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.presets import PRESETS
 from memoryless.methods import METHODS
+from memoryless.settings import MEANINGS
+from memoryless.statistics import FORMS
 from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
 from photo_toys import make_colours, tiny_flags
@@ -51,6 +53,14 @@ BAD = {
     "run --states 101": "101 states cannot be made of 100 classes: choose states from 1 to 100",
     "run --strategy finetun": (
         f"unknown strategy 'finetun': choose from {', '.join(STRATEGIES)}; did you mean 'finetune'?"
+    ),
+    "run --backbone resnet": (
+        f"unknown backbone 'resnet': choose from {', '.join(MEANINGS['backbone'])}; did you mean "
+        "'resnet18'?"
+    ),
+    "run --statistics ful": (
+        f"unknown statistics 'ful': choose from {', '.join(FORMS)}, K a number; did you mean "
+        "'full'?"
     ),
     "run --nix 3": "unknown option: --nix.",
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
