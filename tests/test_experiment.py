@@ -298,3 +298,17 @@ def test_how_statistics_are_made_without_them_does_not_make_another_experiment(t
     assert read_test(finished, 0)[0].shape == (8, 16)
     with pytest.raises(ConfigError, match="statistics none there, mean here"):
         run(replace(tiny, statistics="mean"), toy)
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"image_size": 6}, r"\(image_size not given there, 6 here\)"),
+        ({"grey": True}, r"\(grey no there, yes here\)"),
+        ({"milestones": (0.5,)}, r"\(milestones 0\.5 0\.75 there, 0\.5 here\)"),
+    ],
+)
+def test_settings_that_differ_are_told_in_words(other, told, tiny, toy):
+    run(tiny, toy)
+    with pytest.raises(ConfigError, match=f"holds another experiment {told}"):
+        run(replace(tiny, **other), toy)

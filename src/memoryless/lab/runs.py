@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryless.errors import ConfigError, StoreError
+from memoryless.lab.guide import in_words
 from memoryless.lab.run_format import (
     FORMAT,
     MEND,
@@ -59,6 +60,11 @@ OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
 def _plain(value: Any) -> Any:
     """A value as it comes back from a JSON file."""
     return json.loads(json.dumps(value))
+
+
+def _told(value: Any) -> str:
+    """The value of a setting as one would type it, if it has any."""
+    return "not given" if value is None else in_words(value)
 
 
 def compared(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +197,7 @@ class RunFolder:
     def _differing(self, config: dict[str, Any], facts: dict[str, Any]) -> list[str]:
         here, there = compared(config), compared(self.about["config"])
         differing = [
-            f"{key} {there.get(key)} there, {here.get(key)} here"
+            f"{key} {_told(there.get(key))} there, {_told(here.get(key))} here"
             for key in here | there
             if here.get(key) != there.get(key)
         ]
