@@ -157,6 +157,22 @@ def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatc
     assert list(tmp_path.glob("runs")) == []  # nothing was started
 
 
+TRAINING = ("demo", "run", "paper")
+
+
+@pytest.mark.parametrize("command", [*TRAINING, "table", "compare", "figures", "report", "list"])
+def test_an_interrupted_command_says_what_it_leaves(command, monkeypatch, capsys):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(app), "__call__", stop)
+    code, _, err = call(command, capsys=capsys)
+    assert code == 130
+    goes_on = "the same command goes on from the last finished epoch"
+    left = goes_on if command in TRAINING else "the runs are as they were"
+    assert err == f"memoryless: stopped; {left}\n"
+
+
 def test_python_dash_m():
     command = [sys.executable, "-m", "memoryless", "list"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

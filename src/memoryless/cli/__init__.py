@@ -60,7 +60,8 @@ app = App(
 Command = Callable[..., Any]
 WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, forget, merge]
 WITH_PHOTOS += [audit, check, pack, unpack, export, samples]
-LABORATORY: list[Command] = [demo, run, paper, table, compare, figures, report, list_names]
+TRAINING: list[Command] = [demo, run, paper]
+LABORATORY = [*TRAINING, table, compare, figures, report, list_names]
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
 SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())
 for i, command in enumerate(WITH_PHOTOS):
@@ -100,9 +101,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stopped(words: Sequence[str]) -> str:
-    if words and words[0] in {command.__name__ for command in WITH_PHOTOS}:
+    """What a command leaves behind that was interrupted."""
+    command = words[0] if words else ""
+    if command in {one.__name__ for one in WITH_PHOTOS}:
         return "stopped; the model is as it was, unless the command had said that it is done"
-    return "stopped; the same command goes on from the last finished epoch"
+    if command in {one.__name__ for one in TRAINING}:
+        return "stopped; the same command goes on from the last finished epoch"
+    return "stopped; the runs are as they were"
 
 
 def _reason(error: OSError | MemoryError) -> str:
