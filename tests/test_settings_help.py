@@ -9,6 +9,7 @@ import pytest
 from conftest import call
 from memoryless.lab.guide import SECTIONS, sections
 from memoryless.strategies import STRATEGIES
+from pages import text_of
 
 
 def shown(command: str, capsys) -> str:
@@ -21,14 +22,21 @@ def shown(command: str, capsys) -> str:
 
 def test_settings_are_in_sections(capsys):
     out = shown("run", capsys)
-    places = [
-        out.index(f" {title} --") for title in ("Runs", *[s for s in SECTIONS if s != "Runs"])
-    ]
+    places = [out.index(f" {title} --") for title in SECTIONS]
     assert places == sorted(places)
     for names in sections().values():
         flags = [out.index(f"--{name.replace('_', '-')} ") for name in names]
         assert flags == sorted(flags), names
     assert "Parameters" not in out
+
+
+def test_the_page_of_settings_has_the_sections_and_flags_of_the_help(capsys):
+    page = text_of("docs/settings.md")
+    assert re.findall("^## (.*)", page, flags=re.M) == list(SECTIONS)
+    flags = re.findall("│ --([a-z-]+)", call("run", "--help", capsys=capsys)[1])
+    assert {"config", "control", "strategy"} < set(flags)
+    for flag in flags:
+        assert f"| `{flag.replace('-', '_')}` |" in page or f"`--{flag}" in page, flag
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ from memoryless.strategies.lwf_kd import LwfKdSettings
 from memoryless.strategies.replay import ReplaySettings
 
 SECTIONS: dict[str, tuple[type, ...]] = {
+    "Runs": (Config,),
     "Data": (parts.DataSettings, parts.SizeSettings),
     "Stream": (StreamSettings,),
     "Backbone": (parts.BackboneSettings,),
     "Training": (parts.TrainingSettings,),
     "One strategy's own": (LwfSettings, LwfKdSettings, LucirSettings, ReplaySettings),
     "Record": (parts.RecordSettings,),
-    "Runs": (Config,),
 }
 CHOICES: dict[str, Mapping[str, Any]] = {
     "data": SOURCES,
