@@ -1,4 +1,4 @@
-"""Help of run and paper: sections, choices and defaults, without torch."""
+"""Help of the laboratory's commands: sections, choices and defaults in words, without torch."""
 
 from __future__ import annotations
 
@@ -67,3 +67,29 @@ def test_choices_and_defaults_are_told(told, capsys):
 )
 def test_help_of_the_paper(told, capsys):
     assert told in shown("paper", capsys)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("compare", '"all" for all that the runs can give. [default: none] --transports'),
+        ("compare", "by default all that the runs have. --methods"),
+        ("figures", "pareto; by default all. --formats"),
+        ("figures", "Some of png, svg, pdf. [default: png svg pdf]"),
+        ("figures", "Folder for the figures. [default: figures]"),
+        ("table", "the paper leaves it out. [default: no]"),
+        ("table", "by default those each run has scored. --by"),
+        ("table", "[choices: top1, top5] [default: top5]"),
+        ("report", "The page. [default: report.html]"),
+        ("list", "[default: all of them]"),
+        ("demo", "[default: runs/demo]"),
+    ],
+)
+def test_defaults_are_told_in_words(command, told, capsys):
+    assert told in shown(command, capsys)
+
+
+@pytest.mark.parametrize("command", ["table", "compare", "figures", "report"])
+def test_the_usage_names_the_runs_before_the_flags(command, capsys):
+    assert f"Usage: memoryless {command} RUNS... [OPTIONS] " in shown(command, capsys)
+    assert "Usage: memoryless list [KIND] " in shown("list", capsys)
