@@ -47,11 +47,10 @@ def compare(
     figure
         File for accuracy against bytes kept; .png, .svg or .pdf says the format.
     """
-    from rich.console import Console
-
     from memoryless.calibration import CALIBRATIONS
     from memoryless.cli.figures import figures_module
     from memoryless.cli.output import check_formats, present, say
+    from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
     from memoryless.heads import HEADS
     from memoryless.lab.analysis import compare as comparison
@@ -76,8 +75,8 @@ def compare(
     drawing = figures_module() if figure else None
     if figure and drawing:
         choose("format", figure.suffix[1:], drawing.METADATA)
-    what = f"scoring up to {len(wanted)} methods on {len(found)} runs"
-    with Console(stderr=True).status(what):
+    with ReadingPrinter(found) as printer:
+        printer.doing(f"scoring up to {len(wanted)} methods")
         rows = comparison.compare(found, wanted, by, leave_out=not methods)
     if not rows:
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))

@@ -32,9 +32,8 @@ def figures(
     columns
         Width: one column of a paper (3.3 inches), or two (6.9 inches).
     """
-    from rich.console import Console
-
-    from memoryless.cli.output import say, terminal_text
+    from memoryless.cli.output import say
+    from memoryless.cli.reading import ReadingPrinter
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
 
@@ -45,11 +44,10 @@ def figures(
         choose("format", form, drawing.METADATA)
     found = find_later_runs(runs)
     names = only or tuple(drawing.FIGURES)
-    with Console(stderr=True).status("reading runs") as status:
+    with ReadingPrinter(found) as printer:
         paths = drawing.save_figures(
-            found, output, names, formats, columns,
-            lambda name: status.update(terminal_text(f"drawing {name}")),
-        )  # fmt: skip
+            found, output, names, formats, columns, lambda name: printer.doing(f"drawing {name}")
+        )
     for path in paths:
         say(str(path))
     say(f"the figures are in {output}")

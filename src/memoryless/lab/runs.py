@@ -17,7 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
@@ -83,6 +83,8 @@ class RunFolder:
         self.checkpoint = path / "training.safetensors"
         self._results: dict[int, dict[str, Any]] = {}
         self._sizes: dict[str, int] = {}  # of features, as the files read so far have them
+        self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
+        """Told of each state whose tensors are read, which is what takes time after a run."""
 
     @property
     def exists(self) -> bool:
@@ -165,6 +167,7 @@ class RunFolder:
 
     def tensors_and_facts(self, t: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """A file of tensors that state t left, and the facts in its header."""
+        self.reading(self, t)
         file = self.state(t) / f"{name}.safetensors"
         tensors, facts = read_tensors(file, bound=self.place(file.name, t), fix=MEND)
         sizes = self.about["sizes"][: t + 1]
