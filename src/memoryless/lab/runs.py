@@ -84,7 +84,7 @@ class RunFolder:
         self._results: dict[int, dict[str, Any]] = {}
         self._sizes: dict[str, int] = {}  # of features, as the files read so far have them
         self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
-        """Told of each state whose tensors are read, which is what takes time after a run."""
+        """A listener that is told of each state whose tensors are read: what takes time later."""
 
     @property
     def exists(self) -> bool:
