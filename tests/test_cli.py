@@ -17,6 +17,9 @@ from memoryless.cli.output import FORMATS
 from memoryless.heads import HEADS
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.presets import PRESETS
+from memoryless.methods import METHODS
+from memoryless.settings import MEANINGS
+from memoryless.statistics import FORMS
 from memoryless.strategies import STRATEGIES
 from memoryless.transports import TRANSPORTS
 from photo_toys import make_colours, tiny_flags
@@ -43,13 +46,21 @@ def test_version(capsys):
     assert call("--version", capsys=capsys)[1].strip() == memoryless.__version__
 
 
-NO_RUN = "name at least one run folder, before flags that take several words: RUN --methods FT"
+NO_RUN = "name at least one run folder, such as runs/latest, before flags that take several words"
 
 
 BAD = {
     "run --states 101": "101 states cannot be made of 100 classes: choose states from 1 to 100",
     "run --strategy finetun": (
         f"unknown strategy 'finetun': choose from {', '.join(STRATEGIES)}; did you mean 'finetune'?"
+    ),
+    "run --backbone resnet": (
+        f"unknown backbone 'resnet': choose from {', '.join(MEANINGS['backbone'])}; did you mean "
+        "'resnet18'?"
+    ),
+    "run --statistics ful": (
+        f"unknown statistics 'ful': choose from {', '.join(FORMS)}, K a number; did you mean "
+        "'full'?"
     ),
     "run --nix 3": "unknown option: --nix.",
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
@@ -95,6 +106,13 @@ BAD = {
         "unknown head, calibration or transport 'siv': choose from "
         f"{', '.join({**HEADS, **CALIBRATIONS, **TRANSPORTS})}; did you mean 'siw'?"
     ),
+    "table there --methods inFT_swi": (
+        f"unknown method 'inFT_swi': choose from {', '.join({**METHODS, **STRATEGIES})}; did you "
+        "mean 'inFT_siw'?"
+    ),
+    "table there --methods finetun+siw": (
+        f"unknown strategy 'finetun': choose from {', '.join(STRATEGIES)}; did you mean 'finetune'?"
+    ),
     "table nowhere": "there is no run in nowhere: name a folder that memoryless run wrote",
     "table there --write t.xls": (
         f"unknown table format '.xls': choose from {', '.join(FORMATS)} (the ending of t.xls says "
@@ -137,6 +155,22 @@ def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatc
     assert code == 2
     assert err == f"memoryless: {BAD[command]}\n"
     assert list(tmp_path.glob("runs")) == []  # nothing was started
+
+
+TRAINING = ("demo", "run", "paper")
+
+
+@pytest.mark.parametrize("command", [*TRAINING, "table", "compare", "figures", "report", "list"])
+def test_an_interrupted_command_says_what_it_leaves(command, monkeypatch, capsys):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(app), "__call__", stop)
+    code, _, err = call(command, capsys=capsys)
+    assert code == 130
+    goes_on = "the same command goes on from the last finished epoch"
+    left = goes_on if command in TRAINING else "the runs are as they were"
+    assert err == f"memoryless: stopped; {left}\n"
 
 
 def test_python_dash_m():

@@ -39,9 +39,17 @@ def test_compare_command(gathering, toy_source, tmp_path, monkeypatch, capsys):
         (["runs", "--heads", "lad"], "unknown head 'lad'"),
         (["runs", "--methods", "finetune+lda+mc"], "compares logits"),
         (["runs", "--figure", "p.gif"], "unknown format 'gif'"),
-        (["runs", "--heads", "lda"], "the runs there can give none of that"),
+        (["runs", "--heads", "lda"], "can give none of that: train with --statistics full\n"),
+        (["runs", "--calibrations", "bg_z"], "can give none of that: train with --held-out 0.1\n"),
+        (["runs", "--heads", "lda", "--calibrations", "bg_z"],
+         "can give none of that: train with --statistics full and --held-out 0.1\n"),
+        (["runs", "--heads", "projection"],
+         "can give none of that: head projection needs a backbone that stays as it is: the "
+         "strategy frozen, fixed or untrained\n"),
+        (["runs", "--transports", "linear", "--calibrations", "mc"],
+         "can give none of that: transport linear moves "),
     ],
-)
+)  # fmt: skip
 def test_compare_command_with_wrong_words(words, message, toy_runs, capsys):
     assert main(["compare", *words]) == 2
     assert message in capsys.readouterr().err
@@ -53,3 +61,11 @@ def test_combinations_have_the_names_of_the_paper(toy_runs, capsys):
     assert {"FT", "inFT", "inFT_siw_mc", "finetune+siw+block_z"} <= set(methods)
     assert not {"finetune", "finetune+initial", "finetune+siw+mc"} & set(methods)
     assert "highest top-1 first" in capsys.readouterr().out
+
+
+def test_a_method_of_one_strategy_is_not_asked_of_another(toy, tiny, capsys):
+    for strategy in ("frozen", "finetune"):
+        given = {"strategy": strategy, "epochs": 1, "states": "2"}
+        run(replace(tiny, **given, output=tiny.output / strategy), toy)
+    assert main(["compare", str(tiny.output), "--heads", "projection"]) == 2
+    assert "can give none of that: train with --projection 1000\n" in capsys.readouterr().err

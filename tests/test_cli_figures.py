@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,20 @@ from memoryless.lab.experiment import run
 def test_joint_runs_have_no_figures_by_state(tiny, toy, capsys):
     run(replace(tiny, strategy="joint", epochs=1), toy)
     assert main(["figures", str(tiny.output)]) == 2
-    assert "have no second state yet" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "memoryless: the runs there have one state, and states are what is compared: name runs of "
+        "several\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["figures", "compare"])
+def test_runs_that_have_not_finished_state_1_are_to_go_on(command, toy_runs, capsys):
+    for state in ("01", "02"):
+        shutil.rmtree(toy_runs / "ft/seed-0/states" / state)
+    assert main([command, str(toy_runs)]) == 2
+    assert capsys.readouterr().err == (
+        "memoryless: the runs there have not finished state 1 yet: let memoryless run go on\n"
+    )
 
 
 @pytest.mark.parametrize(("columns", "points"), [("1", "237.6pt"), ("2", "496.8pt")])

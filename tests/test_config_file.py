@@ -65,9 +65,9 @@ def test_a_bad_file_is_one_sentence(name, ran, capsys):
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(ran):
-    Path("x.toml").write_bytes(b'\xef\xbb\xbfstates = "2,2"\nepochs = 3\n')
+    Path("x.toml").write_bytes(b'\xef\xbb\xbfstates = "50,50"\nepochs = 3\n')
     assert main(["run", "--config", "x.toml"]) == 0
-    assert (ran[0].states, ran[0].epochs) == ("2,2", 3)
+    assert (ran[0].states, ran[0].epochs) == ("50,50", 3)
 
 
 def test_config_file_and_flags(photos, capsys):

@@ -308,3 +308,17 @@ def test_work_is_what_each_seed_has_still_to_do(tiny, toy):
     run(tiny, toy)
     first, second = work_of(both, toy)
     assert (len(first), [*filter(None, first)], [*filter(None, second)]) == (3, [], second)
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"image_size": 6}, r"\(image_size not given there, 6 here\)"),
+        ({"grey": True}, r"\(grey no there, yes here\)"),
+        ({"milestones": (0.5,)}, r"\(milestones 0\.5 0\.75 there, 0\.5 here\)"),
+    ],
+)
+def test_settings_that_differ_are_told_in_words(other, told, tiny, toy):
+    run(tiny, toy)
+    with pytest.raises(ConfigError, match=f"holds another experiment {told}"):
+        run(replace(tiny, **other), toy)

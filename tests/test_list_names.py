@@ -7,7 +7,7 @@ import pytest
 from conftest import call
 from memoryless.backbones import BACKBONES
 from memoryless.calibration import CALIBRATIONS
-from memoryless.cli.list_names import KINDS, about
+from memoryless.cli.list_names import KINDS, NOTES, about
 from memoryless.data import SOURCES
 from memoryless.data.augment import AUGMENTATIONS
 from memoryless.heads import HEADS
@@ -47,6 +47,8 @@ def test_one_kind_alone(kind, capsys):
     assert code == 0
     head, *lines = out.splitlines()
     assert head == kind
+    if kind in NOTES:
+        assert lines.pop(0) == f"  {NOTES[kind]}"
     named = [line.split()[0] for line in lines if line[2] != " "]
     assert named == [name.split()[0] for name in KINDS[kind]()]
 
@@ -56,8 +58,33 @@ def test_a_method_has_its_name_by_its_parts_beside_it(capsys):
     assert "  inFT_siw      finetune+siw         initial rows standardised (Eq. 4)\n" in out
     assert "  inFT_mc       finetune+initial+mc  initial rows as they are (Eq. 2),\n" in out
     assert "  Full          joint                all classes at once, with all images" in out
-    lines = [line.split()[:2] for line in out.splitlines()[1:] if line[2] != " "]
-    assert lines == [[name, method_name(method)] for name, method in METHODS.items()]
+    assert (
+        "  inLwF_siw     lwf+siw              initial rows standardised (Eq. 4), with lwf\n" in out
+    )
+    lines = [line.split()[:2] for line in out.splitlines()[2:] if line[2] != " "]
+    named = [[name, method_name(method)] for name, method in METHODS.items()]
+    assert lines[: len(METHODS)] == named
+
+
+def test_what_is_recommended_for_a_strategy_stands_among_its_methods(capsys):
+    out = call("list", "methods", capsys=capsys)[1]
+    rows = [line.split()[0] for line in out.splitlines()[2:] if line[2] != " "][len(METHODS) :]
+    memoryless = {name: one.recommended for name, one in STRATEGIES.items() if one.memoryless}
+    assert dict(row.split("+")[:2] for row in rows) == memoryless
+    told = " ".join(out.split())
+    assert (
+        "finetune+rda+widened distance by half the class's and half the shared covariance, moved "
+        "by widened; recommended with --statistics full"
+    ) in told
+    assert "(Deep SLDA), with untrained; the control" in told
+
+
+@pytest.mark.parametrize(("columns", "width"), [(40, 80), (100, 100), (300, 120)])
+def test_lines_fill_a_terminal_within_bounds(columns, width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    longest = max(map(len, call("list", "methods", capsys=capsys)[1].splitlines()))
+    assert width - 12 < longest <= width
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def test_a_complete_run_on_a_read_only_disk_is_done(tmp_path, monkeypatch, capsy
         disk = ReadOnly(patch)
         code = main(words)
     assert (code, disk.calls) == (0, [])
-    assert capsys.readouterr().out.endswith(f"done: memoryless table {tmp_path / 'out'}\n")
+    assert capsys.readouterr().out.endswith(f"next: memoryless table {tmp_path / 'out'}\n")
     # even with something left to remove
     (tmp_path / "out" / "seed-0" / "training.safetensors").write_bytes(b"left")
     with monkeypatch.context() as patch:

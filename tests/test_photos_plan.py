@@ -226,7 +226,7 @@ NOT_MADE = {
         ({"crop": 0, "image_size": 0}, "image_size must be from 1 to 1,000,000, not 0; crop must "
          "be above 0 and at most 1, not 0"),
     ],
-    "foo": [({}, "unknown strategy 'foo': choose from ")],
+    "foo": [({}, "unknown method 'foo': choose from ")],
     "replay": [({}, "strategy replay needs images of the past, which a model does not keep: "
                 "choose a method of another")],
 }  # fmt: skip

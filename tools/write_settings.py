@@ -15,7 +15,9 @@ HEAD = """# Settings
 
 Every setting is a flag of `memoryless run` (`--epochs-later 10`), a key of its TOML file
 (`epochs_later = 10`) and a field of `memoryless.Config`. `memoryless run --help` shows this page,
-and `memoryless list` says what the names mean that settings take.
+and `memoryless list` says what the names mean that settings take. Two flags are the command's own:
+`--config FILE` names the TOML file, and `--control`, the default, runs the same stream through a
+network that never learns too, which `--no-control` leaves out.
 
 A setting that is left open is filled when a run starts, by the strategy or by the data; the default
 then names the value of most, and after a semicolon who has another. The sources of strategies'

@@ -78,7 +78,7 @@ def grid_of(strategy: str) -> dict[str, Method]:
         for calibration in CALIBRATIONS
         for transport in TRANSPORTS
     ]
-    return {method_name(method): method for method in combinations if not _nonsense(method)}
+    return {method_name(method): method for method in combinations if not nonsense(method)}
 
 
 SHOWN_FIRST = ("current", "initial", "siw", "ncm", "lda", "rda")
@@ -120,7 +120,10 @@ def parse_method(name: str) -> Method:
     if name in METHODS:
         return METHODS[name]
     strategy, *parts = name.split("+")
-    choose("strategy", strategy, STRATEGIES)
+    if parts:
+        choose("strategy", strategy, STRATEGIES)
+    else:  # a name of the paper may have been meant
+        choose("method", name, {**METHODS, **STRATEGIES})
     found: dict[str, str] = {}
     kinds = dict.fromkeys(HEADS, "head") | dict.fromkeys(CALIBRATIONS, "calibration")
     kinds |= dict.fromkeys(TRANSPORTS, "transport")
@@ -133,7 +136,7 @@ def parse_method(name: str) -> Method:
         if shrinkage:
             found["shrinkage"] = _shrinkage(name, plain, shrinkage)
     method = Method(strategy, **found)
-    problem = _nonsense(method)
+    problem = nonsense(method)
     if problem:
         raise ConfigError(problem)
     return method
@@ -165,7 +168,7 @@ def _shrinkage(name: str, head: str, text: str) -> str:
     return text
 
 
-def _nonsense(method: Method) -> str | None:
+def nonsense(method: Method) -> str | None:
     """Why the parts mean nothing together, if so."""
     strategy, head = STRATEGIES[method.strategy], HEADS[method.head]
     calibration, transport = CALIBRATIONS[method.calibration], TRANSPORTS[method.transport]
@@ -200,7 +203,7 @@ def _nonsense(method: Method) -> str | None:
 
 
 def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
-    """Which setting a training lacked for this method, if any."""
+    """Which settings a training lacked for this method, if any."""
     head, form = HEADS[method.head], settings["statistics"]
     measured = head.reads_statistics or method.transport != "none"
     few = "mean" if head.reads == "covariances" else "none"
@@ -212,7 +215,8 @@ def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
          f"`transports={method.transport}`"),
         (watches and not settings["held_out"], "`held_out=0.1`"),
     ]  # fmt: skip
-    return next((f"train with {setting}" for missing, setting in needs if missing), None)
+    found = [setting for missing, setting in needs if missing]
+    return f"train with {' and '.join(found)}" if found else None
 
 
 def settings_for(method: Method, given: Any) -> dict[str, Any]:

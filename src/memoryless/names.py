@@ -26,10 +26,18 @@ def choose(kind: str, name: str, table: Mapping[str, T]) -> T:
     """
     if name in table:
         return table[name]
-    close = difflib.get_close_matches(name, table, n=1)
-    hint = f"; did you mean '{close[0]}'?" if close else ""
     listed = first_ten(table) if len(table) > LONG else ", ".join(table)
-    raise ConfigError(f"unknown {kind} '{name}': choose from {listed}{hint}")
+    raise ConfigError(f"unknown {kind} '{name}': choose from {listed}{suggestion(name, table)}")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the known one that may have been meant, if any.
+
+    >>> suggestion("siv", ["siw", "l2"]), suggestion("lda", ["siw", "l2"])
+    ("; did you mean 'siw'?", '')
+    """
+    close = difflib.get_close_matches(name, [other for other in known if other != name], n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def first_ten(offenders: Iterable[str]) -> str:

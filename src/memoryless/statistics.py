@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from memoryless.errors import ConfigError
+from memoryless.names import suggestion
 from memoryless.settings import MEANINGS
 
 FORMS = MEANINGS["statistics"]
@@ -24,7 +25,10 @@ def check_form(form: str) -> str:
     """The form, if it is one: full, tied, diagonal, mean, none, or low-rank:K."""
     if re.fullmatch(r"none|mean|diagonal|low-rank:[1-9]\d{0,5}|tied|full", form):
         return form
-    raise ConfigError(f"unknown statistics '{form}': choose from {', '.join(FORMS)}, K a number")
+    raise ConfigError(
+        f"unknown statistics '{form}': choose from {', '.join(FORMS)}, K a number"
+        f"{suggestion(form, FORMS)}"
+    )
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from memoryless.graph import read_backbone
 from memoryless.names import choose, first_ten
 from memoryless.preparation import own_pixels
 from memoryless.randomness import seeded
-from memoryless.settings import BackboneSettings
+from memoryless.settings import MEANINGS, BackboneSettings
 
 __all__ = [
     "BACKBONES",
@@ -79,8 +79,8 @@ NO_STAGES = (
 
 def check_backbone(name: str, level: str) -> None:
     """Raise unless there is such a backbone, with the stages that statistics read."""
-    if name != "none" and not name.startswith(("timm:", "onnx:")):
-        choose("backbone", name, BACKBONES)
+    if not name.startswith(("timm:", "onnx:")):
+        choose("backbone", name, {**BACKBONES, **MEANINGS["backbone"]})
     if level == "middle" and not name.startswith("resnet"):
         raise ConfigError(NO_STAGES)
 

@@ -40,7 +40,7 @@ from memoryless.cli.rename import rename
 from memoryless.cli.report import report
 from memoryless.cli.run import run
 from memoryless.cli.samples import samples
-from memoryless.cli.settings_help import SettingsFormatter
+from memoryless.cli.settings_help import SettingsFormatter, WordsFormatter
 from memoryless.cli.show import show
 from memoryless.cli.table import table
 from memoryless.cli.undo import undo
@@ -60,16 +60,28 @@ app = App(
 Command = Callable[..., Any]
 WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, forget, merge]
 WITH_PHOTOS += [audit, check, pack, unpack, export, samples]
-LABORATORY: list[Command] = [demo, run, paper, table, compare, figures, report, list_names]
+TRAINING: list[Command] = [demo, run, paper]
+READING: list[Command] = [table, compare, figures, report]
+LABORATORY = [*TRAINING, *READING, list_names]
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
 SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())
 for i, command in enumerate(WITH_PHOTOS):
     app.command(command, group=GROUPS[0], sort_key=i, default_parameter=SWITCHES)
-FORMATTERS = {run: SettingsFormatter(), paper: SettingsFormatter(OF_THE_PRESET)}
+FORMATTERS: dict[Command, WordsFormatter] = {
+    run: SettingsFormatter(run),
+    paper: SettingsFormatter(paper, OF_THE_PRESET),
+}
+USAGES = {list_names: "memoryless list [KIND]"}
+USAGES |= {c: f"memoryless {c.__name__} RUNS... [OPTIONS]" for c in READING}
 for i, command in enumerate(LABORATORY):
-    name = "list" if command is list_names else None
-    shown = FORMATTERS.get(command)
-    app.command(command, name=name, group=GROUPS[1], sort_key=i, help_formatter=shown)
+    app.command(
+        command,
+        name="list" if command is list_names else None,
+        group=GROUPS[1],
+        sort_key=i,
+        usage=USAGES.get(command),
+        help_formatter=FORMATTERS.get(command) or WordsFormatter(command),
+    )
 app.register_install_completion_command(
     help="Let the shell complete commands and flags; a new terminal does so."
 )
@@ -100,9 +112,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stopped(words: Sequence[str]) -> str:
-    if words and words[0] in {command.__name__ for command in WITH_PHOTOS}:
+    """What a command leaves behind that was interrupted."""
+    command = words[0] if words else ""
+    if command in {one.__name__ for one in WITH_PHOTOS}:
         return "stopped; the model is as it was, unless the command had said that it is done"
-    return "stopped; the same command goes on from the last finished epoch"
+    if command in {one.__name__ for one in TRAINING}:
+        return "stopped; the same command goes on from the last finished epoch"
+    return "stopped; the runs are as they were"
 
 
 def _reason(error: OSError | MemoryError) -> str:

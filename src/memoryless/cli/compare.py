@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from memoryless.lab.runs import RunFolder
+
+CANNOT_GIVE = "the runs there can give none of that: "
 
 
 def compare(
@@ -40,19 +47,18 @@ def compare(
     figure
         File for accuracy against bytes kept; .png, .svg or .pdf says the format.
     """
-    from rich.console import Console
-
     from memoryless.calibration import CALIBRATIONS
     from memoryless.cli.figures import figures_module
     from memoryless.cli.output import check_formats, present, say
+    from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
     from memoryless.heads import HEADS
     from memoryless.lab.analysis import compare as comparison
-    from memoryless.lab.runs import find_runs
+    from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
     from memoryless.transports import TRANSPORTS
 
-    found = [run for run in find_runs(runs) if run.finished > 1]
+    found = find_later_runs(runs)
     calibrations = () if calibrations == ("all",) else calibrations
     for kind, names, table in (
         ("head", heads, HEADS),
@@ -63,21 +69,42 @@ def compare(
             choose(kind, name, table)
     chosen = methods or comparison.combinations(found, heads, calibrations, transports)
     wanted = comparison.named_methods(found, chosen)
+    if not wanted:
+        raise ConfigError(CANNOT_GIVE + _nonsense(found, heads, calibrations, transports))
     check_formats(write)
     drawing = figures_module() if figure else None
     if figure and drawing:
         choose("format", figure.suffix[1:], drawing.METADATA)
-    if not found:
-        raise ConfigError("the runs there have no second state yet: let memoryless run go on")
-    what = f"scoring up to {len(wanted)} methods on {len(found)} runs"
-    with Console(stderr=True).status(what):
+    with ReadingPrinter(found) as printer:
+        printer.doing(f"scoring up to {len(wanted)} methods")
         rows = comparison.compare(found, wanted, by, leave_out=not methods)
     if not rows:
-        raise ConfigError(
-            "the runs there can give none of that: train with --statistics full, or name methods "
-            "of their strategy"
-        )
+        raise ConfigError(CANNOT_GIVE + _lack(found, wanted))
     present(comparison.compare_grids(rows, by), write)
     if figure and drawing:
         drawn = drawing.pareto_figure(comparison.labelled_streams(rows), by)
         say(f"written: {drawing.save_figure(drawn, figure)}")
+
+
+def _nonsense(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
+    """Why no combination of these heads, calibrations and transports means anything."""
+    from memoryless.methods import Method, nonsense
+
+    strategies = [run.about["config"]["strategy"] for run in runs]
+    parts = [given or [own] for given, own in zip(names, ("current", "none", "none"), strict=True)]
+    reasons = (nonsense(Method(*combination)) for combination in product(strategies, *parts))
+    return next(filter(None, reasons))
+
+
+def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
+    """What the runs lack for these methods, of the one that needs the least more."""
+    from memoryless.lab.analysis.rescore import lacked_by
+    from memoryless.methods import parse_method
+
+    lacks = (
+        lacked_by(run, method)
+        for run in runs
+        for method in map(parse_method, wanted)
+        if method.strategy == run.about["config"]["strategy"]
+    )
+    return min(filter(None, lacks), key=len)

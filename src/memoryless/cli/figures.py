@@ -32,11 +32,9 @@ def figures(
     columns
         Width: one column of a paper (3.3 inches), or two (6.9 inches).
     """
-    from rich.console import Console
-
-    from memoryless.cli.output import say, terminal_text
-    from memoryless.errors import ConfigError
-    from memoryless.lab.runs import find_runs
+    from memoryless.cli.output import say
+    from memoryless.cli.reading import ReadingPrinter
+    from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
 
     drawing = figures_module()
@@ -44,15 +42,12 @@ def figures(
         choose("figure", name, drawing.FIGURES)
     for form in formats:
         choose("format", form, drawing.METADATA)
-    found = [run for run in find_runs(runs) if run.finished > 1]
-    if not found:
-        raise ConfigError("the runs there have no second state yet: let memoryless run go on")
+    found = find_later_runs(runs)
     names = only or tuple(drawing.FIGURES)
-    with Console(stderr=True).status("reading runs") as status:
+    with ReadingPrinter(found) as printer:
         paths = drawing.save_figures(
-            found, output, names, formats, columns,
-            lambda name: status.update(terminal_text(f"drawing {name}")),
-        )  # fmt: skip
+            found, output, names, formats, columns, lambda name: printer.doing(f"drawing {name}")
+        )
     for path in paths:
         say(str(path))
     say(f"the figures are in {output}")

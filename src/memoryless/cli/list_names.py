@@ -5,6 +5,8 @@ The file is not called list.py: as part of the package that would hide Python's 
 
 from __future__ import annotations
 
+import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -15,7 +17,8 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from memoryless.methods import Method
 
-COLUMNS = 80
+NARROWEST, WIDEST = 80, 120  # columns of the lines
+PLAIN = "finetune"  # the strategy that a meaning need not name
 
 
 def _table(module: str, name: str) -> Callable[[], Mapping[str, Any]]:
@@ -29,13 +32,31 @@ def _meanings(setting: str, module: str, name: str) -> Callable[[], Mapping[str,
 
 
 def _methods() -> dict[str, str]:
-    """The paper's methods, each with its name by its parts and what these mean."""
+    """The paper's methods, each with its name by its parts and what these mean; then the method
+    that is recommended for each strategy.
+    """
     from memoryless.methods import METHODS, method_name
 
     longest = max(map(len, METHODS))
-    return {
+    named = {
         f"{name:{longest}}  {method_name(method)}": _meaning(method)
         for name, method in METHODS.items()
+    }
+    return named | _recommended()
+
+
+def _recommended() -> dict[str, str]:
+    """The method of each memoryless strategy that statistics give, and what it is for."""
+    from memoryless.lab.control import CONTROL
+    from memoryless.methods import grid_of, headline, parse_method
+    from memoryless.strategies import STRATEGIES
+
+    able = [name for name, strategy in STRATEGIES.items() if strategy.memoryless]
+    methods = {strategy: headline(grid_of(strategy))[-1] for strategy in able}
+    return {
+        name: _meaning(parse_method(name))
+        + ("; the control" if strategy == CONTROL else "; recommended with --statistics full")
+        for strategy, name in methods.items()
     }
 
 
@@ -44,8 +65,11 @@ def _meaning(method: Method) -> str:
     from memoryless.heads import HEADS
     from memoryless.strategies import STRATEGIES
 
-    own = method.head == "current"
-    text = STRATEGIES[method.strategy].about if own else HEADS[method.head].about
+    if method.head == "current":
+        text = STRATEGIES[method.strategy].about
+    else:
+        text = HEADS[method.head].about + f", with {method.strategy}" * (method.strategy != PLAIN)
+    text += f", moved by {method.transport}" * (method.transport != "none")
     return text + f", calibrated by {method.calibration}" * (method.calibration != "none")
 
 
@@ -65,6 +89,8 @@ KINDS: dict[str, Callable[[], Mapping[str, Any]]] = {
     "methods": _methods,
 }
 
+NOTES = {"methods": "strategy+head+calibration+transport; a part left out is current or none"}
+
 
 def list_names(
     kind: Annotated[
@@ -80,6 +106,8 @@ def list_names(
         choose("kind", kind, KINDS)
     for name in [kind] if kind else KINDS:
         print(name)
+        if name in NOTES:
+            print(f"  {NOTES[name]}")
         for line in _lines({n: about(entry) for n, entry in KINDS[name]().items()}):
             print(line)
 
@@ -93,6 +121,12 @@ def about(entry: Any) -> str:
     return text[:1].lower() + text[1:] if own is None else text
 
 
+def _width() -> int:
+    """How many columns lines may take: a terminal's within bounds, the fewest elsewhere."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else NARROWEST
+    return min(max(columns, NARROWEST), WIDEST)
+
+
 def _lines(meanings: Mapping[str, str]) -> list[str]:
     """Names and meanings in two columns that fit a terminal."""
     indent = " " * (max(map(len, meanings)) + 4)
@@ -101,7 +135,7 @@ def _lines(meanings: Mapping[str, str]) -> list[str]:
         for name, meaning in meanings.items()
         for line in textwrap.wrap(
             meaning,
-            COLUMNS,
+            _width(),
             initial_indent=f"  {name}".ljust(len(indent)),
             subsequent_indent=indent,
             break_on_hyphens=False,

@@ -88,6 +88,8 @@ def paper(
     write
         Files to write the table to as well; .csv, .json, .md or .tex says the format.
     """
+    from rich.console import Console
+
     from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.progress import ProgressPrinter, set_threads
     from memoryless.errors import ConfigError
@@ -125,7 +127,8 @@ def paper(
     )
     set_threads(table.cells[0])
     if dry_run:
-        times = table.estimate()
+        with ProgressPrinter(Console(stderr=True)) as observer:
+            times = table.estimate(observer)
         for cell, seconds in times:
             say(f"{timedelta(seconds=round(seconds))}  {cell.output}/seed-{cell.seeds[0]}")
         total = timedelta(seconds=round(sum(seconds for _, seconds in times)))

@@ -18,9 +18,8 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     output
         The page.
     """
-    from rich.console import Console
-
-    from memoryless.cli.output import say, terminal_text
+    from memoryless.cli.output import say
+    from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.compare import named_methods
     from memoryless.lab.runs import find_runs
@@ -32,11 +31,8 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
-    with Console(stderr=True).status("reading runs") as status:
-        write_report(
-            found, output, named_methods(found, methods),
-            lambda what: status.update(terminal_text(what)), runs,
-        )  # fmt: skip
+    with ReadingPrinter(found) as printer:
+        write_report(found, output, named_methods(found, methods), printer.doing, runs)
     say(f"the report is {output}")
 
 

@@ -9,6 +9,7 @@ from memoryless.lab.config import Config, StreamSettings
 from memoryless.settings import BackboneSettings, DataSettings
 from memoryless.strategies import STRATEGIES
 
+CONTROL = "untrained"  # the strategy of it
 SHARED = (
     "epochs", "epochs_later", "batch_size", "held_out", "mean", "std", "device", "seeds", "threads",
 )  # fmt: skip
@@ -30,7 +31,7 @@ def control_of(config: Config, dataset: Dataset | None = None) -> Config | None:
     shared = [*SHARED, *(field.name for part in parts for field in fields(part))]
     settings = {name: getattr(config, name) for name in shared} | {"backbone_weights": None}
     control = Config(
-        **settings, strategy="untrained", square_roots=True, output=config.output / "untrained"
+        **settings, strategy=CONTROL, square_roots=True, output=config.output / "untrained"
     )
     sound = control.resolved(dataset.image_size if dataset else None)
     if sound.width > WIDEST:

@@ -23,13 +23,13 @@ from memoryless.strategies.lwf_kd import LwfKdSettings
 from memoryless.strategies.replay import ReplaySettings
 
 SECTIONS: dict[str, tuple[type, ...]] = {
+    "Runs": (Config,),
     "Data": (parts.DataSettings, parts.SizeSettings),
     "Stream": (StreamSettings,),
     "Backbone": (parts.BackboneSettings,),
     "Training": (parts.TrainingSettings,),
     "One strategy's own": (LwfSettings, LwfKdSettings, LucirSettings, ReplaySettings),
     "Record": (parts.RecordSettings,),
-    "Runs": (Config,),
 }
 CHOICES: dict[str, Mapping[str, Any]] = {
     "data": SOURCES,
@@ -69,15 +69,15 @@ def default(name: str) -> str:
 def in_words(value: object) -> str:
     """A value as one would type it.
 
-    >>> in_words((0, 1)), in_words(()), in_words(None), in_words(False), in_words(0.5)
+    >>> in_words((0, 1)), in_words([]), in_words(None), in_words(False), in_words(0.5)
     ('0 1', 'none', 'none', 'no', '0.5')
     """
     if str(value) in ("True", "False"):
         return "yes" if str(value) == "True" else "no"
-    if value is None or value == ():
+    if isinstance(value, tuple | list):
+        return " ".join(map(in_words, value)) or "none"
+    if value is None:
         return "none"
-    if isinstance(value, tuple):
-        return " ".join(map(in_words, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

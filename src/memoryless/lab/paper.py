@@ -117,16 +117,21 @@ class PaperTable:
         rows += [row for row in beside if row.method in control]
         return paper_tables(rows, title, self.preset.published, control)
 
-    def estimate(self) -> list[tuple[Config, float]]:
+    def estimate(self, observer: Observer | None = None) -> list[tuple[Config, float]]:
         """Seconds that each cell and control has still to go, from a short measurement of each
         strategy.
         """
+        observer = observer or Observer()
+        observer.working("reading data", 0, 0)
+        cells = [*self.cells, *self.controls]
+        strategies = {cell.strategy for cell in cells}
         rates: dict[str, float] = {}
         times = []
-        for cell in (*self.cells, *self.controls):
+        for cell in cells:
             stream = Stream.from_config(self.dataset, cell)
             left = sum(passes(cell, stream)[_folder(cell).finished :])
             if left and cell.strategy not in rates:
+                observer.working(f"measuring {cell.strategy}", len(rates) + 1, len(strategies))
                 rates[cell.strategy] = images_per_second(cell, self.dataset, stream)
             times.append((cell, left / rates.get(cell.strategy, 1.0)))
         return times

@@ -17,7 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryless.errors import ConfigError, StoreError
+from memoryless.lab.guide import in_words
 from memoryless.lab.run_format import (
     FORMAT,
     MEND,
@@ -61,6 +62,11 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
+def _told(value: Any) -> str:
+    """The value of a setting as one would type it, if it has any."""
+    return "not given" if value is None else in_words(value)
+
+
 def compared(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that make an experiment what it is."""
     idle = set()
@@ -77,6 +83,8 @@ class RunFolder:
         self.checkpoint = path / "training.safetensors"
         self._results: dict[int, dict[str, Any]] = {}
         self._sizes: dict[str, int] = {}  # of features, as the files read so far have them
+        self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
+        """A listener that is told of each state whose tensors are read: what takes time later."""
 
     @property
     def exists(self) -> bool:
@@ -159,6 +167,7 @@ class RunFolder:
 
     def tensors_and_facts(self, t: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """A file of tensors that state t left, and the facts in its header."""
+        self.reading(self, t)
         file = self.state(t) / f"{name}.safetensors"
         tensors, facts = read_tensors(file, bound=self.place(file.name, t), fix=MEND)
         sizes = self.about["sizes"][: t + 1]
@@ -191,7 +200,7 @@ class RunFolder:
     def _differing(self, config: dict[str, Any], facts: dict[str, Any]) -> list[str]:
         here, there = compared(config), compared(self.about["config"])
         differing = [
-            f"{key} {there.get(key)} there, {here.get(key)} here"
+            f"{key} {_told(there.get(key))} there, {_told(here.get(key))} here"
             for key in here | there
             if here.get(key) != there.get(key)
         ]
@@ -252,7 +261,8 @@ def find_runs(places: Sequence[Path]) -> list[RunFolder]:
     """Every run in these folders, each a run or a folder of runs."""
     if not places:
         raise ConfigError(
-            "name at least one run folder, before flags that take several words: RUN --methods FT"
+            "name at least one run folder, such as runs/latest, before flags that take several "
+            "words"
         )
     found: list[Path] = []
     for place in places:
@@ -263,6 +273,19 @@ def find_runs(places: Sequence[Path]) -> list[RunFolder]:
             )
         found += inside
     return [RunFolder(path) for path in dict.fromkeys(path.resolve() for path in found)]
+
+
+def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
+    """The runs in these folders that have finished state 1, or an error if none has."""
+    found = find_runs(places)
+    later = [run for run in found if run.finished > 1]
+    if later:
+        return later
+    if all(len(run.about["sizes"]) == 1 for run in found):
+        raise ConfigError(
+            "the runs there have one state, and states are what is compared: name runs of several"
+        )
+    raise ConfigError("the runs there have not finished state 1 yet: let memoryless run go on")
 
 
 def provenance() -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +15,7 @@ from memoryless.data import Dataset, Split
 from memoryless.data.listing import read_text
 from memoryless.errors import ConfigError, DataError
 from memoryless.lab.config import StreamSettings
-from memoryless.names import first_ten
+from memoryless.names import first_ten, suggestion
 from memoryless.randomness import numpy_generator
 
 NUMBER = r"\d{1,99}"  # Python does not read numbers of 4,301 digits
@@ -131,9 +130,8 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
     with suppress(OSError):  # of a name that is too long, or of a folder that may not be read
         if Path(order).is_file():
             return _read_order(Path(order), dataset)
-    close = difflib.get_close_matches(order, ["natural", "belouadah", "seed:0"], n=1)
-    hint = f"; did you mean '{close[0]}'?" if close else ""
-    if order.startswith("seed:") and not close:
+    hint = suggestion(order, ["natural", "belouadah", "seed:0"])
+    if order.startswith("seed:") and not hint:
         hint = "; N has at most 99 digits"
     raise ConfigError(
         f"unknown order '{_short(order)}': choose natural, seed:N with a number N, belouadah, or "

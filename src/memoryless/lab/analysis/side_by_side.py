@@ -16,11 +16,11 @@ import numpy as np
 
 from memoryless.heads import HEADS
 from memoryless.lab.analysis.summary import Summary, by_seed, results_of, rows_of
+from memoryless.lab.control import CONTROL
 from memoryless.lab.runs import RunFolder, compared
 from memoryless.methods import headline, parse_method
 from memoryless.strategies import STRATEGIES
 
-CONTROL = "untrained"
 MOST_LINES = 6
 MOST_FIRST = 12  # rows of a table that is read before all others
 # Settings that change what is kept of a training, and nothing of the training itself.
