@@ -380,16 +380,21 @@ def test_the_first_run_of_the_readme_is_what_was_run():
     assert [name for name, _ in found] == ["FT", "inFT_siw", "finetune+rda+widened"]
     for name, top1 in found:
         assert float(top1) == pytest.approx(told[name][1]["last_top1"][0], abs=0.0501)
-    means = re.findall(
-        r"^(\S+), the .*: top-1 ([\d.]+), top-5 ([\d.]+) .* chance ([\d.]+)", shown, re.M
+    used, forgets, keeps, control = re.findall(r"^(?:Use|It|An) .*$", shown, re.M)
+    (stream, best), (_, alone), (_, never) = (
+        told[name] for name in ("finetune+rda+widened", "FT", "untrained+lda")
     )
-    assert [name for name, *_ in means] == ["finetune+rda+widened", "untrained+lda"]
-    for name, *numbers in means:
-        stream, method = told[name]
-        expected = [method["top1"][0], method["top5"][0], stream["chance_top1"]]
-        assert [float(n) for n in numbers] == pytest.approx(expected, abs=0.0501)
-    gains = [told[name][1]["top1"][0] for name, *_ in means]
-    assert f"{gains[0] - gains[1]:.1f} points fewer" in shown
+    gained = best["top1"][0] - never["top1"][0]
+    assert f" {best['top1'][0]:.1f} % " in used
+    assert used.endswith(f"{stream['chance_top1']:.1f} %.")
+    assert re.findall(r"[\d.]+(?= points)", forgets) == [
+        f"{method['forgetting'][0]:.1f}" for method in (best, alone)
+    ]
+    assert re.findall(r"[\d.]+ MB", keeps) == [
+        kept(best["bytes_kept"]),
+        kept(stream["image_bytes"]),
+    ]
+    assert re.findall(r"\d+\.\d", control) == [f"{never['top1'][0]:.1f}", f"{gained:.1f}"]
 
 
 def test_the_demo_shows_full_as_the_results_have_it():

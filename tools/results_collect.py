@@ -22,7 +22,10 @@ from memoryless.methods import parse_method
 from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
 
 # What tells streams apart, beside their data and number of states.
-SETTINGS = ("order", "strategy", "backbone", "level", "square_roots", "statistics", "projection")
+SETTINGS = (
+    "order", "strategy", "backbone", "width", "epochs", "epochs_later", "batch_size", "lr",
+    "level", "square_roots", "statistics", "projection",
+)  # fmt: skip
 SHARES = ("held_out", "validation")
 COMMANDS = ("run", "paper", "demo")
 FIGURES = ("top1", "top5", "last_top1", "last_top5", "past", "forgetting")
