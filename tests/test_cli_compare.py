@@ -26,7 +26,9 @@ def test_compare_command(gathering, toy_source, tmp_path, monkeypatch, capsys):
     assert tops == sorted(tops, reverse=True)
     assert {parse_method(r["method"]).head for r in records} == set(HEADS) - {"projection"}
     assert "<svg" in Path("p.svg").read_text()
-    assert main(["compare", "runs", "--heads", "siw", "--calibrations", "all", "--by", "top5"]) == 0
+    assert (
+        main(["compare", "runs", "--heads", "siw", "--calibrations", "all", "--by", "top-5"]) == 0
+    )
     out = capsys.readouterr().out
     assert "finetune+siw+bg_z+backward" in out
     assert "finetune+lda" not in out

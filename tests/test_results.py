@@ -176,8 +176,13 @@ def test_the_same_run_twice_counts_once(finished, tmp_path):
 
 
 def test_two_runs_of_one_seed_are_refused(tiny, toy):
-    for lr in (0.1, 0.2):
-        run(replace(tiny, states="6", epochs=1, lr=lr, output=tiny.output / str(lr)), toy)
+    for momentum in (0.1, 0.2):
+        run(
+            replace(
+                tiny, states="6", epochs=1, momentum=momentum, output=tiny.output / str(momentum)
+            ),
+            toy,
+        )
     with pytest.raises(ConfigError, match="two runs of one seed"):
         collect([tiny.output])
 

@@ -127,12 +127,17 @@ def test_the_control_is_neither_recommended_nor_left_out():
     assert (alone.recommended.label, alone.control) == ("untrained+lda", None)
 
 
-@pytest.mark.parametrize(
-    "setting", [{"backbone": "resnet18"}, {"width": 3}, {"image_size": 9}, {"order": "seed:1"}]
-)
-def test_a_network_of_another_shape_or_order_is_no_control(setting):
+@pytest.mark.parametrize("setting", [{"backbone": "resnet18"}, {"width": 3}, {"image_size": 9}])
+def test_a_network_of_another_shape_is_no_control(setting):
     other = FakeRun(CONTROL, "b/s", config=UNTRAINED | setting)
     assert only(FakeRun(MORE, config=MIDDLE), other).control is None
+
+
+def test_other_orders_of_classes_are_not_compared():
+    other = FakeRun(CONTROL, "b/s", config=UNTRAINED | {"order": "seed:1"})
+    found = comparisons([FakeRun(MORE, config=MIDDLE), other])
+    assert [c.number for c in found] == [", order natural", ", order seed:1"]
+    assert found[0].control is None
 
 
 def test_a_network_of_ones_own_has_no_control_of_another_kind():

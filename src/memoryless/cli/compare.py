@@ -19,7 +19,7 @@ def compare(
     calibrations: tuple[str, ...] = ("none",),
     transports: tuple[str, ...] = (),
     methods: tuple[str, ...] = (),
-    by: Literal["top1", "top5"] = "top1",
+    by: Literal["top-1", "top-5"] = "top-1",
     write: tuple[Path, ...] = (),
     figure: Path | None = None,
 ) -> None:
@@ -58,6 +58,7 @@ def compare(
     from memoryless.names import choose
     from memoryless.transports import TRANSPORTS
 
+    k = by.replace("-", "")
     found = find_later_runs(runs)
     calibrations = () if calibrations == ("all",) else calibrations
     for kind, names, table in (
@@ -77,12 +78,12 @@ def compare(
         choose("format", figure.suffix[1:], drawing.METADATA)
     with ReadingPrinter(found) as printer:
         printer.doing(f"scoring up to {len(wanted)} methods")
-        rows = comparison.compare(found, wanted, by, leave_out=not methods)
+        rows = comparison.compare(found, wanted, k, leave_out=not methods)
     if not rows:
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))
-    present(comparison.compare_grids(rows, by), write)
+    present(comparison.compare_grids(rows, k), write)
     if figure and drawing:
-        drawn = drawing.pareto_figure(comparison.labelled_streams(rows), by)
+        drawn = drawing.pareto_figure(comparison.labelled_streams(rows), k)
         say(f"written: {drawing.save_figure(drawn, figure)}")
 
 

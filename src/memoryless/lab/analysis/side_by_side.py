@@ -157,7 +157,8 @@ class Comparison:
     told: frozenset[str]
     """Strategies that kept statistics of several kinds, so that names must tell which."""
     number: str = ""
-    """A number behind the names of several that have the same data name and number of states."""
+    """What tells several apart that have the same data name and number of states: their order of
+    classes, or a number."""
 
     @cached_property
     def main(self) -> Training:
@@ -300,7 +301,8 @@ def comparisons(
     places: dict[tuple[str, ...], dict[str, list[Training]]] = {}
     for training in trainings:
         if training is not at_once.get(training.dataset):
-            cut = json.dumps([training.rows[0].states, training.runs[0].about["sizes"]])
+            about, row = training.runs[0].about, training.rows[0]
+            cut = json.dumps([row.states, about["sizes"], row.order])
             places.setdefault(training.dataset, {}).setdefault(cut, []).append(training)
     for dataset, full in at_once.items():
         places.setdefault(dataset, {"": [full]})  # there is nothing else of the data
@@ -324,14 +326,21 @@ def _beside(row: Summary, full: Training | None) -> Training | None:
 
 
 def _numbered(found: Sequence[Comparison]) -> list[Comparison]:
-    """Comparisons with numbers, where data name and number of states do not tell them apart."""
-    names = [(comparison.data, comparison.states) for comparison in found]
+    """Comparisons with orders or numbers, where data and number of states do not tell them apart."""
     return [
-        replace(comparison, number=f" ({names[: i + 1].count(name)})")
-        if names.count(name) > 1
-        else comparison
-        for i, (comparison, name) in enumerate(zip(found, names, strict=True))
+        replace(comparison, number=_number(comparison, same)) if len(same) > 1 else comparison
+        for comparison in found
+        for same in [
+            [c for c in found if (c.data, c.states) == (comparison.data, comparison.states)]
+        ]
     ]
+
+
+def _number(comparison: Comparison, same: Sequence[Comparison]) -> str:
+    orders = [c.main.config["order"] for c in same]
+    if len({*orders}) == len(orders):
+        return f", order {comparison.main.config['order']}"
+    return f" ({same.index(comparison) + 1})"
 
 
 def _told(trainings: Sequence[Training]) -> frozenset[str]:
