@@ -326,7 +326,7 @@ def _beside(row: Summary, full: Training | None) -> Training | None:
 
 
 def _numbered(found: Sequence[Comparison]) -> list[Comparison]:
-    """Comparisons with orders or numbers, where data and number of states do not tell them apart."""
+    """Comparisons with orders or numbers, where data and states do not tell them apart."""
     return [
         replace(comparison, number=_number(comparison, same)) if len(same) > 1 else comparison
         for comparison in found
