@@ -113,7 +113,7 @@ def test_features_are_told_before_they_are_taken(tiny, monkeypatch):
     config = replace(tiny, states="2", strategy="fixed", epochs=50)
     run(config, photos(), observer=Listen())
     (estimate,) = told
-    assert estimate.seconds == (8 + 4 + 8 + 8) / 2
+    assert estimate.seconds == (8 + 4 + 8 + 4) / 2
 
 
 def test_too_little_memory_is_said_before_anything_is_written(tiny, monkeypatch):

@@ -17,6 +17,7 @@ from torch import nn
 
 from conftest import Interrupt, assert_same_run, make_toy
 from memoryless.build import EndOfState, build_scorers
+from memoryless.data import Split
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
@@ -25,6 +26,7 @@ from memoryless.lab.experiment import Observer, in_states, run, work_of
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.scoring import score
 from memoryless.lab.states import last_record, read_rows, read_test
+from memoryless.learner import Learner
 from memoryless.methods import methods_of
 from memoryless.metrics import accuracy_at, error_typology
 
@@ -322,3 +324,20 @@ def test_settings_that_differ_are_told_in_words(other, told, tiny, toy):
     run(tiny, toy)
     with pytest.raises(ConfigError, match=f"holds another experiment {told}"):
         run(replace(tiny, **other), toy)
+
+
+@pytest.mark.parametrize("strategy", ["untrained", "frozen"])
+def test_test_features_are_taken_once_where_the_backbone_stays(strategy, tiny, toy, monkeypatch):
+    taken: list[list[int]] = []
+    plain = Learner.all_features
+
+    def counted(learner: Learner, images: Split) -> torch.Tensor:
+        taken.append(sorted({*images.labels.tolist()}))
+        return plain(learner, images)
+
+    monkeypatch.setattr(Learner, "all_features", counted)
+    folder = RunFolder(run(replace(tiny, strategy=strategy), toy)[0])
+    assert taken[1::2] == [[0, 1], [2, 3], [4, 5]]  # after those of the training images
+    (first, old), (last, labels) = read_test(folder, 0), read_test(folder, 2)
+    assert sorted({*labels.tolist()}) == [0, 1, 2, 3, 4, 5]
+    assert torch.equal(last[torch.isin(labels, old)], first)

@@ -54,11 +54,12 @@ def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
     states: list[Work] = []
     for state in stream:
         train, test, later = len(state.train), len(state.test), state.index > 0
+        past = strategy.backbone_stays and int((state.test.labels < state.past).sum())
         again = later and gathers and strategy.backbone_learns  # through the backbone as it was
         step = _step(strategy, later)
         states.append({
             "training": epochs_of(settings, state.index) * train * step,
-            "features": train * (2 if again else 1) + test,
+            "features": train * (2 if again else 1) + test - past,
             "fitting heads": FITTING * (state.past + stream.sizes[state.index]) * gathers,
             "scores": SCORING * test,
         })  # fmt: skip

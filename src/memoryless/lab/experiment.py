@@ -27,7 +27,7 @@ from memoryless.lab.counting import score_methods
 from memoryless.lab.estimate import Estimate, estimate, looks_long, plan
 from memoryless.lab.run_format import MEND
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import last_record, write_state
+from memoryless.lab.states import last_record, read_test, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.lab.time_left import Work
 from memoryless.learner import Learned, Learner, prepare
@@ -144,7 +144,7 @@ def passes(settings: ModelSettings, stream: Stream) -> list[int]:
     """How often an image goes through the backbone in each state: in training, or only once."""
     if STRATEGIES[settings.strategy].backbone_learns:
         return [epochs_of(settings, state.index) * len(state.train) for state in stream]
-    return [len(state.train) + len(state.test) for state in stream]
+    return [len(s.train) + int((s.test.labels >= s.past).sum()) for s in stream]
 
 
 def _leave_as_it_is(folder: RunFolder, work: list[Work], observer: Observer) -> None:
@@ -212,7 +212,7 @@ class Run:
         learned = learner.learn(state.train, new, checkpoint, self.observer.training)
         history = learned.history
         started = time.perf_counter()
-        features = compact(learner.all_features(state.test))
+        features = self._test_features(state)
         extracted = time.perf_counter()
         labels = torch.from_numpy(state.test.labels)
         end = EndOfState(
@@ -241,6 +241,18 @@ class Run:
         }
         self._commit(state, learned, features, results)
         return results
+
+    def _test_features(self, state: State) -> Tensor:
+        """Features of the test images; those of past classes are read back where they stay."""
+        new = torch.from_numpy(state.test.labels >= state.past)
+        if not (self.learner.strategy.backbone_stays and state.index and new.any()):
+            return compact(self.learner.all_features(state.test))
+        before, _ = read_test(self.folder, state.index - 1)
+        added = compact(self.learner.all_features(state.test.take(new.numpy())))
+        features = before.new_empty((len(new), before.shape[1]))
+        features = features.to(torch.promote_types(before.dtype, added.dtype))
+        features[new], features[~new] = added.to(features.dtype), before.to(features.dtype)
+        return features
 
     def _commit(
         self, state: State, learned: Learned, features: Tensor, results: dict[str, Any]
