@@ -123,10 +123,10 @@ def test_named_dots_have_bars_and_lie_over_all_others():
 
 
 def test_one_state_and_many_are_drawn():
-    for states in (1, 2, 50):
+    for states, last in ((1, "0"), (2, "1"), (50, "49")):
         ticks = texts(accuracy_chart([Line("FT", [50.0] * states)], FORMATS[0]), "tick")
-        assert str(0) in ticks
         assert all(name.isdigit() for name in ticks)
+        assert last in ticks
 
 
 @each_format

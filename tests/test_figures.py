@@ -297,3 +297,39 @@ def test_a_figure_that_cannot_be_written(tmp_path):
     sentence = r"cannot write .*file/x.svg \(.*\): choose another place"
     with pytest.raises(WriteError, match=sentence):
         save_figure(Figure(), tmp_path / "file" / "x.svg")
+
+
+# For each figure of three states: the labels of its axes, and the ticks of x and y where they are
+# the same for all runs.
+AXES = {
+    "magnitudes": ("state", "mean |w|", [1, 2], None),
+    "similarity": ("state", "cosine with the last state", [0, 1, 2], None),
+    "rows": ("w", "density", None, None),
+    "accuracy": ("state", "top-1 accuracy (%)", [0, 1, 2], [0, 10, 20, 30, 40, 50, 60, 70, 80]),
+    "confusion": ("predicted state", "true state", [0, 1, 2], [0, 1, 2]),
+    "pareto": ("bytes kept of the past", "top-1 accuracy (%)", None, None),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_axes_are_named_and_their_ticks_say_what_they_should(name, finished):
+    x_label, y_label, x_ticks, y_ticks = AXES[name]
+    for panel in FIGURES[name]([finished], 2).axes:
+        assert (panel.get_xlabel(), panel.get_ylabel()) == (x_label, y_label)
+        assert x_ticks is None or [*panel.get_xticks()] == x_ticks
+        assert y_ticks is None or [*panel.get_yticks()] == y_ticks[: len(panel.get_yticks())]
+
+
+def test_magnitudes_have_two_panels_and_a_key_in_two_colours(finished):
+    drawn = FIGURES["magnitudes"]([finished], 1)
+    assert [panel.get_title() for panel in drawn.axes] == ["rows as trained", "rows standardised"]
+    key = [text.get_text() for legend in drawn.legends for text in legend.get_texts()]
+    assert key == ["new classes", "past classes"]
+    new, past = ({bar.get_facecolor() for bar in bars} for bars in drawn.axes[0].containers)
+    assert (len(new), len(past), new & past) == (1, 1, set())
+
+
+def test_cosines_are_seen_up_to_1(finished):
+    low, high = FIGURES["similarity"]([finished], 1).axes[0].get_ylim()
+    assert low <= 0
+    assert 1 <= high < 1.2
