@@ -147,7 +147,10 @@ class Page:
             for method in (better, worse)
         )
         pairs = [*zip(high, low, strict=True)]
-        return [verdict(*(h.above(w) for h, w in pairs)), *(against(h, w) for h, w in pairs)]
+        some = [T for T, (h, w) in zip(states, pairs, strict=True) if h and w]
+        where = f" (T = {', '.join(map(str, some))})" if 0 < len(some) < len(states) else ""
+        judged = verdict(*(h.above(w) for h, w in pairs)) + where
+        return [judged, *(against(h, w) for h, w in pairs)]
 
     def commands(self, *names: str) -> str:
         """What was typed to make the runs of these files."""
