@@ -7,6 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from memoryless.cli import main
 from memoryless.lab.experiment import run
 
@@ -71,6 +73,7 @@ def test_a_library_that_lacks_is_named(finished, monkeypatch, capsys):
     )
 
 
+@pytest.mark.slow
 def test_scipy_is_looked_for_before_anything_is_drawn(finished):
     code = "import sys; sys.modules['scipy.stats'] = None; from memoryless.cli import main; "
     code += f"sys.exit(main(['report', {str(finished.path)!r}]))"
