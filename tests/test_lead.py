@@ -164,3 +164,7 @@ def test_one_state_has_neither_average_nor_forgetting():
         "(top-1)."
     )
     assert kept.startswith("It keeps images")
+
+
+def test_a_run_without_a_command_is_told_about_all_the_same():
+    assert "in Python" in told(made(command=[]))[-1]

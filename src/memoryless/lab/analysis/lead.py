@@ -173,7 +173,7 @@ def _keeping(control: Entry) -> str:
 def _adding(training: Training) -> str:
     """The command that runs the control beside a training."""
     command = training.runs[0].about["command"]
-    if command[0] == "memoryless" and command[1:2] and command[1] in RUNNING:
+    if command[:1] == ["memoryless"] and command[1:2] and command[1] in RUNNING:
         words = [word for word in command if word != "--no-control"]
         return f"`{shlex.join(words)}`, typed again,"
     return "in Python, `run(control_of(config, dataset), dataset)`"
