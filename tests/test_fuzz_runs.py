@@ -124,8 +124,13 @@ def retyped(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else 7
 
 
+def emptied(value: Any) -> Any:
+    return type(value)() if isinstance(value, list | dict) else value
+
+
 CHANGES: dict[str, Callable[[Any], Any]] = {
     "removed": lambda value: REMOVED,
+    "emptied": emptied,
     "retyped": retyped,
     "null": lambda value: None,
     "huge": lambda value: 10**400,
@@ -165,7 +170,8 @@ def json_changes(every: int = 1) -> Iterator[tuple[str, str, Callable[[], None],
                 if number % every or spoilt == content:
                     continue
                 dotted = ".".join(map(str, path))
-                entry = ".".join(map(str, path[:-1])) in TABLES or bool(re.match(FREE, dotted))
+                table = dotted if change == "emptied" else ".".join(map(str, path[:-1]))
+                entry = table in TABLES or bool(re.match(FREE, dotted))
 
                 def write(name=name, spoilt=spoilt, bound=bound):
                     write_json(RUN / name, spoilt, bound=bound)
