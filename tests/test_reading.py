@@ -26,17 +26,17 @@ def test_states_are_counted_once_for_each_work(finished_run, every_line, capsys)
         for name in ("rows", "layer"):
             run.tensors(1, name)
         run.tensors(2, "rows")
-        printer.doing("drawing")
+        printer.scoring(["FT", "inFT"])
         run.tensors(0, "rows")
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
         "reading runs",
-        "reading runs: states read, 1 of 3",
-        "reading runs: states read, 1 of 3",
-        "reading runs: states read, 2 of 3",
-        "drawing",
-        "drawing: states read, 1 of 3",
+        "reading runs: states read, 1",
+        "reading runs: states read, 1",
+        "reading runs: states read, 2",
+        "scoring up to 2 methods",
+        "scoring up to 2 methods: states read, 1 of 3",
     ]
 
 
@@ -45,9 +45,11 @@ def test_states_are_counted_once_for_each_work(finished_run, every_line, capsys)
     [
         ("compare runs --methods FT inFT",
          ["scoring up to 2 methods", "scoring up to 2 methods: states read, 3 of 3"]),
+        ("table runs --methods FT",
+         ["scoring up to 1 method", "scoring up to 1 method: states read, 3 of 3"]),
         ("figures runs --only rows accuracy --formats svg", ["drawing rows", "drawing accuracy"]),
         ("report runs", ["reading runs", "drawing charts", "scoring classes"]),
-        ("report runs --methods FT", ["reading runs: states read, 3 of 3"]),
+        ("report runs --methods FT", ["reading runs: states read, 3"]),
     ],
 )  # fmt: skip
 def test_commands_tell_what_they_do(words, lines, toy_runs, every_line, capsys):
@@ -70,3 +72,14 @@ def test_an_estimate_tells_what_it_measures(toy_source, tmp_path, monkeypatch, e
     ]
     assert "measuring" not in out
     assert not Path("runs").exists()
+
+
+def test_the_papers_table_tells_what_it_scores(
+    toy_source, tmp_path, monkeypatch, every_line, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(PRESETS, "toy", TOY_PRESET)
+    words = "paper --preset toy --strategies finetune --no-control --methods FT inFT"
+    assert main(words.split()) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert told[-1] == "scoring up to 2 methods: states read, 5 of 5"

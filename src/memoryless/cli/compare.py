@@ -77,7 +77,7 @@ def compare(
     if figure and drawing:
         choose("format", figure.suffix[1:], drawing.METADATA)
     with ReadingPrinter(found) as printer:
-        printer.doing(f"scoring up to {len(wanted)} methods")
+        printer.scoring(wanted)
         rows = comparison.compare(found, wanted, k, leave_out=not methods)
     if not rows:
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))

@@ -92,6 +92,7 @@ def paper(
 
     from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.progress import ProgressPrinter, set_threads
+    from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.published import paper_name
     from memoryless.lab.paper import PaperTable
@@ -139,7 +140,12 @@ def paper(
         observer.working("reading data", 0, 0)
         observer.expected = table.work(*share)
         left_out = table.train(*share, observer)
-    present(table.grids(methods), write)
+    done = table.complete()
+    with ReadingPrinter(done) as printer:
+        if methods:
+            printer.scoring(methods)
+        grids = table.grids(done, methods)
+    present(grids, write)
     for sentence in left_out:
         say(f"{sentence}; the same command adds its row later")
     say(f"the runs are in {output / preset}")

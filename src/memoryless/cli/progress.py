@@ -83,7 +83,7 @@ class ProgressPrinter(Observer):
         self.bar.update(self.task, total=1)
 
     def working(self, what: str, done: int, total: int) -> None:
-        detail = f"{done:,} of {total:,}" if total else ""
+        detail = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
         if self.left is None or self.state >= self.states:
             self._show(what, detail, done / total if total else None)
             return

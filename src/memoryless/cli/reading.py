@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from memoryless.cli.progress import ProgressPrinter
+from memoryless.data.dataset import counted
 from memoryless.lab.runs import RunFolder
 
 
@@ -15,7 +16,7 @@ class ReadingPrinter(ProgressPrinter):
 
     def __init__(self, runs: Sequence[RunFolder]):
         super().__init__(Console(stderr=True))
-        self.total = sum(run.finished for run in runs)
+        self.states = sum(run.finished for run in runs)
         for run in runs:
             run.reading = self.state_read
 
@@ -24,10 +25,14 @@ class ReadingPrinter(ProgressPrinter):
         self.doing("reading runs")
         return self
 
-    def doing(self, what: str) -> None:
-        """Tell what begins now; states that it reads are counted from there."""
-        self.what, self.read = what, set[tuple[RunFolder, int]]()
+    def doing(self, what: str, total: int = 0) -> None:
+        """Tell what begins now; states that it reads are counted from there, of a known total."""
+        self.what, self.total, self.read = what, total, set[tuple[RunFolder, int]]()
         self.working(what, 0, 0)
+
+    def scoring(self, methods: Sequence[str]) -> None:
+        """Tell that methods are scored, for which every state is read."""
+        self.doing(f"scoring up to {counted(len(methods), 'method', 'methods')}", self.states)
 
     def state_read(self, run: RunFolder, t: int) -> None:
         self.read.add((run, t))

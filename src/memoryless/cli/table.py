@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -58,15 +58,27 @@ def table(
         from memoryless.lab.analysis.compare import named_methods
 
         names = named_methods(found, methods)
-    tables = {
+    make = {
         "accuracy": lambda: _accuracies(found, names, all or bool(names), include_first),
         "paired": lambda: paired_grids(found, names, by.replace("-", "")),
         "typology": lambda: typology_grids(found, names),
         "data": lambda: [data_grid(found)] if found else [],
-    }[show]()
+    }[show]
+    tables = _telling(found, names, make) if names else make()
     if not tables:
         raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
     present(tables, write)
+
+
+def _telling(
+    runs: Sequence[RunFolder], names: Sequence[str], make: Callable[[], list[Grid]]
+) -> list[Grid]:
+    """Tables whose methods are scored anew, with progress, which needs torch."""
+    from memoryless.cli.reading import ReadingPrinter
+
+    with ReadingPrinter(runs) as printer:
+        printer.scoring(names)
+        return make()
 
 
 def _accuracies(

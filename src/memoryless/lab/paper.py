@@ -106,9 +106,12 @@ class PaperTable:
             return f"the control in {folder} is left out, since {writer} is writing it"
         return None
 
-    def grids(self, methods: Sequence[str] = ()) -> list[Grid]:
-        """The paper's tables from all cells that have finished; `methods` in place of all."""
-        done = _complete(self.cells)
+    def complete(self) -> list[RunFolder]:
+        """The run folders of all cells that have finished."""
+        return _complete(self.cells)
+
+    def grids(self, done: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Grid]:
+        """The paper's tables from cells that have finished; `methods` in place of all."""
         title = f"{self.name}: {len(done)} of {len(self.cells)} trainings"
         rows = summarise(done, methods=methods, leave_out=True)
         rows = [row for row in rows if row.memoryless or row.method == "Full"]
