@@ -66,6 +66,7 @@ print(hashlib.sha256(graph).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_the_same_backbone_has_the_same_bytes_and_making_them_is_silent(graph, tmp_path, capsys):
     """In a process that has made another graph before, and in a fresh one, elsewhere."""
     exec(MAKE, {})

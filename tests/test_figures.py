@@ -130,7 +130,7 @@ def test_titles_of_rows_fit_their_panels(finished, monkeypatch):
     ]  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(hostile_text)
 def test_any_text_is_drawn_and_never_maths(text):
     figure = Figure(figsize=(2, 1))

@@ -141,7 +141,7 @@ def test_a_file_of_another_state_is_seen(part, tmp_path):
 
 
 # Every byte of a small model; in the fast tests one of many.
-STRIDES = pytest.mark.parametrize("stride", [97, pytest.param(1, marks=pytest.mark.fuzz)])
+STRIDES = pytest.mark.parametrize("stride", [197, pytest.param(1, marks=pytest.mark.fuzz)])
 
 
 def assert_named(folder: Path, file: Path) -> None:
