@@ -121,6 +121,10 @@ def test_rows_of_a_stream_have_names_of_their_own():
         },
         "toy, 5 states": {"a": other},
     }  # fmt: skip
+    (plain,) = labelled_streams(
+        [replace(one, statistics_of=""), replace(two, statistics_of="")]
+    ).values()
+    assert list(plain) == ["a", "a (1)"]
 
 
 def test_the_table_marks_the_front_and_says_what_scoring_costs():

@@ -150,6 +150,14 @@ def test_rows_of_several_files_must_agree(folder):
         numbers.row("quickdraw100", 10, "finetune+ncm")
 
 
+def test_rows_of_an_earlier_version_must_be_asked_for(folder):
+    write(folder, "a", STREAM | {"methods": [NCM]})
+    earlier = STREAM | {"methods": [scored("finetune+ncm", "means", 12.0, 16.0)]}
+    numbers = write(folder, "before-a", earlier)
+    assert numbers.row("quickdraw100", 10, "finetune+ncm").top1.mean == 24
+    assert numbers.row("quickdraw100", 10, "finetune+ncm", of="before-a").top1.mean == 14
+
+
 def test_full_is_told_by_its_only_state(folder):
     full = scored("Full", "layer", 51.0, 52.0) | {"top1": [None, None], "top5": [None, None]}
     stream = STREAM | {"states": 1, "memoryless": False, "methods": [full]}

@@ -21,6 +21,7 @@ DEPENDS = {
     "projection": ("level", "square_roots", "projection"),
 }
 SHARES = ("held_out", "validation")
+BEFORE = "before-"  # begins the names of files of an earlier version, which must be asked for
 RECORD = ("level", "square_roots", "statistics", "projection")
 # Where the page does not say otherwise, a row is one of these.
 USUAL: dict[str, Any] = {
@@ -116,7 +117,7 @@ class Numbers:
     def row(self, data: str, states: int, method: str, of: str = "", **settings: Any) -> Row:
         """A method's row; a setting of the run that is None may be any.
 
-        `of` names the file where several fit.
+        `of` names the file where several fit, or one of an earlier version.
         """
         wanted = USUAL | settings | {"data": data}
         if method != "Full":  # which has one state, whatever the others have
@@ -124,9 +125,10 @@ class Numbers:
         found = [
             _row(stream, scores, self._seconds(stream))
             for name, file in self.files.items()
+            if (name == of if of else not name.startswith(BEFORE))
             for stream in file["streams"]
             for scores in stream["methods"]
-            if of in ("", name) and scores["method"] == method and _fits(stream, scores, wanted)
+            if scores["method"] == method and _fits(stream, scores, wanted)
         ]
         return _one_of(found, f"{method} on {data} in {states} states")
 

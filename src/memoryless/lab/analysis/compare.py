@@ -73,7 +73,8 @@ def labelled_streams(rows: Sequence[Summary]) -> dict[str, dict[str, Summary]]:
     streams: dict[str, dict[str, Summary]] = {}
     for row in rows:
         stream = streams.setdefault(f"{row.data}, {count_states(row)}", {})
-        names = [row.method, f"{row.method} ({row.statistics_of})", f"{row.method} ({len(stream)})"]
+        details = [row.statistics_of, str(len(stream))]
+        names = [row.method, *(f"{row.method} ({detail})" for detail in details if detail)]
         stream[next(name for name in names if name not in stream)] = row
     return streams
 
