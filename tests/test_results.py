@@ -150,6 +150,18 @@ def test_rows_of_several_files_must_agree(folder):
         numbers.row("quickdraw100", 10, "finetune+ncm")
 
 
+def test_seeds_of_several_files_make_one_row_if_they_are_of_one_training(folder):
+    write(folder, "a", STREAM | {"methods": [NCM]})
+    third = STREAM | {"seeds": [2], "quiet_seconds": [60.0], "width": 8}
+    methods = {"methods": [scored("finetune+ncm", "means", 27.0)]}
+    row = write(folder, "b", third | methods).row("quickdraw100", 10, "finetune+ncm")
+    assert row.top1.values == {0: 22, 1: 26, 2: 27}
+    assert row.last_top5.values == {0: 44, 1: 52, 2: 54}
+    numbers = write(folder, "a", STREAM | {"width": 16, "methods": [NCM]})
+    with pytest.raises(SystemExit, match=r"finetune\+ncm on .*, of width \[8, 16\]: say which"):
+        numbers.row("quickdraw100", 10, "finetune+ncm")
+
+
 def test_rows_of_an_earlier_version_must_be_asked_for(folder):
     write(folder, "a", STREAM | {"methods": [NCM]})
     earlier = STREAM | {"methods": [scored("finetune+ncm", "means", 12.0, 16.0)]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -21,6 +21,8 @@ DEPENDS = {
     "projection": ("level", "square_roots", "projection"),
 }
 SHARES = ("held_out", "validation")
+TRAINING = ("width", "epochs", "epochs_later", "batch_size", "lr")
+WHICH = "say which by of='FILE' or by a setting"
 BEFORE = "before-"  # begins the names of files of an earlier version, which must be asked for
 RECORD = ("level", "square_roots", "statistics", "projection")
 # Where the page does not say otherwise, a row is one of these.
@@ -64,6 +66,10 @@ class Score:
 
     def __contains__(self, seed: int) -> bool:
         return seed in self.values
+
+    def __or__(self, other: Score) -> Score:
+        """With the other's seeds that it has not itself."""
+        return replace(self, values=dict(sorted((other.values | self.values).items())))
 
     def __sub__(self, other: Score) -> Score:
         """The difference for every seed that both have."""
@@ -123,14 +129,16 @@ class Numbers:
         if method != "Full":  # which has one state, whatever the others have
             wanted |= {"states": states}
         found = [
-            _row(stream, scores, self._seconds(stream))
+            (stream, scores)
             for name, file in self.files.items()
             if (name == of if of else not name.startswith(BEFORE))
             for stream in file["streams"]
             for scores in stream["methods"]
             if scores["method"] == method and _fits(stream, scores, wanted)
         ]
-        return _one_of(found, f"{method} on {data} in {states} states")
+        what = f"{method} on {data} in {states} states"
+        _check_one_training([stream for stream, _ in found], what)
+        return _one_of([_row(s, scores, self._seconds(s)) for s, scores in found], what)
 
     def _seconds(self, stream: dict[str, Any]) -> float:
         """The least time of a training that differs at most in its record and seed."""
@@ -191,20 +199,31 @@ def _row(stream: dict[str, Any], scores: dict[str, Any], seconds: float) -> Row:
     )
 
 
+def _check_one_training(streams: list[dict[str, Any]], what: str) -> None:
+    """Seeds of trainings with other settings, where files tell them, do not make one row."""
+    for name in TRAINING:
+        values = {stream[name] for stream in streams if name in stream}
+        if len(values) > 1:
+            raise SystemExit(f"several rows fit {what}, of {name} {sorted(values)}: {WHICH}")
+
+
 def _one_of(rows: list[Row], what: str) -> Row:
-    """The row with the most seeds; the others must not contradict it."""
-    if not rows:
-        return Row()
-    first = max(rows, key=lambda row: len(row.top1.values))
+    """One row of all seeds; where several have a seed, they must not contradict each other."""
+    joined = Row()
     for row in rows:
         for k in ("top1", "top5"):
-            differences = (getattr(row, k) - getattr(first, k)).values
+            differences = (getattr(row, k) - getattr(joined, k)).values
             if any(abs(value) > 0.005 for value in differences.values()):
-                raise SystemExit(
-                    f"several rows fit {what}, and differ by {max(differences.values()):.2f}: say "
-                    "which by of='FILE' or by a setting"
-                )
-    return first
+                most = max(differences.values())
+                raise SystemExit(f"several rows fit {what}, and differ by {most:.2f}: {WHICH}")
+        joined = _joined(joined, row) if joined else row
+    return joined
+
+
+def _joined(one: Row, other: Row) -> Row:
+    """A row with the seeds of both."""
+    scores = {name: value for name, value in vars(one).items() if isinstance(value, Score)}
+    return replace(one, **{name: score | getattr(other, name) for name, score in scores.items()})
 
 
 def kept(number: int | None) -> str:
