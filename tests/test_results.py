@@ -194,12 +194,18 @@ def test_the_best_memoryless_row_is_bold_in_each_figure():
     )
 
 
-def test_fewer_seeds_and_a_row_alone_are_not_the_best():
+def test_other_numbers_of_seeds_and_a_row_alone_are_not_the_best():
     three, one = Row(top1=Score({0: 5.0, 1: 6.0}), top5=Score({0: 7.0})), Row(top1=Score({0: 9.0}))
     cells = [[three, three], [replace(one, top5=Score({0: 9.0})), ""], [three, ""]]
     shown = results_text.bold(cells)
     assert [row[0].startswith("**") for row in shown] == [True, False, True]
     assert not shown[0][1].startswith("**")
+
+
+def test_rows_with_as_many_seeds_as_most_have_compete():
+    usual, control = (Score(dict.fromkeys(seeds, 1.0)) for seeds in ([0], range(3)))
+    shown = results_text.bold([[replace(usual, values={0: 2.0})], [usual], [control]])
+    assert shown == [["**2.0**"], ["1.0"], ["1.0±0.0"]]
 
 
 def test_a_caption_tells_the_seeds():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 
 from results_numbers import MISSING, Row, Score
@@ -22,7 +23,7 @@ def table(head: Sequence[str], lines: Sequence[Sequence[Cell]], rows: Sequence[R
 def bold(lines: Sequence[Sequence[Cell]]) -> list[list[str]]:
     """Cells as text, in each column the best figures of memoryless methods in bold.
 
-    Only cells of as many seeds as any has compete, and one alone is not the best of anything.
+    Only cells of as many seeds as most have compete, and one alone is not the best of anything.
     """
     columns = [_rivals(column) for column in zip(*lines, strict=True)]
     best = [[max(values) for values in zip(*map(contest, cells), strict=True)] for cells in columns]
@@ -32,9 +33,9 @@ def bold(lines: Sequence[Sequence[Cell]]) -> list[list[str]]:
 def _rivals(column: Sequence[Cell]) -> list[Cell]:
     """The cells of a column that may be compared with each other."""
     able = [cell for cell in column if contest(cell)]
-    most = max(map(seeds_of, able), default=0)
-    able = [cell for cell in able if seeds_of(cell) == most]
-    return able if len(able) > 1 else []
+    alike = Counter(map(seeds_of, able))
+    usual = max(alike, key=lambda seeds: (alike[seeds], seeds), default=0)
+    return [cell for cell in able if seeds_of(cell) == usual] if alike[usual] > 1 else []
 
 
 def seeds_of(cell: Cell) -> int:
