@@ -70,7 +70,7 @@ STATED: dict[str, Any] = {
     "statistics": "none",
     "level": "last",
     "square_roots": False,
-    "transports": ("none", "linear", "widened", "sdc", "backward"),
+    "transports": ("none", "linear", "widened", "sdc"),
     "projection": 0,
 }
 RICH = {"statistics": "full", "level": "middle", "square_roots": True, "held_out": 0.25}
@@ -98,7 +98,6 @@ CASES: dict[str, dict[str, Any]] = {
     "last": {"strategy": "finetune", "statistics": "full", "held_out": 0.25},
     "mean": {"strategy": "finetune", "statistics": "mean"},
     "tied": {"strategy": "lwf_kd", "lr_later": 0.05, "statistics": "tied", "square_roots": True},
-    "diagonal": {"strategy": "finetune", "statistics": "diagonal"},
     "low-rank": {"strategy": "finetune", "statistics": "low-rank:2"},
     "fixed": {"strategy": "fixed", "augment": ("none",)},
     "fixed+": {"strategy": "fixed", "augment": ("none",), "projection": 20, **RICH},

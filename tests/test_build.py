@@ -9,7 +9,7 @@ import torch
 
 from conftest import NUMBERS, gather
 from memoryless import heads
-from memoryless.build import EndOfState, build_scorers, choose_shrinkage
+from memoryless.build import EndOfState, build_scorers
 from memoryless.calibration import CALIBRATIONS
 from memoryless.heads import HEADS, Head
 from memoryless.lab.scoring import score
@@ -18,19 +18,6 @@ from memoryless.metrics import ranks
 from memoryless.record import Record
 from memoryless.scorers import Linear, View
 from memoryless.statistics import Statistics
-
-
-@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
-def test_a_shrinkage_chosen_without_past_images(head, data):
-    """It is one of those offered, and no other is right more often on what was asked."""
-    features, labels = data
-    statistics = gather(features, labels, "full")
-    held_out = features[labels == 2][:9], labels[labels == 2][:9]
-    assert choose_shrinkage(HEADS[head], statistics, *held_out) in HEADS[head].shrinkages
-    first_state = choose_shrinkage(HEADS[head], statistics, features, labels)
-    right = {g: (HEADS[head].make(statistics, g)(features).argmax(1) == labels).sum()
-             for g in HEADS[head].shrinkages}  # fmt: skip
-    assert right[first_state] == max(right.values())
 
 
 def test_a_head_is_made_and_scored_once_for_all_its_calibrations(monkeypatch):
@@ -90,36 +77,6 @@ def test_every_method_scores_as_the_paper_writes_it(name):
     assert outcome.ranks.tolist() == ranks(expected, labels).tolist()
 
 
-def head_that_is_right(times: dict[float, int], asked: list[tuple]) -> Head:
-    """A head that gives the true class of so many images at each shrinkage."""
-
-    def make(statistics: Statistics, shrinkage: float):
-        def scores(features: torch.Tensor) -> torch.Tensor:
-            asked.append((shrinkage, len(features)))
-            truth = features[:, 0].round().long()  # the only feature is the label
-            said = torch.where(torch.arange(len(truth)) < times[shrinkage], truth, 1 - truth)
-            return torch.nn.functional.one_hot(said.clamp(0, 1), 2).float()
-
-        return scores
-
-    return Head("made", "up", "covariances", make, shrinkages=tuple(times))
-
-
-@pytest.mark.parametrize(
-    ("times", "best"), [({1.0: 3, 2.0: 8, 3.0: 5}, 2.0), ({1.0: 5, 2.0: 8, 3.0: 8}, 2.0)]
-)
-def test_the_shrinkage_that_is_right_most_often(times, best):
-    """Draws of past class 0 come before the images of class 1; of equals the first is taken."""
-    statistics = Statistics(
-        torch.ones(2), torch.tensor([[0.0], [1.0]]), full=torch.full((2, 1, 1), 1e-8)
-    )
-    asked: list[tuple] = []
-    head = head_that_is_right(times, asked)
-    features, labels = torch.ones(5, 1), torch.ones(5, dtype=torch.long)
-    assert choose_shrinkage(head, statistics, features, labels) == best
-    assert asked == [(shrinkage, 5 + 5) for shrinkage in times]  # as many draws as images
-
-
 @pytest.mark.parametrize(
     "view", [View(), View(3), View(0, True), View(3, True), View(3, unit=True)]
 )
@@ -145,19 +102,14 @@ def test_heads_over_statistics_read_their_view_and_rows_do_not(view):
     assert isinstance(made["ncm"], Linear) == (view == View())
 
 
-@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
+@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinks])
 def test_a_shrinkage_in_a_methods_name_is_used(head, data):
     states = torch.tensor([0, 0, 1])
     statistics = gather(*data, "full").levelled(states == 1)
     record = Record(torch.zeros(3, 6), torch.zeros(3), states, torch.ones(2))
-    held_out = (data[0][data[1] == 2], data[1][data[1] == 2])
-    end = EndOfState(
-        replace(record, statistics={"none": statistics}), (record.W, record.b), held_out=held_out
-    )
-    names = {g: Method("finetune", head, shrinkage=g) for g in ("", "0.5", "auto")}
-    made = build_scorers(names, end)
-    best = choose_shrinkage(HEADS[head], statistics, *held_out)
-    for name, given in (("", ()), ("0.5", (0.5,)), ("auto", (best,))):
+    end = EndOfState(replace(record, statistics={"none": statistics}), (record.W, record.b))
+    made = build_scorers({g: Method("finetune", head, shrinkage=g) for g in ("", "0.5")}, end)
+    for name, given in (("", ()), ("0.5", (0.5,))):
         expected = HEADS[head].make(statistics, *given)(data[0])
         torch.testing.assert_close(made[name](data[0]), expected)
 

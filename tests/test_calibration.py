@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from conftest import NUMBERS
-from memoryless.calibration import CALIBRATIONS, StateNumbers, block_logsumexp, fold, mc_factors
+from memoryless.calibration import CALIBRATIONS, StateNumbers, fold, mc_factors
 from memoryless.errors import ConfigError
 from memoryless.heads.classes import mahalanobis
 from memoryless.scorers import Linear
@@ -25,7 +25,7 @@ def test_contract_of_calibrations(name, unit):
     calibrated = CALIBRATIONS[name].fit(scorer, NUMBERS)
     scores = calibrated(features)
     assert scores.isfinite().all()
-    assert isinstance(calibrated, Linear) == (name not in ("block_z", "energy"))
+    assert isinstance(calibrated, Linear)
     assert calibrated.cost == scorer.cost
     for state in range(3):
         block = NUMBERS.class_state == state
@@ -59,28 +59,6 @@ def test_bg_z_by_hand():
     # deviation is of all four, 2, 9, 6 and 9: the root of 8.25
     expected = torch.tensor([[2.0, 0, 4 / 8.25**0.5]])
     torch.testing.assert_close(scorer(torch.tensor([[4.0, 4, 8]])), expected)
-
-
-def test_block_z_by_hand():
-    numbers = StateNumbers(torch.ones(2), torch.tensor([0, 0, 1, 1]))
-    scorer = CALIBRATIONS["block_z"].fit(Linear(torch.eye(4), torch.zeros(4)), numbers)
-    scores = scorer(torch.tensor([[1.0, 3, 10, 50]]))
-    torch.testing.assert_close(scores, torch.tensor([[-1.0, 1, -1, 1]]))
-
-
-def test_energy_by_hand():
-    class_state = torch.tensor([0, 0, 1])
-    held_out = torch.tensor([[0.0, 0, 1], [0.0, 0, 5]])
-    numbers = StateNumbers(torch.ones(2), class_state, (held_out, torch.tensor([2, 2])))
-    scorer = CALIBRATIONS["energy"].fit(Linear(torch.eye(3), torch.zeros(3)), numbers)
-    scores = scorer(torch.tensor([[1.0, 1, 7]]))
-    # state 1: logsumexp 1 and 5, mean 3, deviation 2; 7 is 2 deviations up and alone in its state
-    assert scores[0, 2] == pytest.approx(2.0)
-    # state 0: always log 2, no deviation: 1 + log 2 is 1 above its mean; log-softmax is -log 2
-    assert scores[0, 0] == pytest.approx(1 - np.log(2))
-    torch.testing.assert_close(
-        block_logsumexp(held_out, class_state, 2)[:, 1], torch.tensor([1.0, 5.0])
-    )
 
 
 def test_without_held_out_images_there_is_no_background():

@@ -38,7 +38,7 @@ def test_paper_with_methods_beyond_it(tmp_path, toy_source, monkeypatch, capsys)
     words = (
         "paper --preset toy --strategies finetune --statistics full --square-roots --held-out 0.25"
     )
-    name = "finetune+lda:auto+bg_z+linear"
+    name = "finetune+lda:0.3+bg_z+linear"
     assert main([*words.split(), "--methods", name]) == 0
     assert name in capsys.readouterr().out
 

@@ -284,13 +284,13 @@ def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_pat
 
 
 def test_methods_asked_for_are_scored_in_the_run(gathering, toy, short_fits):
-    name = "finetune+siw+bg_z+backward"
+    name = "finetune+lda+bg_z+linear"
     (path,) = run(replace(gathering, methods=(name,)), toy)
     assert name in RunFolder(path).results()[-1]["methods"]
     for wrong, message in {
         "finetune+siw+bg": "unknown head, calibration or transport",
         "lwf+siw": "is not of the strategy finetune",
-        "finetune+lda:auto": "reads what is not kept: train with `held_out=0.1`",
+        "finetune+lda+bg_z": "reads what is not kept: train with `held_out=0.1`",
     }.items():
         with pytest.raises(ConfigError, match=message):
             replace(gathering, methods=(wrong,), held_out=0.0).resolved(8)

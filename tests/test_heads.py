@@ -46,7 +46,7 @@ def test_every_head_can_be_read_as_its_state_left_it(name):
     assert HEADS[name].reads in TRANSPORTS["none"].moves
 
 
-@pytest.mark.parametrize("name", [h.name for h in HEADS.values() if h.shrinkages])
+@pytest.mark.parametrize("name", [h.name for h in HEADS.values() if h.shrinks])
 def test_a_shrinkage_changes_the_scores(name):
     statistics = gather(*on_sphere(), "full")
     few, much = (HEADS[name].make(statistics, g)(on_sphere()[0]) for g in (0.01, 5.0))

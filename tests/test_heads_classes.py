@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
-
 import numpy as np
 import pytest
 import torch
@@ -122,7 +120,7 @@ def test_class_heads_tell_classes_apart(head, data):
     assert (scores.argmax(1) == labels).float().mean() > 0.9
 
 
-@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
+@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinks])
 def test_no_shrinkage_at_all_and_more_features_than_images(head):
     """Singular covariances with one wide direction, where rounding decides."""
     random = generator()
@@ -132,13 +130,6 @@ def test_no_shrinkage_at_all_and_more_features_than_images(head):
     assert HEADS[head].make(statistics, 0.0)(features).isfinite().all()
     draws, _ = gaussian_replay(statistics, features[labels == 2], labels[labels == 2], random)
     assert draws.isfinite().all()
-
-
-@pytest.mark.parametrize("head", [h.name for h in HEADS.values() if h.shrinkages])
-def test_a_heads_own_shrinkage_is_one_that_auto_chooses_from(head):
-    own = signature(HEADS[head].make).parameters["shrinkage"].default
-    assert own in HEADS[head].shrinkages
-    assert list(HEADS[head].shrinkages) == sorted(HEADS[head].shrinkages)
 
 
 @pytest.mark.parametrize("head", ["ncm", "mahalanobis"])

@@ -41,23 +41,19 @@ def test_methods_by_name_and_by_parts():
         ("finetune+siw+mc+mc", "names more than one calibration"),
         ("finetune+lda+mc", "compares logits, and head lda has none"),
         (
-            "finetune+lda+backward",
-            "moves rows, and head lda reads covariances: choose none or linear",
-        ),
-        (
             "finetune+ncm+widened",
             "moves covariances, and head ncm reads means: choose none or",
         ),
         (
             "finetune+siw+linear",
-            "and head siw reads rows: choose none or backward",
+            "and head siw reads rows: choose none",
         ),
         ("finetune+projection", "the strategy frozen"),
         (
             "finetune+ncm:3",
-            f"only {', '.join(h.name for h in HEADS.values() if h.shrinkages)} take a shrinkage",
+            f"only {', '.join(h.name for h in HEADS.values() if h.shrinks)} take a shrinkage",
         ),
-        ("finetune+lda:much", "a number from 0 up, or auto"),
+        ("finetune+lda:much", "a number from 0 up"),
     ],
 )
 def test_methods_that_are_none(name, message):
@@ -65,21 +61,20 @@ def test_methods_that_are_none(name, message):
         parse_method(name)
 
 
-@pytest.mark.parametrize("shrinkage", ["0", "0.3", "1e-4", "auto"])
+@pytest.mark.parametrize("shrinkage", ["0", "0.3", "1e-4"])
 def test_shrinkages_that_are(shrinkage):
     assert parse_method(f"finetune+lda:{shrinkage}").shrinkage == shrinkage
 
 
-@pytest.mark.parametrize("shrinkage", ["-1", "inf", "nan", "Auto", "0,3"])
+@pytest.mark.parametrize("shrinkage", ["-1", "inf", "nan", "auto", "0,3"])
 def test_shrinkages_that_are_none(shrinkage):
-    with pytest.raises(ConfigError, match="a shrinkage is a number from 0 up, or auto"):
+    with pytest.raises(ConfigError, match="a shrinkage is a number from 0 up"):
         parse_method(f"finetune+lda:{shrinkage}")
 
 
 def every_method() -> list[Method]:
-    """The grid of every strategy, and a chosen shrinkage for heads that take one."""
-    grid = [method for strategy in STRATEGIES for method in grid_of(strategy).values()]
-    return grid + [replace(m, shrinkage="auto") for m in grid if HEADS[m.head].shrinkages]
+    """The grid of every strategy."""
+    return [method for strategy in STRATEGIES for method in grid_of(strategy).values()]
 
 
 def test_what_settings_a_method_needs_is_what_it_lacks_without_them():
@@ -113,7 +108,7 @@ def test_the_other_settings_a_method_needs():
         needs = settings_for(method, ModelSettings())
         projects = HEADS[method.head].reads == "projection"
         assert needs.get("projection") == (1000 if projects else None)
-        watches = CALIBRATIONS[method.calibration].held_out or method.shrinkage == "auto"
+        watches = CALIBRATIONS[method.calibration].held_out
         assert needs.get("held_out") == (0.1 if watches else None)
 
 
@@ -124,7 +119,7 @@ def test_what_is_given_stays():
 
 
 LEDGER = ["W", "b", "class_state", "mu", "none.count", "none.mean", "none.full", "linear.count"]
-LEDGER += ["linear.mean", "linear.full", "backward.W", "projection.gram", "projection.sums"]
+LEDGER += ["linear.mean", "linear.full", "projection.gram", "projection.sums"]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +128,6 @@ LEDGER += ["linear.mean", "linear.full", "backward.W", "projection.gram", "proje
         ("FT", ""),
         ("finetune+mc", "class_state mu"),
         ("inFT", "W b"),
-        ("finetune+siw+backward", "b backward.W"),
         ("inFT_siw_mc", "W b class_state mu"),
         ("finetune+siw+bg_z", "W b class_state"),
         ("finetune+ncm", "none.mean"),

@@ -138,7 +138,7 @@ def test_the_control_of_each_stream_that_is_trained_on(table):
     assert table.controls == []
     assert replace(with_control, strategies=("joint",)).controls == []
     assert replace(with_control, strategies=("finetune", "untrained")).controls == []
-    own = replace(TOY_PRESET, strategies={"untrained": {"statistics": "diagonal"}})
+    own = replace(TOY_PRESET, strategies={"untrained": {"statistics": "tied"}})
     (first, *_) = replace(with_control, preset=own).controls
     (cell, *_) = replace(table, preset=own, strategies=("untrained",)).cells
     assert first == cell

@@ -27,14 +27,13 @@ def test_bytes_of_every_part(gathered):
     basics = {"W": 6 * 16 * 4, "b": 6 * 4, "class_state": 6 * 8, "mu": 3 * 4}
     each = {"count": 6 * 4, "mean": 6 * 16 * 4, "full": 6 * 16 * 16 * 4}
     parts = {f"{t}.{name}": n for t in OF_STATISTICS for name, n in each.items()}
-    assert ledger == basics | parts | {"backward.W": 6 * 16 * 4}
+    assert ledger == basics | parts
 
 
 @pytest.mark.parametrize(
     ("form", "parts"),
     [
         ("mean", {}),
-        ("diagonal", {"diagonal": 6 * 16}),
         ("low-rank:3", {"factors": 6 * 3 * 16, "rest": 6}),
         ("tied", {"tied": 16 * 16}),
         ("full", {"full": 6 * 16 * 16}),
@@ -70,7 +69,6 @@ def test_frozen_backbones_do_not_drift(tiny, toy):
         for name, part in record.statistics[other].tensors().items():
             still = record.statistics["none"].tensors()[name]
             torch.testing.assert_close(part, still, rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(record.rows["backward"], record.W, rtol=1e-3, atol=1e-3)
 
 
 def test_a_record_is_the_same_after_a_file(gathered, tmp_path):
@@ -148,62 +146,53 @@ def test_a_record_grows_by_states_and_classes():
 
 def test_what_a_head_reads_is_there_or_nothing():
     means, full = (gather(*draw_classes(1), form) for form in ("mean", "full"))
-    sums, moved = ProjectionSums.empty(3), torch.ones(2, 2)
-    record = two_classes(
-        statistics={"none": means, "linear": full}, rows={"backward": moved}, projection=sums
-    )
+    sums = ProjectionSums.empty(3)
+    record = two_classes(statistics={"none": means, "linear": full}, projection=sums)
     W, b = record.source("rows", "none")
     assert W is record.W
     assert b is record.b
-    assert record.source("rows", "backward")[0] is moved
-    assert record.source("rows", "linear") is None
     assert record.source("means", "none") is means
     assert record.source("means", "linear") is record.source("covariances", "linear") is full
     assert record.source("covariances", "none") is None
     assert record.source("means", "sdc") is None
     assert record.source("projection", "none") is sums
     assert two_classes().source("projection", "none") is None
-    assert record.held == {"none": means, "linear": full, "backward": moved}
 
 
 def test_what_is_kept_is_carried_by_hand():
-    """Features double in the second state: means and covariances follow, and rows halve."""
-    names = ("none", "linear", "backward")
+    """Features double in the second state: means and covariances follow."""
+    names = ("none", "linear")
     birth = Statistics(torch.ones(2), torch.eye(2), full=torch.eye(2).expand(2, 2, 2))
     first = two_classes().carry(birth, None, names)
     assert first.statistics.keys() == {"none", "linear"}
-    assert torch.equal(first.rows["backward"], torch.eye(2))
     grown = first.extend(torch.full((1, 2), 5.0), torch.zeros(1), 1.0)
-    drift = {"forward": 2 * torch.eye(2), "backward": torch.eye(2) / 2}
+    drift = {"forward": 2 * torch.eye(2)}
     later = Statistics(torch.ones(1), torch.full((1, 2), 7.0), full=torch.zeros(1, 2, 2))
     second = grown.carry(later, drift, names)
     expected = {"none": [[1, 0], [0, 1], [7, 7]], "linear": [[2, 0], [0, 2], [7, 7]]}
     for name, mean in expected.items():
         assert second.statistics[name].mean.tolist() == mean
     assert second.statistics["linear"].full[:, 0, 0].tolist() == [4, 4, 0]
-    assert second.rows["backward"].tolist() == [[0.5, 0], [0, 0.5], [5, 5]]
     assert torch.equal(second.W[:2], torch.eye(2))  # initial rows never move
 
 
 def test_only_the_transports_asked_for_are_carried():
     carried = two_classes().carry(gather(*draw_classes(1), "mean"), None, ("linear", "widened"))
     assert carried.statistics.keys() == {"linear"}  # means cannot be widened
-    assert carried.rows == {}
 
 
 def test_every_part_comes_back_by_its_name():
     record = two_classes(
         statistics={"none": gather(*draw_classes(1), "low-rank:2")},
-        rows={"backward": torch.ones(2, 2)},
         projection=ProjectionSums.empty(3).add(torch.rand(4, 2), torch.tensor([0, 0, 1, 1]), 2),
     )
     names = {"W", "b", "class_state", "mu", "none.count", "none.mean", "none.factors", "none.rest"}
-    names |= {"backward.W", "projection.gram", "projection.sums"}
+    names |= {"projection.gram", "projection.sums"}
     assert record.tensors().keys() == record.ledger.keys() == names
     again = Record.of(record.tensors())
     for name, tensor in record.tensors().items():
         assert again.tensors()[name] is tensor
-    assert (again.statistics.keys(), again.rows.keys()) == ({"none"}, {"backward"})
+    assert again.statistics.keys() == {"none"}
     assert record.basics.tensors().keys() == {"W", "b", "class_state", "mu"}
     assert record.ledger["projection.gram"] == 3 * 3 * 4
 

@@ -12,15 +12,12 @@ from memoryless.errors import StoreError
 from memoryless.scorers import (
     SCORERS,
     Affine,
-    BlockZ,
-    Energy,
     Linear,
     Projected,
     Quadratic,
     Scorer,
     View,
     Viewed,
-    block_logsumexp,
     describe,
     misshapen,
     restore,
@@ -46,8 +43,6 @@ def make(kind: str) -> Scorer:
         "projected": Projected(draw(FEATURES, 9) - 0.6, Linear(draw(CLASSES, 9), draw(CLASSES))),
         "viewed": Viewed(Linear(draw(CLASSES, 4), draw(CLASSES)), 2, True),
         "affine": Affine(Quadratic(draw(CLASSES, FEATURES), roots), draw(5), draw(5)),
-        "block_z": BlockZ(layer, torch.nn.functional.one_hot(STATE).float()),
-        "energy": Energy(layer, STATE, draw(3), draw(3)),
     }
     return made[kind]
 
@@ -98,14 +93,6 @@ def test_a_quadratic_is_the_same_in_pieces(monkeypatch):
     monkeypatch.setattr("memoryless.scorers.MOST_VALUES", 7)
     monkeypatch.setattr("memoryless.scorers.COLUMNS", 4)
     torch.testing.assert_close(scorer(features), whole)
-
-
-def test_logsumexp_of_blocks_by_hand():
-    scores = np.log(np.array([[1.0, 3.0, 5.0]]))
-    np.testing.assert_allclose(
-        block_logsumexp(scores, np.array([0, 0, 1]), 2), np.log([[4.0, 5.0]])
-    )
-    assert np.isfinite(block_logsumexp(np.array([[1e4, -1e4]]), np.array([0, 0]), 1)).all()
 
 
 def test_views():
@@ -187,9 +174,6 @@ def test_arrays_that_do_not_fit_each_other():
     layer = Linear(np.ones((5, 8)), np.ones(5))
     assert list(misshapen(Projected(np.ones((6, 9)), layer), {"N": 5})) == [
         "over.W is of the shape (5, 8), not (5, 9)"
-    ]
-    assert list(misshapen(Energy(layer, np.zeros(5), np.ones(3), np.ones(2)), {"N": 5})) == [
-        "std is of the shape (2,), not (3)"
     ]
     assert list(misshapen(Viewed(layer, 2, True), {"N": 5, "d": 8})) == [
         "over.W is of the shape (5, 8), not (5, 6)"

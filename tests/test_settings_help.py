@@ -46,7 +46,7 @@ def test_the_page_of_settings_has_the_sections_and_flags_of_the_help(capsys):
         "Epochs of state 0. [default: of the strategy: 30; lwf 70, lucir 160]",
         "[choices: last, middle] [default: last]",
         "[default: of the data: 64; quickdraw100 8]",
-        "[choices: none, linear, widened, sdc, backward] [default: none linear widened sdc ",
+        "[choices: none, linear, widened, sdc] [default: none linear widened sdc]",
         "does not beat it has gained nothing by training. [default: yes]",
         "TOML file with any of the settings below; flags win over it.",
     ],

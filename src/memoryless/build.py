@@ -6,19 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 
-import torch
 from torch import Tensor
 
 from memoryless.calibration import CALIBRATIONS, StateNumbers
-from memoryless.heads import HEADS, Head
-from memoryless.heads.fitted import gaussian_replay
+from memoryless.heads import HEADS
 from memoryless.learner import fitted_name
 from memoryless.methods import Method
 from memoryless.network import Layer
-from memoryless.randomness import torch_generator
 from memoryless.record import Record
 from memoryless.scorers import Linear, Scorer, View, Viewed
-from memoryless.statistics import Statistics
 from memoryless.strategies import STRATEGIES
 
 
@@ -68,28 +64,6 @@ def _head_scorer(method: Method, end: EndOfState) -> Scorer:
     if head.fitted:
         scorer = end.fitted[fitted_name(head.name, method.transport)]
     else:
-        scorer = head.make(source, *_shrinkage(method, head, source, end))
+        named = [float(method.shrinkage)] if method.shrinkage else []
+        scorer = head.make(source, *named)
     return scorer if end.view == View() else Viewed(scorer, **asdict(end.view))
-
-
-def _shrinkage(method: Method, head: Head, statistics: Statistics, end: EndOfState) -> list[float]:
-    """The shrinkage that a method names or chooses; none for the head's own."""
-    if not method.shrinkage:
-        return []
-    if method.shrinkage != "auto":
-        return [float(method.shrinkage)]
-    features, labels = end.numbers.held_out_images()
-    return [choose_shrinkage(head, statistics, end.view(features), labels)]
-
-
-def choose_shrinkage(head: Head, statistics: Statistics, features: Tensor, labels: Tensor) -> float:
-    """The shrinkage that is right most often: of new classes on images that were held out, of past
-    classes on draws from their statistics. No past image and no test image has a part in it.
-    """
-    draws, past = gaussian_replay(statistics, features, labels, torch_generator(0, "shrinkage"))
-    X, y = torch.cat([draws, features]), torch.cat([past, labels])
-
-    def right(shrinkage: float) -> int:
-        return int((head.make(statistics, shrinkage)(X).argmax(1) == y).sum())
-
-    return max(head.shrinkages, key=right)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from memoryless.errors import ConfigError
-from memoryless.scorers import Affine, BlockZ, Energy, Linear, Scorer, block_logsumexp, positive
+from memoryless.scorers import Affine, Linear, Scorer, positive
 
 
 @dataclass(frozen=True)
@@ -109,19 +109,6 @@ def bg_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
     return fold(scorer, gain[numbers.class_state], offset[numbers.class_state])
 
 
-def block_z(scorer: Scorer, numbers: StateNumbers) -> Scorer:
-    """Scores standardised within each image and state."""
-    return BlockZ(scorer, numbers.blocks)
-
-
-def energy(scorer: Scorer, numbers: StateNumbers) -> Scorer:
-    """Log-softmax within each state, plus the state's logsumexp standardised on held-out images."""
-    features, _ = numbers.held_out_images()
-    sums = block_logsumexp(scorer(features), numbers.class_state, len(numbers.mu))
-    spread = positive(sums.std(0, correction=0))
-    return Energy(scorer, numbers.class_state, sums.mean(0), spread)
-
-
 CALIBRATIONS: dict[str, Calibration] = {
     calibration.name: calibration
     for calibration in (
@@ -134,12 +121,5 @@ CALIBRATIONS: dict[str, Calibration] = {
             logits_only=True,
         ),
         Calibration("bg_z", "by mean and deviation over held-out images", bg_z, held_out=True),
-        Calibration("block_z", "by mean and deviation within the image and state", block_z),
-        Calibration(
-            "energy",
-            "log-softmax within the state, plus its logsumexp by that of held-out images",
-            energy,
-            held_out=True,
-        ),
     )
 }

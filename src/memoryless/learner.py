@@ -181,7 +181,7 @@ class Learner:
         birth = drift = None
         if old is not None:
             passage = Passage(old, features, self.view)
-            drift = measure_drift(passage, record.held, settings.transports)
+            drift = measure_drift(passage, record.statistics, settings.transports)
         elif past and not self.strategy.backbone_learns:
             drift = {}
         features = self.view(features)

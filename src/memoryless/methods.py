@@ -24,7 +24,7 @@ class Method:
     calibration: str = "none"
     transport: str = "none"
     shrinkage: str = ""
-    """Shrinkage of covariances: a number, auto, or nothing for the head's own."""
+    """Shrinkage of covariances: a number, or nothing for the head's own."""
 
 
 METHODS: dict[str, Method] = {
@@ -145,8 +145,8 @@ def parse_method(name: str) -> Method:
 def method_name(method: Method) -> str:
     """A method's name by its parts, defaults left out.
 
-    >>> method_name(Method("lwf_kd", "lda", "none", "linear", "auto"))
-    'lwf_kd+lda:auto+linear'
+    >>> method_name(Method("lwf_kd", "lda", "none", "linear", "0.3"))
+    'lwf_kd+lda:0.3+linear'
     """
     head = f"{method.head}:{method.shrinkage}" if method.shrinkage else method.head
     if (head, method.calibration) == ("current", "none"):
@@ -156,15 +156,15 @@ def method_name(method: Method) -> str:
 
 
 def _shrinkage(name: str, head: str, text: str) -> str:
-    if head not in HEADS or not HEADS[head].shrinkages:
-        able = [other.name for other in HEADS.values() if other.shrinkages]
+    if head not in HEADS or not HEADS[head].shrinks:
+        able = [other.name for other in HEADS.values() if other.shrinks]
         raise ConfigError(f"method '{name}': only {', '.join(able)} take a shrinkage")
     try:
-        sound = text == "auto" or 0 <= float(text) < math.inf
+        sound = 0 <= float(text) < math.inf
     except ValueError:
         sound = False
     if not sound:
-        raise ConfigError(f"method '{name}': a shrinkage is a number from 0 up, or auto")
+        raise ConfigError(f"method '{name}': a shrinkage is a number from 0 up")
     return text
 
 
@@ -207,13 +207,13 @@ def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
     head, form = HEADS[method.head], settings["statistics"]
     measured = head.reads_statistics or method.transport != "none"
     few = "mean" if head.reads == "covariances" else "none"
-    watches = CALIBRATIONS[method.calibration].held_out or method.shrinkage == "auto"
     needs = [
         (head.reads == "projection" and not settings["projection"], "`projection=1000`"),
         (measured and form in ("none", few), "`statistics=full`"),
         (measured and method.transport not in settings["transports"],
          f"`transports={method.transport}`"),
-        (watches and not settings["held_out"], "`held_out=0.1`"),
+        (CALIBRATIONS[method.calibration].held_out and not settings["held_out"],
+         "`held_out=0.1`"),
     ]  # fmt: skip
     found = [setting for missing, setting in needs if missing]
     return f"train with {' and '.join(found)}" if found else None
@@ -227,9 +227,7 @@ def settings_for(method: Method, given: Any) -> dict[str, Any]:
         needs["statistics"] = "full" if head.reads == "covariances" else "mean"
     if head.reads == "projection" and not given.projection:
         needs["projection"] = 1000
-    if (CALIBRATIONS[method.calibration].held_out or method.shrinkage == "auto") and (
-        not given.held_out
-    ):
+    if CALIBRATIONS[method.calibration].held_out and not given.held_out:
         needs["held_out"] = 0.1
     return needs
 
@@ -261,7 +259,7 @@ def parts_used(method: Method, ledger: Mapping[str, int]) -> list[str]:
     transport = method.transport
     of_head = {
         "layer": lambda part: False,
-        "rows": lambda part: part in ("W" if transport == "none" else f"{transport}.W", "b"),
+        "rows": lambda part: part in ("W", "b"),
         "means": lambda part: part == f"{transport}.mean",
         "covariances": lambda part: part.startswith(f"{transport}."),
         "projection": lambda part: part.startswith("projection."),

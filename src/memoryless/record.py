@@ -30,8 +30,6 @@ class Record:
     mu: Tensor  # (states,) mean top logit of each state's model on its training images
     statistics: Mapping[str, Statistics] = field(default_factory=dict)
     """Class statistics, by the transport under which they are kept."""
-    rows: Mapping[str, Tensor] = field(default_factory=dict)
-    """Rows (N, d) by the transport that moves them."""
     projection: ProjectionSums | None = None
 
     @property
@@ -57,16 +55,10 @@ class Record:
             mu=torch.cat([self.mu, torch.tensor([mu])]),
         )
 
-    @property
-    def held(self) -> dict[str, Any]:
-        """What the record holds of the past, by transport."""
-        return {**self.statistics, **self.rows}
-
     def source(self, reads: str, transport: str) -> Any:
         """What a head reads under a transport, or nothing where it is not kept."""
         if reads == "rows":
-            W = self.W if transport == "none" else self.rows.get(transport)
-            return None if W is None else (W, self.b)
+            return self.W, self.b
         if reads == "projection":
             return self.projection
         statistics = self.statistics.get(transport)
@@ -74,17 +66,17 @@ class Record:
         return statistics if enough else None
 
     def carry(self, birth: Statistics, drift: Drift | None, transports: Sequence[str]) -> Record:
-        """The record with past statistics and rows moved by a state's drift, and new ones added."""
-        statistics, rows = {}, {}
+        """The record with past statistics moved by a state's drift, and new ones added."""
+        statistics = {}
         for name in transports:
-            transport = TRANSPORTS[name]
             if holds(name, birth):
-                past = None if drift is None else transport.move(self.statistics[name], drift)
-                statistics[name] = past.join(birth) if past else birth
-            if "rows" in transport.moves and name != "none":
-                old = None if drift is None else transport.move(self.rows[name], drift)
-                rows[name] = self.W if old is None else torch.cat([old, self.W[len(old) :]])
-        return replace(self, statistics=statistics, rows=rows)
+                moved = (
+                    TRANSPORTS[name].move(self.statistics[name], drift)
+                    if drift is not None
+                    else None
+                )
+                statistics[name] = moved.join(birth) if moved else birth
+        return replace(self, statistics=statistics)
 
     @property
     def basics(self) -> Record:
@@ -96,7 +88,6 @@ class Record:
         parts = {name: getattr(self, name) for name in ("W", "b", "class_state", "mu")}
         for transport, statistics in self.statistics.items():
             parts |= {f"{transport}.{name}": t for name, t in statistics.tensors().items()}
-        parts |= {f"{transport}.W": W for transport, W in self.rows.items()}
         if self.projection is not None:
             parts |= {"projection.gram": self.projection.gram}
             parts |= {"projection.sums": self.projection.sums}
@@ -122,10 +113,8 @@ class Record:
             group, _, part = name.rpartition(".")
             groups.setdefault(group, {})[part] = tensor
         basics, sums = groups.pop(""), groups.pop("projection", None)
-        rows = {name: parts.pop("W") for name, parts in groups.items() if "W" in parts}
         return cls(
             **basics,
-            statistics={name: Statistics(**parts) for name, parts in groups.items() if parts},
-            rows=rows,
+            statistics={name: Statistics(**parts) for name, parts in groups.items()},
             projection=ProjectionSums(**sums) if sums else None,
         )

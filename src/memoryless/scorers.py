@@ -212,54 +212,13 @@ class Affine(Calibrated):
         return scores * self.gain + self.offset
 
 
-@dataclass(frozen=True)
-class BlockZ(Calibrated):
-    """Each state's scores, standardised by their mean and deviation within the image."""
-
-    kind: ClassVar[str] = "block_z"
-    shapes: ClassVar[dict[str, str]] = {"blocks": "NS"}
-    blocks: Array  # (N, states), 1 where a class is of a state
-
-    def calibrate(self, scores: Array) -> Array:
-        size = self.blocks.sum(0)
-        centred = scores - (scores @ self.blocks / size) @ self.blocks.T
-        std = positive(((centred * centred) @ self.blocks / size) ** 0.5)
-        return centred / (std @ self.blocks.T)
-
-
-@dataclass(frozen=True)
-class Energy(Calibrated):
-    """Log-probability within the state, plus how unusual the state's logsumexp is."""
-
-    kind: ClassVar[str] = "energy"
-    shapes: ClassVar[dict[str, str]] = {"class_state": "N", "mean": "S", "std": "S"}
-    class_state: Array  # (N,)
-    mean: Array  # (states,)
-    std: Array  # (states,)
-
-    def calibrate(self, scores: Array) -> Array:
-        energy = block_logsumexp(scores, self.class_state, len(self.mean))
-        shift = (energy - self.mean) / self.std - energy
-        return scores + shift[:, self.class_state]
-
-
-def block_logsumexp(scores: Array, class_state: Array, states: int) -> Array:
-    """log sum exp of each state's scores (n, states)."""
-    xp, sums = library(scores), []
-    for state in range(states):
-        block = scores[:, class_state == state]
-        top = xp.amax(block, 1)
-        sums.append(top + xp.log(xp.exp(block - top[:, None]).sum(1)))
-    return xp.stack(sums, 1)
-
-
 def positive(std: Array) -> Array:
     """Deviations to divide by: 1 in place of 0."""
     return std + (std <= 0) * 1.0
 
 
 SCORERS: dict[str, Any] = {
-    kind.kind: kind for kind in (Linear, Quadratic, Projected, Viewed, Affine, BlockZ, Energy)
+    kind.kind: kind for kind in (Linear, Quadratic, Projected, Viewed, Affine)
 }
 
 INNER = ("Scorer", "Linear")

@@ -34,7 +34,6 @@ MEANINGS: dict[str, dict[str, str]] = {
     "statistics": {
         "none": "no statistics",
         "mean": "count and mean",
-        "diagonal": "and the variance of each feature",
         "low-rank:K": "and the K widest directions of each class",
         "tied": "and one covariance for all classes",
         "full": "and a covariance of each class",
@@ -44,7 +43,6 @@ MEANINGS: dict[str, dict[str, str]] = {
         "linear": "moved by the linear map from old to new features",
         "widened": "as linear, covariances widened by what the map leaves over",
         "sdc": "means moved by the drift of nearby current images",
-        "backward": "rows moved by the linear map from new to old features",
     },
 }
 
@@ -155,8 +153,8 @@ class TrainingSettings:
     std: tuple[Annotated[float, POSITIVE], ...] | None = None
     """Standard deviation of each channel, likewise."""
     held_out: Annotated[float, SHARE] = 0.0
-    """Share of the state's own training images kept aside: the plateau rule watches them, and bg_z,
-    energy and a shrinkage of auto read their features."""
+    """Share of the state's own training images kept aside: the plateau rule watches them, and bg_z
+    reads their features."""
     mu: Literal["largest", "true"] = "largest"
     """What mc averages over the state's training images: the largest logit or the true class's."""
     device: str = "auto"
@@ -181,9 +179,9 @@ class RecordSettings:
     square_roots: bool = False
     """Compute class statistics from the square roots of features at length one, which are closer to
     normal (FeCAM); heads over statistics then read roots too."""
-    transports: Annotated[tuple[str, ...], SOME] = ("none", "linear", "widened", "sdc", "backward")
-    """Under which transports the record holds statistics, and rows (backward); a laboratory
-    compares them, a product needs one."""
+    transports: Annotated[tuple[str, ...], SOME] = ("none", "linear", "widened", "sdc")
+    """Under which transports the record holds statistics; a laboratory compares them, a product
+    needs one."""
     projection: Annotated[
         int, Bounds(lambda x: 0 <= x <= 20_000, "must be from 0 to 20,000")
     ] = 0  # fmt: skip

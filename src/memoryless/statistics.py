@@ -22,8 +22,8 @@ FORMS = MEANINGS["statistics"]
 
 
 def check_form(form: str) -> str:
-    """The form, if it is one: full, tied, diagonal, mean, none, or low-rank:K."""
-    if re.fullmatch(r"none|mean|diagonal|low-rank:[1-9]\d{0,5}|tied|full", form):
+    """The form, if it is one: full, tied, mean, none, or low-rank:K."""
+    if re.fullmatch(r"none|mean|low-rank:[1-9]\d{0,5}|tied|full", form):
         return form
     raise ConfigError(
         f"unknown statistics '{form}': choose from {', '.join(FORMS)}, K a number"
@@ -39,7 +39,6 @@ class Statistics:
     mean: Tensor  # (N, d)
     full: Tensor | None = None  # (N, d, d)
     tied: Tensor | None = None  # (d, d), weighted by the counts
-    diagonal: Tensor | None = None  # (N, d)
     factors: Tensor | None = None  # (N, K, d), whose outer products sum to the widest part
     rest: Tensor | None = None  # (N,), variance in each direction that the factors leave out
 
@@ -60,14 +59,11 @@ class Statistics:
             return self.full
         if self.tied is not None:
             return self.tied.expand(classes, d, d)
-        if self.diagonal is not None:
-            return self.diagonal.diag_embed()
         if self.factors is not None and self.rest is not None:
             identity = torch.eye(d).expand(classes, d, d)
             return self.factors.mT @ self.factors + self.rest[:, None, None] * identity
         raise ConfigError(
-            "the record holds no covariances: learn with `statistics=full`, tied, low-rank:K or "
-            "diagonal"
+            "the record holds no covariances: learn with `statistics=full`, tied or low-rank:K"
         )
 
     @property
@@ -76,23 +72,19 @@ class Statistics:
         if self.tied is not None:
             return self.tied
         weights = (self.count / self.count.sum()).to(self.mean)
-        if self.diagonal is not None:
-            return (weights @ self.diagonal).diag()
         return torch.einsum("n,nij->ij", weights, self.covariances)
 
     def move(self, A: Tensor) -> Self:
         """The statistics of features f A.
 
-        Exact for full and tied; diagonal and low-rank forms are moved as they stand and put back
-        into their form: other directions are dropped, and the rest grows by A's mean square.
+        Exact for full and tied. Low-rank factors are moved too, and the rest grows by A's mean
+        square.
         """
         moved = {"mean": self.mean @ A}
         if self.full is not None:
             moved["full"] = A.T @ self.full @ A
         if self.tied is not None:
             moved["tied"] = A.T @ self.tied @ A
-        if self.diagonal is not None:
-            moved["diagonal"] = self.diagonal @ A.square()
         if self.factors is not None and self.rest is not None:
             moved["factors"] = self.factors @ A
             moved["rest"] = self.rest * A.square().sum() / len(A)
@@ -100,8 +92,7 @@ class Statistics:
 
     def widen(self, covariance: Tensor) -> Self:
         """The statistics of features plus independent noise; low-rank forms take it in the rest."""
-        noise = {"full": covariance, "tied": covariance, "diagonal": covariance.diagonal()}
-        noise["rest"] = covariance.diagonal().mean()
+        noise = {"full": covariance, "tied": covariance, "rest": covariance.diagonal().mean()}
         parts = self.tensors()
         return replace(self, **{n: parts[n] + noise[n] for n in noise if n in parts})
 
@@ -109,7 +100,7 @@ class Statistics:
         """The statistics of features times a factor (N,) of each class; tied ones take the mean."""
         parts, square = self.tensors(), factors.square()
         by = {"mean": factors[:, None], "factors": factors[:, None, None], "rest": square}
-        by |= {"full": square[:, None, None], "diagonal": square[:, None]}
+        by["full"] = square[:, None, None]
         by["tied"] = (square * self.count).sum() / self.count.sum().clamp(min=1)
         return replace(self, **{name: parts[name] * by[name] for name in by if name in parts})
 
@@ -145,7 +136,7 @@ class Moments:
         self.form = check_form(form)
         self.count = torch.zeros(classes, dtype=torch.float64)
         self.mean = torch.zeros(classes, features, dtype=torch.float64)
-        shapes = {"mean": (0,), "tied": (features,) * 2, "diagonal": (classes, features)}
+        shapes = {"mean": (0,), "tied": (features,) * 2}
         shape = shapes.get(form, (classes, features, features))
         self.scatter = torch.zeros(shape, dtype=torch.float64)
 
@@ -169,8 +160,6 @@ class Moments:
         """Add the rows' outer products, in as little room as the form allows."""
         if self.form == "tied":
             self.scatter += rows.T @ rows
-        elif self.form == "diagonal":
-            self.scatter.index_add_(0, labels, rows.square())
         elif self.form != "mean" and len(rows):
             # Rows of each class, padded with zeros, so that one batched product does for a loop.
             present, own = labels.unique(return_inverse=True)
@@ -186,8 +175,6 @@ class Moments:
         parts, scatter = {}, self.scatter
         if self.form == "tied":
             parts["tied"] = scatter / each.sum()
-        elif self.form == "diagonal":
-            parts["diagonal"] = scatter / each[:, None]
         elif self.form == "full":
             parts["full"] = scatter / each[:, None, None]
         elif self.form != "mean":

@@ -1,4 +1,4 @@
-"""Transports: what stored statistics and rows would be through today's backbone.
+"""Transports: what stored statistics would be through today's backbone.
 
 All are measured on features of the current training images under the old and the new backbone, row
 by row the same images. What a transport measures in a state is called the drift: nothing in it
@@ -77,11 +77,6 @@ def residual(passage: Passage) -> Tensor:
     return left.T @ left / len(left)
 
 
-def backward_map(passage: Passage) -> Tensor:
-    """The linear map from new to old features, of those that rows read: f_new B ~ f_old."""
-    return linear_map(passage.view.rows(passage.after), passage.view.rows(passage.before))
-
-
 @dataclass(frozen=True)
 class Transport:
     """A transport says how what was kept moves when the backbone changed."""
@@ -134,13 +129,6 @@ TRANSPORTS: dict[str, Transport] = {
             },
             move=lambda past, drift: replace(past, mean=drift["sdc"]),
             follows=True,
-        ),
-        Transport(
-            "backward",
-            ABOUT["backward"],
-            moves=("rows",),
-            measure=lambda passage, past: {"backward": backward_map(passage)},
-            move=lambda past, drift: past @ drift["backward"].T,
         ),
     )
 }

@@ -72,7 +72,7 @@ def paper(
     square_roots
         Gather statistics of the square roots of features at length one.
     held_out
-        Share of each state's training images held out, for bg_z, energy and shrinkage auto;
+        Share of each state's training images held out, for bg_z;
         needs an output of its own, as statistics, level and square_roots do.
     output
         Folder for all runs: OUTPUT/PRESET/10-states/lwf/seed-0.

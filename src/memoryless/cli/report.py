@@ -14,7 +14,7 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
         Run folders, or folders that hold some.
     methods
         Methods of the accuracy tables, scored anew without training, such as FT
-        finetune+siw+bg_z+backward; by default those each run has scored.
+        finetune+lda+bg_z+linear; by default those each run has scored.
     output
         The page.
     """

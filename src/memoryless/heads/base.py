@@ -17,12 +17,12 @@ class Head:
     """What it reads: layer (as trained), rows (initial ones), means, covariances or projection."""
     make: Callable[..., Any]
     """Its function. Over layer or rows it takes (W, b) and gives (W, b). Over statistics it gives a
-    scorer, and takes a shrinkage too if `shrinkages` are named. A fitted one takes (source,
+    scorer, and takes a shrinkage too if it `shrinks`. A fitted one takes (source,
     features, labels, generator) and gives a scorer."""
     fitted: bool = False
     """Whether it is made while the state's images are there, from their features too."""
-    shrinkages: tuple[float, ...] = ()
-    """Values that a shrinkage of auto chooses from."""
+    shrinks: bool = False
+    """Whether a method may give it another shrinkage than its own."""
 
     @property
     def gives_logits(self) -> bool:

@@ -28,7 +28,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
 
     methods: tuple[str, ...] = ()
     """Methods to score after each state beside those of the strategy, such as
-    finetune+siw+bg_z+backward."""
+    finetune+lda+bg_z+linear."""
     seeds: Annotated[tuple[Annotated[int, SEED], ...], SOME] = (0,)
     """Training seeds; each gives a run of its own, on the same stream."""
     output: Path = Path("runs/latest")

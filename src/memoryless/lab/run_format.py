@@ -120,7 +120,6 @@ STATISTICS = {
     "mean": "N e",
     "full": "N e e",
     "tied": "e e",
-    "diagonal": "N e",
     "factors": "N K e",
     "rest": "N",
 }
@@ -133,10 +132,10 @@ TENSORS: dict[str, Mapping[str, str | None]] = {
     "test": {"features": "tests D", "labels": "tests"},
     "held_out": {"features": "held D", "labels": "held"},
     "birth": {f"birth.{name}": s.replace("N", "new") for name, s in STATISTICS.items()}
-    | {"drift.forward": "e e", "drift.residual": "e e", "drift.backward": "d d"}
+    | {"drift.forward": "e e", "drift.residual": "e e"}
     | {"drift.sdc": "past e", "drift.*": None},
     "record": {f"*.{name}": shape for name, shape in STATISTICS.items()}
-    | {"*.W": "N d", "projection.gram": "P P", "projection.sums": "N P"}
+    | {"projection.gram": "P P", "projection.sums": "N P"}
     | RECORD,
     "fitted": {"*.W": "N *", "*.b": "N", "*": None},
 }

@@ -95,7 +95,7 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
             parts = run.tensors(t, "birth")
             drift = part(parts, "drift.") if before else None
             if before:
-                record = replace(record, statistics=before.statistics, rows=before.rows)
+                record = replace(record, statistics=before.statistics)
             birth = Statistics(**part(parts, "birth."))
             record = record.carry(birth, drift, composable(run.about["config"]))
         if t == run.finished - 1 and run.about["config"]["projection"]:  # kept by the last only
