@@ -36,28 +36,6 @@ def test_a_state_comes_back(tmp_path):
     }  # fmt: skip
 
 
-def test_everything_in_the_folder_is_read(tmp_path):
-    """Also what is no part of the model; of links those that lead to a file."""
-    saved = save_toys(tmp_path / "model", 2, graph=GRAPHS[0])
-    (tmp_path / "model/states/notes.txt").write_text("mine")
-    (tmp_path / "model/nowhere").symlink_to("gone")
-    (tmp_path / "model/elsewhere").symlink_to(tmp_path)
-    found = saved.everything()
-    assert {name: found[name] for name in found if name != ".lock"} == content(tmp_path / "model")
-    assert {".lock", "states/notes.txt", "states/0001/record.safetensors"} <= set(found)
-
-
-def test_a_file_that_may_not_be_read_is_an_error(tmp_path, monkeypatch):
-    saved = save_toy(tmp_path)
-
-    def forbidden(path: Path) -> bytes:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(Path, "read_bytes", forbidden)
-    with pytest.raises(StoreError, match=r"may not be read: change its permissions"):
-        saved.everything()
-
-
 def test_what_is_not_asked_for_is_not_read(tmp_path):
     """Predicting needs the scorer alone."""
     saved = save_toy(tmp_path)
