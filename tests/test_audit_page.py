@@ -93,13 +93,11 @@ def test_two_sentences_follow():
 
 
 def test_sentences_where_features_are_trained():
-    unknown = {"class": None, "photos": None}
-    verdict, kept, told = summary(make_audit(trained=True, smallest=unknown))
+    verdict, _, told = summary(make_audit(trained=True))
     assert verdict == (
         "Whoever sees this model's answers is right in 65 of 100 pairs of a used and an unused "
         "photo."
     )
-    assert kept.endswith("for 1 class; how many photos each had was not written down.")
     assert told.endswith("certainty; its files, whose features are trained, were not attacked.")
 
 

@@ -206,7 +206,7 @@ for turn in range(2):  # in the first, libraries load their own parts
             for part in saved.about["files"]:
                 saved.arrays(part)
         check_folder(folder)
-        Model.load(folder) if folder.name == "format-1" else None
+        Model.load(folder) if folder.name == "trained" else None
     active = True
 if sys.argv[1] == "pickle":
     pickle.loads(pickled)
@@ -216,10 +216,11 @@ if sys.argv[1] == "pickle":
 @pytest.mark.parametrize(
     ("kind", "seen"), [("", ""), ("pickle", "pickle.find_class builtins len\n")]
 )
-def test_nothing_in_a_folder_or_file_is_run(kind, seen, tmp_path):
+def test_nothing_in_a_folder_or_file_is_run(kind, seen, tmp_path, taught):
     """The second case shows that code would be noticed."""
     save_toys(tmp_path / "model", 2, graph=GRAPHS[0])
-    places = [tmp_path / "model", pack(tmp_path / "model").file, TESTS / "models/format-1"]
+    places = [tmp_path / "model", pack(tmp_path / "model").file, tmp_path / "trained"]
+    taught.save(places[-1])
     command = [sys.executable, "-c", NO_CODE, kind, *map(str, places)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == seen

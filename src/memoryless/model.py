@@ -89,8 +89,8 @@ class Model:
         return self._classes.names
 
     @property
-    def counts(self) -> tuple[int | None, ...]:
-        """Photos of each class; None where that was not written down."""
+    def counts(self) -> tuple[int, ...]:
+        """Photos of each class."""
         return self._classes.counts
 
     @property
@@ -384,7 +384,7 @@ def _check_distinct(models: Mapping[str, Model]) -> None:
     seen: dict[str, list[str]] = {}
     for path, model in models.items():
         for name, count in zip(model.classes, model.counts, strict=True):
-            seen.setdefault(name, []).append(f"{counted(count or 0, 'photo', 'photos')} in {path}")
+            seen.setdefault(name, []).append(f"{counted(count, 'photo', 'photos')} in {path}")
     twice = [f"{name} ({', '.join(where)})" for name, where in seen.items() if len(where) > 1]
     if twice:
         raise DataError(

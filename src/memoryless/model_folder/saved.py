@@ -169,13 +169,12 @@ def is_unpacking(folder: Path) -> bool:
 
 
 def _has_counted(folder: Path, number: int) -> bool:
-    """Whether a state came after another, or may have: of older formats no parent is known."""
+    """Whether a state came after another; one that cannot be read may have."""
     try:
         about = read_state(folder, number).about
     except StoreError:
         return True
-    parentless = about["forgotten"] or about["format"] == 1
-    return bool(about["parent"]) or (bool(parentless) and number > 1)
+    return bool(about["parent"]) or (bool(about["forgotten"]) and number > 1)
 
 
 def read_state(folder: Path, number: int, identity: str | None = None) -> Saved:

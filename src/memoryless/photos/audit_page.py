@@ -89,15 +89,12 @@ def _verdict(found: Audit) -> str:
 
 def _kept(found: Audit) -> str:
     model, smallest = found.model, found.smallest
-    least = (
-        f"the smallest, {smallest['class']}, had {counted(smallest['photos'], 'photo', 'photos')}"
-        if smallest["class"] is not None
-        else "how many photos each had was not written down"
-    )
+    photos = counted(smallest["photos"], "photo", "photos")
     return (
         f"Of the photos that it was taught with, the model keeps {sum(model['ledger'].values()):,} "
         f"bytes ({', '.join(parts_kept(model))}) for "
-        f"{counted(model['classes'], 'class', 'classes')}; {least}."
+        f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
+        f"{smallest['class']}, had {photos}."
     )
 
 
@@ -172,7 +169,7 @@ def _facts(found: Audit) -> list[list[Any]]:
     return [
         ["model", model["folder"]],
         ["state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"],
-        ["written", f"{model['date'] or 'unknown'}, by memoryless {model['memoryless']}"],
+        ["written", f"{model['date']}, by memoryless {model['memoryless']}"],
         ["method", model["method"]],
         ["backbone", network],
         *([side, place] for side, place in found.places.items()),

@@ -78,7 +78,7 @@ class Audit:
     """Where the photos of each side came from."""
     honest: str
     smallest: dict[str, Any]
-    """The class of the fewest photos, and how many; None where that was not written down."""
+    """The class of the fewest photos, and how many."""
     whole: Exposure
     """All classes together, each centred."""
     classes: list[Exposure]
@@ -273,8 +273,6 @@ def _versions() -> dict[str, str]:
 
 
 def _smallest(about: Mapping[str, Any]) -> dict[str, Any]:
-    if None in about["counts"]:
-        return {"class": None, "photos": None}
     photos, name = min(zip(about["counts"], about["classes"], strict=True))
     return {"class": name, "photos": photos}
 
@@ -299,7 +297,7 @@ def _warnings(rows: Sequence[Exposure], about: Mapping[str, Any]) -> Iterator[st
             f"there are fewer than {FEW} photos on a side of {first_ten(few)}: intervals of so few "
             "say nothing"
         )
-    if more := [row.name for row in rows if row.members > (taught[row.name] or row.members)]:
+    if more := [row.name for row in rows if row.members > taught[row.name]]:
         yield (
             f"of {first_ten(more)} there are more members than photos that the model was taught "
             "with: some were not used, so it is easier to tell than these numbers say"

@@ -54,8 +54,8 @@ def _forget(before: Saved, model: Model, names: Sequence[str]) -> Forgotten:
     counts = dict(zip(model.classes, model.counts, strict=True))
     weights = model.forget(*known)
     return Forgotten(
-        photos={name: counts[name] or 0 for name in weights},
-        all=sum(filter(None, counts.values())),
+        photos={name: counts[name] for name in weights},
+        all=sum(counts.values()),
         weights=weights,
         again=before.about["forgotten"] is not None,
         exact=model.forgettable,

@@ -163,7 +163,7 @@ def make_plan(
 
 def counts_after(model: Model, photos: Sequence[Photo]) -> dict[str, int]:
     """How many photos each class will have had once these are learned."""
-    past = {name: n or 0 for name, n in zip(model.classes, model.counts, strict=True)}
+    past = dict(zip(model.classes, model.counts, strict=True))
     return past | {name: past.get(name, 0) + n for name, n in count(photos).items()}
 
 
