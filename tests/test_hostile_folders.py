@@ -108,6 +108,9 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a class of no photo": (
         put_arrays("record", count=np.array([20.0, 0, 20, 20])), "count is below 1 for a class",
     ),
+    "no mean": (
+        put_about(ledger={"count": 32, "scatter": 48}), "ledger has no mean of each class",
+    ),
     "sums of another width": (
         put_arrays("record", mean=np.ones((4, 2)), scatter=np.ones(3)),
         "its arrays are not of the sizes in the ledger of model.json",

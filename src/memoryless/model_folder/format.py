@@ -198,6 +198,8 @@ def _class_problems(about: Mapping[str, Any]) -> Iterator[str]:
     for key in ("counts", "class_state"):
         if len(about[key]) != len(classes):
             yield f"{key} must have {len(classes)} entries, one a class"
+    if "network" not in about["files"] and about["ledger"].get("mean", 0) < 8 * len(classes):
+        yield "ledger has no mean of each class"
     if max(about["class_state"], default=0) >= len(about["states"]):
         yield "class_state names a state that states does not have"
 
