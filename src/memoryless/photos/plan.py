@@ -217,8 +217,7 @@ def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
 def spelled_as(known: Sequence[str], photos: Sequence[Photo]) -> list[Photo]:
     """The photos, each with the name of a known class where Unicode takes the two for the same."""
     composed = {unicodedata.normalize("NFC", name): name for name in known}
-    spelled = composed | {name: name for name in known}
-    return [replace(photo, label=spelled.get(str(photo.label), photo.label)) for photo in photos]
+    return [replace(photo, label=composed.get(str(photo.label), photo.label)) for photo in photos]
 
 
 def _check_new(past: Sequence[str], model: Model) -> None:
