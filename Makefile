@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow test-fuzz test-kills test-browser test-all golden results check bench clean
+.PHONY: demo test test-slow test-fuzz test-kills test-browser test-all golden check bench clean
 
 demo: $(READY)
 	$(BIN)/memoryless demo
@@ -33,10 +33,6 @@ test-all: check test test-slow test-fuzz test-kills test-browser
 # Prints what differs from the stored digests of small runs; --write stores the new ones.
 golden: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/golden.py
-
-# Makes docs/results.md, its picture and README's headline from the figures in docs/results.
-results: $(READY)
-	$(BIN)/python tools/results.py write
 
 check: $(READY)
 	$(BIN)/ruff check .

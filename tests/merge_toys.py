@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden_models import draw_photos
 from memoryless import Model
 from memoryless.errors import MemorylessError
 from memoryless.photos.merging import merge
-from photo_toys import tiny_settings
+from photo_toys import draw_photos, tiny_settings
 
 D = 6
 

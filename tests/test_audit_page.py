@@ -13,7 +13,6 @@ from conftest import hostile_text
 from memoryless.membership import Estimate, Told
 from memoryless.photos.audit_page import columns, render, summary, write_audit
 from memoryless.photos.auditing import Audit, Exposure
-from memoryless.photos.scan import Scan, Trace
 from photo_toys import shown
 
 
@@ -40,8 +39,7 @@ def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
         "smallest": {"class": name, "photos": 30},
         "whole": make_exposure("all classes", 65, trained),
         "classes": [make_exposure(name, trained=trained)], "left_out": [name], "warnings": [],
-        "doubtful": False,
-        "scan": Scan(9, 12345, 30, 28, 3, 0 if trained else 30, []), "broken": {},
+        "doubtful": False, "broken": {},
     } | more)  # fmt: skip
 
 
@@ -80,47 +78,33 @@ def test_doubts_come_first_and_nothing_claims_safety(trained):
     first, second, third, *rest = summary(found)
     assert (first, second) == ("Mind: it is swapped.", "Mind: few are few.")
     assert third == "So nothing that follows shows that the model is safe."
-    assert len(rest) == 3
+    assert len(rest) == 2
     assert "Whoever" not in " ".join(rest)
 
 
-def test_three_sentences_follow():
+def test_two_sentences_follow():
     assert list(summary(make_audit()))[1:] == [
         "Of the photos that it was taught with, the model keeps 808 bytes (mean, held_out) for 1 "
         "class; the smallest, ant, had 30 photos.",
         "Whether a given photo was among them can be told from the model's answers with an AUROC "
         "of 65.0 (60-70), where 50 is guessing and 100 is certainty; from the model's files, by "
         "scatter, with one of 100.0 (100-100).",
-        "All 9 files of the model (12,345 bytes) were searched for what belongs to one of 30 "
-        "photos alone (its bytes, its name, texts in it, its feature): nothing was found.",
     ]
 
 
 def test_sentences_where_features_are_trained():
-    unknown = {"class": None, "photos": None}
-    verdict, kept, told, searched = summary(make_audit(trained=True, smallest=unknown))
+    verdict, _, told = summary(make_audit(trained=True))
     assert verdict == (
         "Whoever sees this model's answers is right in 65 of 100 pairs of a used and an unused "
         "photo."
     )
-    assert kept.endswith("for 1 class; how many photos each had was not written down.")
     assert told.endswith("certainty; its files, whose features are trained, were not attacked.")
-    assert "(its bytes, its name, texts in it; features, which are trained, were left out)" in (
-        searched
-    )
 
 
-def test_traces_warnings_and_broken_photos_are_told():
-    scan = Scan(9, 12345, 30, 28, 3, 30, [Trace("name", "a.jpg", "notes")])
-    *_, searched, warned, broken = summary(
-        make_audit(scan=scan, warnings=["few are few"], broken={"b": "no"})
-    )
-    assert searched.endswith(": 1 trace was found, and the model must not be passed on.")
+def test_warnings_and_broken_photos_come_last():
+    *_, warned, broken = summary(make_audit(warnings=["few are few"], broken={"b": "no"}))
     assert warned == "Mind: few are few."
     assert broken == "1 photo could not be read."
-    page = render(make_audit(scan=scan))
-    assert "<h2>Traces of photos</h2>" in page
-    assert '<th scope="row">its file name</th><td class="name">a.jpg</td>' in page
 
 
 def test_columns_of_a_measure():
@@ -136,7 +120,7 @@ def test_columns_of_a_measure():
 def test_the_page_says_all_and_needs_nothing_else():
     page = render(make_audit())
     plain = re.sub(r"<[^>]*>", "", page)
-    for text in ("Keeps no photo.", "It is no proof that none reaches more.", "12,345",
+    for text in ("Keeps no photo.", "It is no proof that none reaches more.",
                  "ant (30 / 25)", "4.2 (1-9)", "ab" * 32, "cd" * 32, "2026-11-17T12:00:00Z",
                  "python 3.11", "Classes of the model that were not audited"):  # fmt: skip
         assert text in plain, text
@@ -147,11 +131,7 @@ def test_the_page_says_all_and_needs_nothing_else():
 
 @given(hostile_text)
 def test_names_are_shown_and_not_obeyed(name):
-    scan = Scan(9, 12345, 30, 28, 3, 30, [Trace("name", name, name)])
-    pages = [
-        re.findall(r"<[^>]*>", render(make_audit(of, scan=scan)))
-        for of, scan in ((name, scan), ("x", replace(scan, traces=[Trace("name", "x", "x")])))
-    ]
+    pages = [re.findall(r"<[^>]*>", render(make_audit(of))) for of in (name, "x")]
     found, plain = ([tag for tag in tags if tag != "<wbr>"] for tags in pages)
     assert found == plain
     render(make_audit(name)).encode()
@@ -161,10 +141,9 @@ def test_names_are_shown_and_not_obeyed(name):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_browser_shows_it_whole(width, scheme, tmp_path):
-    trace = Trace("name", "blueberry " * 9, "states/0001/record.safetensors")
     many = replace(make_exposure("all classes", 95), members=12_000, others=12_000)
     found = make_audit(
-        "blueberry " * 9, whole=many, scan=Scan(9, 12345, 30, 28, 3, 30, [trace]),
+        "blueberry " * 9, whole=many,
         warnings=["`members` and `others` are swapped"], honest="See `memoryless audit`.",
     )  # fmt: skip
     write_audit(tmp_path / "page.html", found)

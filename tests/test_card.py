@@ -46,16 +46,6 @@ def test_the_honest_sentence_stands_word_for_word():
     ) in card(ABOUT).splitlines()
 
 
-def test_what_older_versions_did_not_write_is_unknown():
-    page = card(
-        ABOUT
-        | {"counts": [20, None, 7, 30], "states": [STATE | {"date": None, "photos": None}] * 2}
-    )
-    assert "smallest class: an unknown number of photos." in page
-    assert "| great tit | unknown | 1 |" in page
-    assert "| 1 | unknown | 2 | unknown |" in page
-
-
 def test_without_backbone_and_confidence():
     page = card(ABOUT | {"backbone": None, "preparation": None, "confidence": None})
     assert "| sees | no photos: it is given features |" in page

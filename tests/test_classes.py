@@ -30,11 +30,6 @@ def test_a_forgotten_class_leaves_no_number_behind():
     assert left.states == ({"date": "d0", "photos": 7, **NONE}, {"date": "d1", "photos": 6, **NONE})
 
 
-def test_counts_that_were_never_written_down_stay_unknown():
-    old = Classes(("cat",), (None,), (0,), ({"date": None, "photos": None, **NONE},))
-    assert old.learn({"dog": 3}, "d1").counts == (None, 3)
-
-
 def test_a_renamed_class_is_renamed_in_every_state():
     classes = Classes().learn({"cat": 5}, "d0").learn({"cat": 8}, "d1").rename({"cat": "lynx"})
     assert classes.names == ("lynx",)

@@ -142,9 +142,7 @@ def test_labels_must_be_among_the_classes_that_are_given():
 
 
 def test_blank_labels_are_refused():
-    assert sentence(lambda: fitted("ant", " ")) == (
-        "labels name classes, and ' ' is blank: give it a name"
-    )
+    assert sentence(lambda: fitted("ant", " ")) == ("the class name ' ' is blank: rename the class")
 
 
 def test_folders_that_hold_no_estimator_are_of_the_store(tmp_path):

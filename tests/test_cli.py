@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,7 @@ BAD = {
     "run --width 99999999999999999999": (
         "width must be from 1 to 1,000,000, not 99999999999999999999"
     ),
+    "run --image-size 100000": "image_size must be from 1 to 2,048, not 100000",
     "table": NO_RUN,
     "table --methods FT here": NO_RUN,
     "compare --calibrations none here": NO_RUN,
@@ -140,6 +142,14 @@ BAD = {
     ),
     "paper --preset ilsvrc": "data = list needs both --train-list FILE and --test-list FILE",
 }
+
+
+@pytest.mark.parametrize("columns", ["0", "1"])
+def test_help_ends_on_a_terminal_without_room(columns):
+    command = [sys.executable, "-m", "memoryless", "learn", "--help"]
+    environment = os.environ | {"COLUMNS": columns}
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=30, check=True)
+    assert b"--image-size" in done.stdout
 
 
 @pytest.mark.parametrize("command", BAD)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -33,7 +32,6 @@ def test_sentences_and_tables_for_people(taught, capsys):
     assert lines[1].endswith("Give others what memoryless export writes, not the folder.")
     assert lines[2].endswith("for 2 classes; the smallest, cat, had 12 photos.")
     assert "by scatter, with one of 100.0 (100-100)." in lines[3]
-    assert lines[4].endswith("its feature): nothing was found.")
     cells = [line.split() for line in lines]
     assert ["class", "members", "others", "by", "score", "by", "distance", "by", "scatter"] in cells
     assert sum(row[:3] == ["cat", "12", "12"] for row in cells) == 2
@@ -89,15 +87,13 @@ def test_a_packed_model_gives_the_same_numbers(packed, capsys):
     )
     assert of_file["all"] == of_folder["all"]
     assert of_file["classes"] == of_folder["classes"]
-    assert of_file["scan"]["features"] == 24
-    assert (of_file["scan"]["files"], of_file["scan"]["traces"]) == (6, [])
     assert of_file["model"]["folder"] == "model.memoryless"
 
 
 def test_a_packed_model_gives_sentences_and_a_page(packed, capsys):
     code, out, err = call("audit", str(packed), *AUDIT[2:], "--html", "page.html", capsys=capsys)
     assert (code, err) == (0, "")
-    assert "All 6 files of the model" in out
+    assert out.startswith("Whoever has this model's file can tell for certain")
     assert "<h1>Audit of model.memoryless</h1>" in Path("page.html").read_text()
 
 
@@ -108,17 +104,6 @@ def test_a_page_in_place_of_a_packed_model_is_refused(packed, capsys):
     assert (code, out) == (2, "")
     assert err == "memoryless: model.memoryless is a packed model: choose another --html\n"
     assert packed.read_bytes() == whole
-
-
-def test_what_hides_between_the_files_of_a_packed_model_is_found(packed, capsys):
-    Path("used/cat/5.png").rename("used/cat/grandmother.png")
-    with zipfile.ZipFile(packed, "a") as archive:
-        archive.comment = b"from grandmother.png"
-    code, out, _ = call("audit", str(packed), *AUDIT[2:], "--json", capsys=capsys)
-    assert code == 3
-    assert json.loads(out)["scan"]["traces"] == [
-        {"kind": "name", "photo": "used/cat/grandmother.png", "file": "model.memoryless"}
-    ]
 
 
 def test_a_page_is_written(taught, capsys):
@@ -153,25 +138,6 @@ def test_broken_photos_are_told(taught, capsys):
         "memoryless: the photo new/cat/0.png cannot be read (not an image): mend it, or take it "
         "out\n"
     )
-
-
-@pytest.mark.parametrize("flags", [[], ["--json"]])
-def test_traces_of_a_photo_in_the_folder(taught, capsys, flags):
-    Path("model/copy.png").write_bytes(Path("used/cat/5.png").read_bytes())
-    Path("new/cat/0.png").write_text("text")
-    code, out, err = call(*AUDIT, *flags, capsys=capsys)
-    assert code == 3
-    assert err.splitlines()[-1] == (
-        "memoryless: the model holds traces of photos, in copy.png: teach a new model"
-    )
-    if flags:
-        (trace,) = json.loads(out)["scan"]["traces"]
-        assert trace == {"kind": "bytes", "photo": "used/cat/5.png", "file": "copy.png"}
-    else:
-        assert "1 trace was found, and the model must not be passed on." in out
-        assert ["used/cat/5.png", "bytes of the photo", "copy.png"] in [
-            [cell for cell in map(str.strip, line.split("  ")) if cell] for line in out.splitlines()
-        ]
 
 
 REFUSED = {
@@ -211,9 +177,3 @@ def test_there_is_no_model(taught, capsys):
     code, _, err = call("audit", "used", *AUDIT[2:], capsys=capsys)
     assert code == 3
     assert err.startswith("memoryless: there is no model in used: ")
-
-
-def test_help_says_what_the_exit_code_means(capsys):
-    code, out, _ = call("audit", "--help", capsys=capsys)
-    assert code == 0
-    assert "If something is found, the exit code is 3." in " ".join(out.split())

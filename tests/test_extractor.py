@@ -104,6 +104,17 @@ def test_features_of_another_shape_are_refused(shape):
     )
 
 
+def test_features_that_are_texts_are_refused():
+    nodes = Nodes()
+    flat = nodes.add("Flatten", "images")
+    nodes.add("Cast", flat, name="out", to=TensorProto.STRING)
+    ends = {"images": (TensorProto.FLOAT, ["n", 3, "h", "w"])}
+    network = nodes.model(ends, {"out": (TensorProto.STRING, ["n", "d"])})
+    found = Extractor(features_graph(network, PhotoPreparation(8)))
+    with pytest.raises(ConfigError, match=r"features of the type object, not numbers: check"):
+        found.feature(trial_photo())
+
+
 COUNT = """
 import os, sys
 from memoryless.extractor import Extractor, trial_photo

@@ -105,7 +105,7 @@ def test_a_failure_leaves_the_model_as_it_was():
             ["class 0"],
             "^class 0 was learned before: add `more=True` to add",
         ),
-        (np.zeros((1, 6)), [" "], "^labels must be names, one string an image, not ' '$"),
+        (np.zeros((1, 6)), [" "], "^the class name ' ' is blank: rename the class$"),
         (np.zeros((2, 4, 4, 3), np.uint8), ["a"] * 2, "^a model with `backbone=none` takes"),
     ],
 )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import unicodedata
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -17,33 +13,17 @@ from safetensors.numpy import load
 from conftest import call
 from memoryless import Model
 from memoryless.model_folder import load_state
-from memoryless.names import markdown_text
 from memoryless.photos.renaming import rename_class
 from photo_toys import make_colours, tiny_flags, tiny_settings
+from remains import files_of, holders, nearest
 
 SECRET = "Müller [Zoë] & sons"
-ENCODINGS = ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1", "cp1252"]
 
 
-def files(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def holders(folder: Path, name: str) -> list[Path]:
-    """The files that hold a name, in any encoding and however it is escaped."""
-    forms = [unicodedata.normalize(form, name) for form in ("NFC", "NFD")]
-    texts = {way(form) for form in forms for way in (str, markdown_text, escape, quote)}
-    texts |= {json.dumps(form, ensure_ascii=plain)[1:-1] for form in forms for plain in (0, 1)}
-    sought = {text.encode(encoding, "ignore") for text in texts for encoding in ENCODINGS}
-    sought |= {one.lower() for one in sought} | {one.upper() for one in sought}
-    whole = [one for one in sought if len(one) >= len(name)]
-    return [path for path, content in files(folder).items() if any(s in content for s in whole)]
-
-
-def arrays(folder: Path) -> dict[str, np.ndarray]:
+def arrays(folder: Path) -> list[np.ndarray]:
     """Every array in the folder."""
-    parts = [path for path in files(folder) if path.suffix == ".safetensors"]
-    return {f"{path} {name}": a for path in parts for name, a in load(path.read_bytes()).items()}
+    parts = [c for path, c in files_of(folder).items() if path.suffix == ".safetensors"]
+    return [array for content in parts for array in load(content).values()]
 
 
 def rows_of(folder: Path, name: str) -> list[np.ndarray]:
@@ -55,17 +35,6 @@ def rows_of(folder: Path, name: str) -> list[np.ndarray]:
         rows = np.minimum(record["count"].astype(int) - 1, record["mean"].shape[1])
         found += [*np.split(record["spread"], np.cumsum(rows)[:-1])[place]]
     return found
-
-
-def nearest(folder: Path, row: np.ndarray) -> float:
-    """How near the most similar numbers lie, in any row and at any place of a long array."""
-    best = np.inf
-    for array in arrays(folder).values():
-        flat = array.reshape(-1).astype(np.float64)
-        if len(flat) >= len(row):
-            windows = np.lib.stride_tricks.sliding_window_view(flat, len(row))
-            best = min(best, (np.abs(windows - row).max(1) / np.abs(row).max()).min())
-    return float(best)
 
 
 def looks(seed: int, number: int = 16) -> np.ndarray:
@@ -92,14 +61,13 @@ def assert_left_nothing(folder: Path, capsys, *names: str) -> None:
     """Forget the first of the names; the others are names that it had before."""
     rows = rows_of(folder, names[0])
     for name in names:
-        assert holders(folder, name), name
-    assert all(nearest(folder, row) < 1e-9 for row in rows)
-    code, out, err = call("forget", str(folder), names[0], capsys=capsys)
+        assert holders(files_of(folder), name), name
+    assert all(nearest(arrays(folder), row) < 1e-9 for row in rows)
+    code, _, err = call("forget", str(folder), names[0], capsys=capsys)
     assert (code, err) == (0, "")
-    assert ": no trace of a name (in " in out
     for name in names:
-        assert holders(folder, name) == []
-    assert min(nearest(folder, row) for row in rows) > 1e-3
+        assert holders(files_of(folder), name) == []
+    assert min(nearest(arrays(folder), row) for row in rows) > 1e-3
 
 
 def test_with_photos_states_and_rests(tmp_path, monkeypatch, tiny_backbone, capsys):
@@ -113,7 +81,7 @@ def test_with_photos_states_and_rests(tmp_path, monkeypatch, tiny_backbone, caps
     folder = tmp_path / "model"
     shutil.copytree(folder / "states/0001", folder / "states/0009.draft")
     shutil.copy(folder / "README.md", folder / "README.md.draft")
-    assert len(holders(folder, SECRET)) == 6
+    assert len(holders(files_of(folder), SECRET)) == 6
     assert_left_nothing(folder, capsys, SECRET)
     assert Model.load(folder).classes == ("owl", "cat", "elk")
 
@@ -162,8 +130,8 @@ def test_after_going_on(make, tmp_path, capsys):
     model.save(tmp_path)
     rename_class(tmp_path, "owl", "little owl")
     assert call("forget", str(tmp_path), "elk", capsys=capsys)[0] == 0
-    assert holders(tmp_path, SECRET) == []
-    assert min(nearest(tmp_path, row) for row in rows) > 1e-3
+    assert holders(files_of(tmp_path), SECRET) == []
+    assert min(nearest(arrays(tmp_path), row) for row in rows) > 1e-3
 
 
 def test_from_python_too(make, tmp_path):
@@ -171,5 +139,5 @@ def test_from_python_too(make, tmp_path):
     rows = rows_of(tmp_path, SECRET)
     model.forget(SECRET)
     model.save(tmp_path)
-    assert holders(tmp_path, SECRET) == []
-    assert min(nearest(tmp_path, row) for row in rows) > 1e-3
+    assert holders(files_of(tmp_path), SECRET) == []
+    assert min(nearest(arrays(tmp_path), row) for row in rows) > 1e-3

@@ -59,8 +59,8 @@ WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli",
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
 WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".membership", ".photos.merging"]
-WITHOUT_TORCH += [".photos.windows", ".photos.scan", ".photos.auditing", ".photos.audit_page"]
-WITHOUT_TORCH += [".photos.forgetting", ".photos.traces", ".labels", ".lab.guide", ".lab.time_left"]
+WITHOUT_TORCH += [".photos.auditing", ".photos.audit_page"]
+WITHOUT_TORCH += [".photos.forgetting", ".labels", ".lab.guide", ".lab.time_left"]
 
 
 def modules() -> list[Path]:

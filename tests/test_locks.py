@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import errno
 import io
-import json
 import os
 import random
 import signal
@@ -366,4 +365,3 @@ def test_a_busy_folder_that_is_complete_is_done(tmp_path, hold, monkeypatch, cap
     hold(tmp_path / "seed-0")
     assert main(words) == 0
     assert left.exists()
-    assert json.loads((tmp_path / "seed-0" / "run.json").read_text())["format"] == 2

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from conftest import SMALL_MODEL, draw_birds
-from golden_models import MODELS
 from memoryless import Model
 from memoryless.errors import ConfigError, MemorylessError
 from memoryless.locks import locked
-from memoryless.model_folder import load_state, writing
+from memoryless.model_folder import writing
 from memoryless.photos.merging import merge
 from memoryless.photos.renaming import rename_class
 from merge_toys import TAUGHT, features, photo_model, refused, teach, teach_north_and_south
@@ -145,12 +144,10 @@ def test_trained_features_cannot_be_merged(north_and_south):
     model = Model("inFT_siw", **SMALL_MODEL)
     model.learn(*draw_birds(0, 1))
     model.save("trained")
-    shutil.copytree(MODELS / "format-1", "old")
-    for path, method in (("trained", "inFT_siw"), ("old", load_state(Path("old")).about["method"])):
-        assert refused("out", "north", path) == (
-            f"{method} trains its backbone, and a network is no sum over images: {path} cannot be "
-            "merged; only models with fixed features can"
-        )
+    assert refused("out", "north", "trained") == (
+        "inFT_siw trains its backbone, and a network is no sum over images: trained cannot be "
+        "merged; only models with fixed features can"
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,18 +222,6 @@ def test_features_must_be_of_one_kind(north_and_south):
     assert refused("out", "north", "roots") == (
         "north and roots cannot be merged, because their features differ (6 numbers as they are "
         "and 6 square roots): teach one anew with features like the other's"
-    )
-
-
-def test_a_model_of_a_newer_format_is_refused_with_the_version(north_and_south, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("memoryless.model_folder.place.FORMAT", 4)
-        patch.setattr("memoryless.model_folder.format.FORMAT", 4)
-        patch.setattr("memoryless.model_folder.place.version", lambda name: "9.1")
-        teach("future", {"elk": 20})
-    assert refused("out", "north", "future") == (
-        "future/states/0001/model.json was written by memoryless 9.1, which this version cannot "
-        "read: install memoryless 9.1 or newer"
     )
 
 

@@ -56,6 +56,39 @@ def test_a_setting_that_is_none_is_refused():
         Model(strategy="fixed")
 
 
+@pytest.mark.parametrize("kind", ["fixed", "trained"])
+def test_images_and_labels_that_are_none_are_refused(kind):
+    model, images = learned(kind)
+    with pytest.raises(DataError, match=r"^images must be arrays of pixels, one a label, not None"):
+        model.learn(None, ["owl"])
+    with pytest.raises(DataError, match=r"^labels must be names, one string an image, not None$"):
+        model.learn(images, None)
+
+
+UNFIT = {
+    "a\nb": "has control characters",
+    "\x1b[31m": "has control characters",
+    "\udcff": "has control characters",
+    "a/b": "has a slash",
+    " ": "is blank",
+    "a" * 300: "has 300 bytes, more than 255",
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_names_that_commands_refuse_are_refused(name):
+    model, images = learned("fixed")
+    before = model.classes
+    for change in (
+        lambda: model.learn(images, [name] * len(images)),
+        lambda: model.rename({before[0]: name}),
+    ):
+        with pytest.raises(DataError) as error:
+            change()
+        assert str(error.value).endswith(f" {UNFIT[name]}: rename the class")
+    assert model.classes == before
+
+
 def test_predicting_over_fixed_features_imports_no_torch(tmp_path):
     model, images = learned("fixed")
     model.save(tmp_path / "model")

@@ -1,11 +1,10 @@
-"""The folder of a model over the years: old formats open, growth is known, kills lose nothing."""
+"""The folder of a model: its page is enough to read it, growth is known, kills lose nothing."""
 
 from __future__ import annotations
 
 import os
 import random
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,13 +17,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import draw_birds
 from folders import content, describe_toy, draw_toy, save_toy, save_toys
-from golden_models import IMAGES, MODELS, PHOTOS, draw_photos, expected
 from memoryless import Model
 from memoryless.errors import WriteError
 from memoryless.model_folder import (
-    FORMAT,
     check_folder,
     kept_states,
     load_state,
@@ -33,78 +29,31 @@ from memoryless.model_folder import (
     switch,
     writing,
 )
+from photo_toys import draw_photos, tiny_settings
 
 TESTS = Path(__file__).parent
 KILLS = int(os.environ.get("MEMORYLESS_KILLS", "100"))
 
 
-def test_there_is_a_model_of_every_format():
-    names = {path.name for path in MODELS.iterdir() if path.is_dir()}
-    assert names == {f"format-{number}" for number in range(1, FORMAT + 1)}
-    for name in names:
-        assert sum(map(len, content(MODELS / name).values())) < 50_000
-        assert [p for p in check_folder(MODELS / name) if not p.startswith("note: ")] == []
-
-
-def test_format_1_opens_and_learns_on(tmp_path):
-    folder = shutil.copytree(MODELS / "format-1", tmp_path / "model")
-    model = Model.load(folder)
-    assert np.allclose(model.scores(IMAGES), expected("format-1"), atol=1e-4)
-    old = load_state(folder).about
-    assert (old["classes"], old["class_state"]) == ([f"bird {i}" for i in range(4)], [0, 0, 1, 1])
-    assert (old["counts"], old["parent"], old["date"]) == ([None] * 4, None, None)
-    model.learn(*draw_birds(4))
-    model.save(folder)
-    new = load_state(folder)
-    assert new.about["format"] == FORMAT
-    assert new.about["counts"] == [None] * 4 + [12]
-    assert new.about["parent"] == {"state": 2, "sha256": load_state(folder, 2).identity}
-    assert [state.number for state in kept_states(folder)] == [2, 3]
-    switch(folder, 2)
-    assert np.allclose(Model.load(folder).scores(IMAGES), expected("format-1"), atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["format-2", "format-3"])
-def test_fixed_features_of_any_format_open_and_learn_on(name, tmp_path):
-    folder = shutil.copytree(MODELS / name, tmp_path / "model")
-    model = Model.load(folder)
-    told, judged = expected(name), model.judge(PHOTOS)
-    for key, values in told.items():
-        assert np.allclose(getattr(judged, key), values, rtol=1e-4, atol=1e-5), key
-    assert [state.number for state in kept_states(folder)] == [1, 2]
-    model.learn(*draw_photos(4, 5))
-    model.save(folder)
-    assert Model.load(folder).classes == tuple(f"class {c}" for c in range(6))
-
-
-def test_format_3_adds_and_forgets_exactly(tmp_path):
-    """The second state brought more photos of class 1, which goes; its states tell of no such."""
-    model = Model.load(MODELS / "format-3")
-    assert (model.counts, model.class_state) == ((6, 12, 6, 6), (0, 0, 1, 1))
-    model.forget("class 1")
-    never = Model.load(MODELS / "format-3", 1)
-    never.forget("class 1")
-    photos, names = draw_photos(1, 2, 3, number=6)
-    never.learn(photos[6:], names[6:])
-    assert np.allclose(model.scores(PHOTOS), never.scores(PHOTOS), rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_page_is_enough_to_read_a_model(packed, tmp_path):
+def test_the_page_is_enough_to_read_a_model(packed, tmp_path, tiny_backbone):
     """Its program knows NumPy, JSON, safetensors and onnxruntime alone."""
     page = (TESTS.parent / "docs" / "model-format.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     assert "memoryless" not in code.replace("model.memoryless", "")
     names: dict = {}
     exec(compile(code, "model-format.md", "exec"), names)
-    folder = MODELS / "format-2"
-    place = pack(folder, tmp_path / "it.memoryless").file if packed else folder
-    classes, scores, known = names["read_model"](place, PHOTOS)
-    assert classes == [f"class {c}" for c in range(4)]
-    told = expected("format-2")
-    temperature = load_state(MODELS / "format-2").about["confidence"]["temperature"]
-    assert np.allclose(scores * temperature, told["scores"], rtol=1e-4, atol=1e-5)
-    assert (known == (np.array(told["margin"]) >= 0)).all()
+    folder, model = tmp_path / "model", Model(**tiny_settings(tiny_backbone))
+    model.learn(*draw_photos(0, 1))
+    model.save(folder)
+    place = pack(folder).file if packed else folder
+    photos = np.stack(draw_photos(0, 2)[0])
+    classes, scores, known = names["read_model"](place, photos)
+    assert classes == ["class 0", "class 1"]
+    temperature = load_state(folder).about["confidence"]["temperature"]
+    judged = model.judge(photos)
+    assert np.allclose(scores * temperature, judged.scores, rtol=1e-4, atol=1e-5)
+    assert (known == (judged.margin >= 0)).all()
 
 
 def test_growth_is_known(tmp_path):

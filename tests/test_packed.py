@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 
 from conftest import draw_birds
 from folders import GRAPHS, content, save_toy, save_toys
-from golden_models import IMAGES, MODELS, PHOTOS, expected
 from memoryless import Model
 from memoryless.errors import ConfigError, MemorylessError, StoreError, WriteError
 from memoryless.model_folder import (
@@ -68,8 +66,6 @@ KINDS = {
     "fixed": make_fixed,
     "trained": make_trained,
     "none": make_none,
-    "format-1": lambda folder, _: shutil.copytree(MODELS / "format-1", folder),
-    "format-2": lambda folder, _: shutil.copytree(MODELS / "format-2", folder),
 }
 
 
@@ -89,19 +85,6 @@ def test_unpacking_gives_every_byte_back(kind, tmp_path, tiny_backbone):
     assert check_folder(again) == check_folder(done.file) == []
     assert content(folder) == before
     assert pack(again, tmp_path / "b.memoryless").file.read_bytes() == done.file.read_bytes()
-
-
-def test_golden_models_answer_as_they_did(tmp_path):
-    for name in ("format-1", "format-2"):
-        file = pack(MODELS / name, tmp_path / f"{name}.memoryless").file
-        unpack(file, tmp_path / name)
-    for place in ("format-1", "format-1.memoryless"):
-        scores = Model.load(tmp_path / place).scores(IMAGES)
-        assert np.allclose(scores, expected("format-1"), atol=1e-4)
-    for place in ("format-2", "format-2.memoryless"):
-        judged = Model.load(tmp_path / place).judge(PHOTOS)
-        for key, values in expected("format-2").items():
-            assert np.allclose(getattr(judged, key), values, rtol=1e-4, atol=1e-5), key
 
 
 def test_an_unpacked_model_learns_on_and_has_no_way_back(tmp_path, tiny_backbone):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 from contextlib import suppress
 from dataclasses import replace
@@ -14,14 +13,13 @@ import pytest
 
 from disk import Calls
 from folders import content
-from golden_models import MODELS, draw_photos
 from memoryless import Model
 from memoryless.errors import MemorylessError
 from memoryless.model_folder import check_folder, load_state
 from memoryless.photos.merging import merge
 from memoryless.photos.overview import go_back
-from merge_toys import TAUGHT, features, photo_model, refused, teach, teach_north_and_south
-from photo_toys import tiny_settings
+from merge_toys import TAUGHT, features, photo_model, teach, teach_north_and_south
+from photo_toys import draw_photos, tiny_settings
 
 TEST = np.concatenate([features(name, 9, 99) for name in ("ant", "bee", "cat", "dog", "elk")])
 
@@ -219,23 +217,6 @@ def test_a_loaded_model_merges_with_one_in_memory(tiny_backbone):
     fresh = Model(**tiny_settings(tiny_backbone))
     fresh.learn(*draw_photos(2, 3))
     assert len(Model.merge({"north": Model.load("north"), "fresh": fresh}).classes) == 4
-
-
-def test_a_model_of_an_older_format_merges(tiny_backbone):
-    shutil.copytree(MODELS / "format-2", "old")
-    assert json.loads(Path("old/states/0002/model.json").read_text())["format"] == 2
-    photo_model("new", tiny_backbone, 4, 5)
-    merge(Path("out"), [Path("old"), Path("new")])
-    assert Model.load("out").classes == tuple(f"class {c}" for c in range(6))
-    model = Model.load(shutil.copytree("old", "further"))
-    model.learn(*draw_photos(4, 5))
-    model.save("further")
-    photos = draw_photos(*range(6))[0]
-    found, expected = Model.load("out").scores(photos), model.scores(photos)
-    assert np.abs(found - expected).max() <= 1e-6 * np.ptp(expected)
-    assert refused("twice", "old", "further").startswith(
-        "old and further have learned the same photos of class 0, class 1, class 2, class 3, which"
-    )
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])

@@ -109,20 +109,29 @@ def test_someone_elses_folder_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("given", "was"),
     [
-        ({"image_size": 32}, "`image_size=16`"),
-        ({"crop": 0.5}, "`crop=1.0`"),
-        ({"mean": (0.5, 0.5, 0.5)}, "`mean=[0.0, 0.0, 0.0]`"),
-        ({"backbone": "efficientnet-lite0", "seed": 3}, "`backbone=onnx:{}`, `seed=0`"),
-        ({"method": "inFT_siw"}, "`method=fixed+lda`"),
+        ({"image_size": 32}, "with `image_size=16`"),
+        ({"crop": 0.5}, "with `crop=1.0`"),
+        ({"mean": (0.5, 0.5, 0.5)}, "with `mean=0.0 0.0 0.0`"),
+        ({"backbone": "efficientnet-lite0", "seed": 3}, "with `backbone=onnx:{}`, with `seed=0`"),
+        ({"method": "inFT_siw"}, "with `method=fixed+lda`"),
     ],
 )
 def test_what_a_model_was_made_with_stays(given, was, folder, tiny_backbone):
     with pytest.raises(ConfigError) as error, teaching(folder, given):
         pass
     assert str(error.value) == (
-        f"{folder} was made with {was.format(tiny_backbone.name)}, and what it keeps fits nothing "
+        f"{folder} was made {was.format(tiny_backbone.name)}, and what it keeps fits nothing "
         "else: leave that setting out, or choose another MODEL"
     )
+
+
+def test_what_a_model_was_made_without(tmp_path):
+    model = Model(backbone="none")
+    model.learn(FEATURES, ["cat", "dog"] * 12)
+    model.save(tmp_path)
+    told = pytest.raises(ConfigError, match="was made without `mean`, and what it keeps")
+    with told, teaching(tmp_path, {"mean": (0.5, 0.5, 0.5)}):
+        pass
 
 
 def test_a_model_is_forgettable_from_its_first_state_on(folder, tmp_path, tiny_backbone):

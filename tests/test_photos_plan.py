@@ -153,13 +153,6 @@ def test_a_known_class_is_told_however_unicode_spells_it(spelled, model, tmp_pat
     assert (plan.new, plan.more, plan.warnings) == ({"owl": 20}, {spelled: 20}, [])
 
 
-def test_of_two_spellings_that_are_known_the_same_one_is_meant(model, tmp_path):
-    """Python may teach both, since it takes names as they are."""
-    learn_features(model, "caf\u00e9", "cafe\u0301")
-    plan = make_plan(model, [make_colours(tmp_path, "cafe\u0301", number=20)], more=True)
-    assert plan.more == {"caf\u00e9": 20}
-
-
 def test_trained_features_get_no_more_and_no_photo_is_looked_at(taught, tmp_path):
     with pytest.raises(ConfigError) as error:
         make_plan(taught, [tmp_path / "nowhere"], more=True)
@@ -210,7 +203,7 @@ def test_trained_features_need_no_trial(tmp_path):
 NOT_MADE = {
     "fixed+lda": [
         ({"crop": 0}, "crop must be above 0 and at most 1, not 0"),
-        ({"image_size": 0}, "image_size must be from 1 to 1,000,000, not 0"),
+        ({"image_size": 0}, "image_size must be from 1 to 2,048, not 0"),
         (
             {"epochs": 3},
             "`epochs=3` is for training, and fixed+lda never trains its backbone: leave it out, or "
@@ -223,7 +216,7 @@ NOT_MADE = {
             "unknown device 'foo': choose auto, cpu, cuda, cuda:N or mps; backbone onnx:x cannot "
             "be trained: choose `strategy=fixed`",
         ),
-        ({"crop": 0, "image_size": 0}, "image_size must be from 1 to 1,000,000, not 0; crop must "
+        ({"crop": 0, "image_size": 0}, "image_size must be from 1 to 2,048, not 0; crop must "
          "be above 0 and at most 1, not 0"),
     ],
     "foo": [({}, "unknown method 'foo': choose from ")],

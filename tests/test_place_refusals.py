@@ -153,12 +153,6 @@ def test_states_that_counted_are_known_without_current_and_card(spoil, tmp_path)
     assert error(save_toy, tmp_path)[1].startswith(f"the file {tmp_path / 'CURRENT'} is missing")
 
 
-def test_a_state_of_an_older_format_may_have_counted(tmp_path):
-    folder = shutil.copytree(Path(__file__).parent / "models" / "format-1", tmp_path / "model")
-    (folder / "CURRENT").unlink()
-    assert has_lost_current(folder)
-
-
 def test_a_state_that_is_not_kept(tmp_path):
     assert error(lambda folder: switch(folder, 1), tmp_path)[1].startswith("there is no model in ")
     assert not list(tmp_path.iterdir())

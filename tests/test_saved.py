@@ -36,28 +36,6 @@ def test_a_state_comes_back(tmp_path):
     }  # fmt: skip
 
 
-def test_everything_in_the_folder_is_read(tmp_path):
-    """Also what is no part of the model; of links those that lead to a file."""
-    saved = save_toys(tmp_path / "model", 2, graph=GRAPHS[0])
-    (tmp_path / "model/states/notes.txt").write_text("mine")
-    (tmp_path / "model/nowhere").symlink_to("gone")
-    (tmp_path / "model/elsewhere").symlink_to(tmp_path)
-    found = saved.everything()
-    assert {name: found[name] for name in found if name != ".lock"} == content(tmp_path / "model")
-    assert {".lock", "states/notes.txt", "states/0001/record.safetensors"} <= set(found)
-
-
-def test_a_file_that_may_not_be_read_is_an_error(tmp_path, monkeypatch):
-    saved = save_toy(tmp_path)
-
-    def forbidden(path: Path) -> bytes:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(Path, "read_bytes", forbidden)
-    with pytest.raises(StoreError, match=r"may not be read: change its permissions"):
-        saved.everything()
-
-
 def test_what_is_not_asked_for_is_not_read(tmp_path):
     """Predicting needs the scorer alone."""
     saved = save_toy(tmp_path)
@@ -228,7 +206,7 @@ for turn in range(2):  # in the first, libraries load their own parts
             for part in saved.about["files"]:
                 saved.arrays(part)
         check_folder(folder)
-        Model.load(folder) if folder.name == "format-1" else None
+        Model.load(folder) if folder.name == "trained" else None
     active = True
 if sys.argv[1] == "pickle":
     pickle.loads(pickled)
@@ -238,10 +216,11 @@ if sys.argv[1] == "pickle":
 @pytest.mark.parametrize(
     ("kind", "seen"), [("", ""), ("pickle", "pickle.find_class builtins len\n")]
 )
-def test_nothing_in_a_folder_or_file_is_run(kind, seen, tmp_path):
+def test_nothing_in_a_folder_or_file_is_run(kind, seen, tmp_path, taught):
     """The second case shows that code would be noticed."""
     save_toys(tmp_path / "model", 2, graph=GRAPHS[0])
-    places = [tmp_path / "model", pack(tmp_path / "model").file, TESTS / "models/format-1"]
+    places = [tmp_path / "model", pack(tmp_path / "model").file, tmp_path / "trained"]
+    taught.save(places[-1])
     command = [sys.executable, "-c", NO_CODE, kind, *map(str, places)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == seen

@@ -47,8 +47,7 @@ def card(about: Mapping[str, Any]) -> str:
 
 def honest(about: Mapping[str, Any]) -> str:
     """What is honest to say about privacy."""
-    unknown = None in about["counts"]
-    return HONEST.format(smallest="an unknown number of" if unknown else min(about["counts"]))
+    return HONEST.format(smallest=min(about["counts"]))
 
 
 def privacy(about: Mapping[str, Any]) -> list[str]:
@@ -58,7 +57,7 @@ def privacy(about: Mapping[str, Any]) -> list[str]:
 
 def _exposed(about: Mapping[str, Any]) -> str:
     """What is honest to say of the scatter, if it is of few photos; nothing where there is none."""
-    if "network" in about["files"] or None in about["counts"]:
+    if "network" in about["files"]:
         return ""
     d, photos = about["ledger"]["mean"] // (8 * len(about["classes"])), sum(about["counts"])
     return EXPOSED.format(photos=photos, d=d) if photos < MANY * d else ""
@@ -88,7 +87,7 @@ def _states(about: Mapping[str, Any]) -> str:
     for i, state in enumerate(about["states"]):
         new = sum(of == i for of in about["class_state"])
         more = [f"{_text(name)} {number:,}" for name, number in state["more"].items()]
-        row = [str(i + 1), _known(state["date"]), str(new), _known(state["photos"])]
+        row = [str(i + 1), _text(state["date"]), str(new), f"{state['photos']:,}"]
         rows.append([*row, ", ".join(more), _text(state["model"] or "")])
     columns = ["state", "date", "new classes", "photos", "more photos of", "learned by"]
     shown = [i for i in range(len(columns)) if i < 4 or any(row[i] for row in rows)]
@@ -97,7 +96,7 @@ def _states(about: Mapping[str, Any]) -> str:
 
 def _classes(about: Mapping[str, Any]) -> str:
     columns = zip(about["classes"], about["counts"], about["class_state"], strict=True)
-    rows = [[_text(name), _known(count), str(state + 1)] for name, count, state in columns]
+    rows = [[_text(name), f"{count:,}", str(state + 1)] for name, count, state in columns]
     return _table(["class", "photos", "state"], rows)
 
 
@@ -122,10 +121,6 @@ def _ledger(about: Mapping[str, Any]) -> str:
 def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def _known(value: Any) -> str:
-    return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else _text(value)
 
 
 def _number(number: int, one: str, more: str) -> str:

@@ -20,8 +20,8 @@ class Classes:
     """Names, counts and first states, one each a class, and all states; a change gives another."""
 
     names: tuple[str, ...] = ()
-    counts: tuple[int | None, ...] = ()
-    """Photos of each class; None where that was not written down."""
+    counts: tuple[int, ...] = ()
+    """Photos of each class."""
     first: tuple[int, ...] = ()
     """The state that brought each class."""
     states: tuple[State, ...] = ()
@@ -46,7 +46,7 @@ class Classes:
         more = {name: n for name, n in count.items() if name in self.names}
         new = [name for name in count if name not in more]
         state = {"date": date, "photos": sum(count.values()), "more": more, "model": model}
-        counts = [n and n + more.get(name, 0) for name, n in self._counted()]
+        counts = [n + more.get(name, 0) for name, n in self._counted()]
         return type(self)(
             (*self.names, *new),
             (*counts, *(count[name] for name in new)),
@@ -55,10 +55,9 @@ class Classes:
         )
 
     def brought(self) -> list[dict[str, int]]:
-        """How many photos of each class every state brought; all counts must be known."""
+        """How many photos of each class every state brought."""
         found = [dict(state["more"]) for state in self.states]
         for (name, count), first in zip(self._counted(), self.first, strict=True):
-            assert count is not None
             found[first][name] = count - sum(state["more"].get(name, 0) for state in self.states)
         return found
 
@@ -101,7 +100,7 @@ class Classes:
             joined = joined.learn(count, state["date"], called[own])
         return joined
 
-    def _counted(self) -> zip[tuple[str, int | None]]:
+    def _counted(self) -> zip[tuple[str, int]]:
         return zip(self.names, self.counts, strict=True)
 
 

@@ -29,7 +29,7 @@ from memoryless.fixed import without_folder
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
 from memoryless.model_folder.apart import check_apart
-from memoryless.names import printable
+from memoryless.names import first_ten, printable
 from memoryless.store import write_bytes
 
 if TYPE_CHECKING:
@@ -132,6 +132,11 @@ def exported(saved: Saved) -> bytes:
             "export a model of fewer classes, or one with a smaller backbone"
         )
     model = onnx.load_model_from_string(graph)
+    if (outputs := [output.name for output in model.graph.output]) != ["features"]:
+        raise StoreError(
+            f"the backbone of {saved.folder} gives {first_ten(outputs)}, not features: teach a new "
+            "model"
+        )
     sure = Confidence(**saved.about["confidence"])
     append_answers(model, arrays["over.W"], arrays["over.b"], sure)
     own = {entry.key: entry.value for entry in model.metadata_props}  # such as a license

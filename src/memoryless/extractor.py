@@ -96,6 +96,11 @@ def sound_feature(features: np.ndarray) -> np.ndarray:
             f"the backbone gives features of shape {features.shape} for one photo, not (1, d): "
             "check `backbone`"
         )
+    if features.dtype.kind != "f":
+        raise ConfigError(
+            f"the backbone gives features of the type {features.dtype}, not numbers: check "
+            "`backbone`"
+        )
     if not np.isfinite(features).all():
         raise ConfigError(
             "the backbone gives features that are not finite (nan or inf): check its weights, and "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,38 @@ READ: dict[str, Callable[[str], Any]] = {
     "bool": {"True": True, "False": False}.__getitem__,
 }
 """How a label of each type is read from the name of its class."""
+LONGEST_NAME = 255  # bytes, as of a file's name
+
+
+def class_names(labels: Iterable[str]) -> Mapping[str, str]:
+    """Each label in Unicode's composed form, or an error if it cannot name a class."""
+    names: dict[str, str] = {}
+    labels_of: dict[str, str] = {}
+    for label in sorted(set(labels)):
+        name = unicodedata.normalize("NFC", label)
+        why = _unfit(name)
+        if why:
+            short = label if len(label) <= 40 else f"{label[:40]}..."
+            raise DataError(f"the class name {short!a} {why}: rename the class")
+        twin = labels_of.setdefault(name, label)
+        if twin != label:
+            raise DataError(
+                f"the class names {twin!a} and {label!a} are the same to Unicode: rename "
+                "one, or put their photos together"
+            )
+        names[label] = name
+    return names
+
+
+def _unfit(name: str) -> str:
+    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name):
+        return "has control characters"
+    if "/" in name or "\\" in name:
+        return "has a slash"
+    if not name.strip():
+        return "is blank"
+    size = len(name.encode())
+    return f"has {size:,} bytes, more than {LONGEST_NAME}" if size > LONGEST_NAME else ""
 
 
 def names_of(labels: np.ndarray, so_far: str | None = None) -> tuple[list[str], str]:
@@ -28,20 +61,12 @@ def names_of(labels: np.ndarray, so_far: str | None = None) -> tuple[list[str], 
     (['3', '1', '3'], 'int')
     """
     kind = type_of(labels)
-    names = _names(labels.tolist()) if kind == "str" else _names_of_numbers(labels, kind)
+    names = [*map(str, labels)] if kind == "str" else _names_of_numbers(labels, kind)
     if so_far and kind != so_far:
         raise DataError(
             f"labels were of the type {so_far} so far and are of {kind} now: choose one"
         )
     return names, kind
-
-
-def _names(labels: list[str]) -> list[str]:
-    names = [*map(str, labels)]
-    blank = [repr(name) for name in dict.fromkeys(names) if not name.strip()]
-    if blank:
-        raise DataError(f"labels name classes, and {first_ten(blank)} is blank: give it a name")
-    return names
 
 
 def _names_of_numbers(labels: np.ndarray, kind: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -21,6 +21,7 @@ from memoryless.confidence import Judgement, Measured
 from memoryless.data.dataset import counted
 from memoryless.errors import ConfigError, DataError
 from memoryless.fixed import METHOD, FixedFeatures
+from memoryless.labels import class_names
 from memoryless.model_folder import Place, Saved, load_state, now, save_state
 from memoryless.names import choose, first_ten
 from memoryless.settings import conform, plain_values
@@ -89,8 +90,8 @@ class Model:
         return self._classes.names
 
     @property
-    def counts(self) -> tuple[int | None, ...]:
-        """Photos of each class; None where that was not written down."""
+    def counts(self) -> tuple[int, ...]:
+        """Photos of each class."""
         return self._classes.counts
 
     @property
@@ -138,7 +139,7 @@ class Model:
             self.check_sums("add images to known classes")
         names = self._checked(labels, new=not more)
         knows = self._opened()
-        looks: Any = knows.looks(images)
+        looks = _looks(knows, images)
         if len(names) != len(looks) or not names:
             raise DataError(f"there are {len(looks)} images and {len(names)} labels: give each one")
         count = dict(sorted(Counter(names).items()))
@@ -225,7 +226,7 @@ class Model:
         """Scores, probabilities, and whether any class fits, of images or of what `look` gave."""
         self._check_taught()
         knows = self._opened()
-        looks: Any = knows.looks(images)
+        looks = _looks(knows, images)
         return knows.judge(looks)
 
     def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
@@ -338,11 +339,10 @@ class Model:
         return self._knows
 
     def _checked(self, labels: Iterable[str], new: bool = True) -> list[str]:
-        names = list(labels)
-        odd = [repr(name) for name in names if not isinstance(name, str)]
-        odd = odd or [repr(name) for name in dict.fromkeys(names) if not name.strip()]
-        if odd:
+        names = list(labels) if isinstance(labels, Iterable) else [labels]
+        if odd := [repr(name) for name in names if not isinstance(name, str)]:
             raise DataError(f"labels must be names, one string an image, not {first_ten(odd)}")
+        class_names(names)  # raises if one cannot name a class
         past = sorted({name for name in names if name in self.classes}) if new else []
         if past:
             raise DataError(
@@ -350,6 +350,13 @@ class Model:
                 "give them another name"
             )
         return names
+
+
+def _looks(knows: FixedFeatures | TrainedFeatures, images: Any) -> Any:
+    """What the model takes from images."""
+    if not isinstance(images, Iterable | Sized):
+        raise DataError(f"images must be arrays of pixels, one a label, not {images!r}")
+    return knows.looks(images)
 
 
 def _check_alike(each: Mapping[str, FixedFeatures]) -> None:
@@ -384,7 +391,7 @@ def _check_distinct(models: Mapping[str, Model]) -> None:
     seen: dict[str, list[str]] = {}
     for path, model in models.items():
         for name, count in zip(model.classes, model.counts, strict=True):
-            seen.setdefault(name, []).append(f"{counted(count or 0, 'photo', 'photos')} in {path}")
+            seen.setdefault(name, []).append(f"{counted(count, 'photo', 'photos')} in {path}")
     twice = [f"{name} ({', '.join(where)})" for name, where in seen.items() if len(where) > 1]
     if twice:
         raise DataError(

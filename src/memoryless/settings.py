@@ -55,6 +55,7 @@ class Bounds(NamedTuple):
 
 
 COUNT = Bounds(lambda x: 1 <= x <= 1_000_000, "must be from 1 to 1,000,000")
+PIXELS = Bounds(lambda x: 1 <= x <= 2_048, "must be from 1 to 2,048")
 SHARE = Bounds(lambda x: 0 <= x < 1, "must be from 0 to below 1")
 PART = Bounds(lambda x: 0 < x < 1, "must lie between 0 and 1")
 POSITIVE = Bounds(lambda x: x > 0, "must be above 0")
@@ -67,7 +68,7 @@ SEED = Bounds(lambda x: abs(x) < 2**63, "must have fewer than 19 digits")
 class SizeSettings:
     """Settings of how much of an image the network sees."""
 
-    image_size: Annotated[int, COUNT] | None = None
+    image_size: Annotated[int, PIXELS] | None = None
     """Side in pixels of what the network sees."""
     crop: Annotated[float, Bounds(lambda x: 0 < x <= 1, "must be above 0 and at most 1")] = 0.875
     """Files: the share of the central square's side that the network sees; the rest around it is

@@ -5,7 +5,7 @@ Exit codes:
 0    done
 1    some inputs failed, or nobody read the output to its end; the rest was done
 2    usage: a setting, an image or the machine must be changed first
-3    a folder that is damaged, or not what it is taken for; a model that holds traces of photos
+3    a folder that is damaged, or not what it is taken for
 130  interrupted
 """
 
@@ -16,7 +16,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cyclopts
 from cyclopts import App, Group, Parameter
@@ -49,6 +49,9 @@ from memoryless.cli.whole_numbers import check_whole_numbers
 from memoryless.errors import ConfigError, MemorylessError
 from memoryless.names import as_flags, printable
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 app = App(
     name="memoryless",
     help="Learn new image classes over time and keep no image of the past.",
@@ -64,6 +67,7 @@ TRAINING: list[Command] = [demo, run, paper]
 READING: list[Command] = [table, compare, figures, report]
 LABORATORY = [*TRAINING, *READING, list_names]
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
+NARROWEST = 40  # columns of help
 SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())
 for i, command in enumerate(WITH_PHOTOS):
     app.command(command, group=GROUPS[0], sort_key=i, default_parameter=SWITCHES)
@@ -96,7 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if "" in words:  # which a path would take for the folder that one is in
             raise ConfigError("an argument is empty, perhaps a variable that was not set: name it")
-        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        code = app(
+            words,
+            console=_console_for_help() if not words or {"--help", "-h"} & set(words) else None,
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
     except cyclopts.CycloptsError as error:
@@ -109,6 +119,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(_stopped(words), 130)
     return code if isinstance(code, int) else 0
+
+
+def _console_for_help() -> Console:
+    """A console that is wide enough: below some columns, rich lays help out without an end."""
+    from rich.console import Console
+
+    console = Console()
+    console.width = max(console.width, NARROWEST)
+    return console
 
 
 def _stopped(words: Sequence[str]) -> str:

@@ -25,8 +25,7 @@ def audit(
 ) -> int:
     """Measure how well photos that a model was taught with can be told from others.
 
-    The files of the model are searched for anything of a single photo too. If something is found,
-    the exit code is 3. However well photos are told apart, it is 0: that is a measurement.
+    However well they can be told apart, the exit code is 0: that is a measurement.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ def audit(
     used, unused = (side.photos for side in found)
     read = zip((members, others), found, strict=True)
     places = [f"{place}: {side.layout}" for place, side in read]
-    with Bar("auditing photos", 2 * len(used) + len(unused)) as bar:
+    with Bar("auditing photos", len(used) + len(unused)) as bar:
         done = auditing.audit(saved, used, unused, places, bar)
     if html:
         write_audit(html, done)
@@ -89,28 +88,19 @@ def _tell(found: tuple[Found, Found], done: Audit, html: Path | None) -> None:
 
 def _grids(done: Audit) -> Iterator[Grid]:
     from memoryless.lab.analysis.grid import Grid
-    from memoryless.photos.audit_page import KINDS, MEASURES, columns
+    from memoryless.photos.audit_page import MEASURES, columns
 
     for measure, (title, caption) in MEASURES.items():
         yield Grid(title, caption, *columns(done, measure), [])
     if done.left_out:
         rows = [[name] for name in done.left_out]
         yield Grid("not audited", "classes that there were no photos of", ["class"], rows, [])
-    if done.scan.traces:
-        rows = [[trace.photo, KINDS[trace.kind], trace.file] for trace in done.scan.traces]
-        caption = "what the model's files hold of single photos"
-        yield Grid("traces", caption, ["photo", "what", "file"], rows, [])
 
 
 def _report(done: Audit) -> int:
-    """Tell on standard error what is wrong; gives the exit code."""
-    from memoryless.names import first_ten, printable
+    """Print on standard error which photos are broken; gives the exit code."""
+    from memoryless.names import printable
 
     for error in done.broken.values():
         print("memoryless:", printable(error), file=sys.stderr)
-    files = dict.fromkeys(trace.file for trace in done.scan.traces)
-    if files:
-        told = f"the model holds traces of photos, in {first_ten(files)}: teach a new model"
-        print("memoryless:", printable(told), file=sys.stderr)
-        return 3
     return 1 if done.broken else 0

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memoryless.photos.forgetting import Forgotten
-    from memoryless.photos.traces import Scan
 
 
 def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> None:
     """Forget classes for good: this cannot be undone.
 
-    Name, count, mean and row of each class go, and every earlier state of the model. Then all its
-    files are searched for traces. What cannot be taken out is told.
+    Name, count, mean and row of each class go, and every earlier state of the model. The
+    command prints what cannot be taken out.
 
     Parameters
     ----------
@@ -39,8 +38,6 @@ def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> Non
     knows = "would know" if dry_run else "knows"
     tell("forgets" if dry_run else "forgot", f"{gone}; {model} {knows} {left} now")
     tell("deletes" if dry_run else "deleted", f"{states}: memoryless undo cannot go back there")
-    if done.scan:
-        _tell_scan(done.scan)
     tell_each("remains", _remains(done))
     if done.left == 1:
         tell("warning", "a model of one class takes every photo for it: teach it another")
@@ -48,20 +45,6 @@ def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> Non
         tell("dry run", "nothing was changed; without --dry-run this cannot be undone")
     else:
         tell("next", f"memoryless show {shlex.quote(str(model))}")
-
-
-def _tell_scan(scan: Scan) -> None:
-    from memoryless.cli.wording import size, tell
-    from memoryless.data.dataset import counted
-    from memoryless.names import first_ten
-
-    files = f"{counted(scan.files, 'file', 'files')}, {size(scan.bytes)}"
-    tell("scanned", f"{files}: no trace of a name (in {scan.encodings} encodings), a mean or a row")
-    if scan.short:
-        tell("note", f"{first_ten(scan.short)}: such short names were only looked for in texts, as "
-             "arrays have them by chance")  # fmt: skip
-    if scan.elsewhere:
-        tell("note", f"such a name is also part of {first_ten(scan.elsewhere)}")
 
 
 def _remains(done: Forgotten) -> list[str]:

@@ -46,9 +46,8 @@ def _tell(found: dict[str, Any]) -> None:
     from memoryless.data.dataset import counted
 
     photos = [c["photos"] for c in found["classes"]]
-    known = "an unknown number of" if None in photos else f"{sum(photos):,}"
     classes = counted(len(photos), "class", "classes")
-    tell("model", f"{found['folder']}: {classes}, from {known} photos")
+    tell("model", f"{found['folder']}: {classes}, from {sum(photos):,} photos")
     backbone = found["backbone"]
     over = f" over {backbone['name']}" if backbone else ""
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
@@ -64,14 +63,14 @@ def _tell(found: dict[str, Any]) -> None:
     sizes, states = found["bytes"], counted(len(found["kept"]), "state", "states")
     disk = f"{size(sizes['states'])} in {states}, backbone {size(sizes['backbones'])}"
     tell("on disk", disk)
-    tell("written", f"{found['date'] or 'unknown'} by memoryless {found['memoryless']}")
+    tell("written", f"{found['date']} by memoryless {found['memoryless']}")
 
 
 def _tell_states(states: list[dict[str, Any]]) -> None:
     from memoryless.cli.wording import tell
 
     for state in states:
-        tell(f"state {state['state']}", f"{_known(state['date'])}, {_brought(state)}")
+        tell(f"state {state['state']}", f"{state['date']}, {_brought(state)}")
 
 
 def _brought(state: dict[str, Any]) -> str:
@@ -90,7 +89,7 @@ def _brought(state: dict[str, Any]) -> str:
 def _listed(photos: list[dict[str, Any]]) -> str:
     from memoryless.names import first_ten
 
-    return first_ten(f"{of['class']} {_known(of['photos'])}" for of in photos)
+    return first_ten(f"{of['class']} {of['photos']}" for of in photos)
 
 
 def kept_table(kept: list[dict[str, Any]]) -> Grid:
@@ -101,7 +100,7 @@ def kept_table(kept: list[dict[str, Any]]) -> Grid:
     rows = [
         [
             str(state["number"]),
-            _known(state["date"]),
+            state["date"],
             str(state["classes"]),
             size(state["bytes"]),
             "current" if state["current"] else "",
@@ -110,7 +109,3 @@ def kept_table(kept: list[dict[str, Any]]) -> Grid:
     ]
     columns = ["number", "written", "classes", "size", ""]
     return Grid("kept", "go to one by memoryless undo MODEL --to NUMBER", columns, rows, [])
-
-
-def _known(value: Any) -> str:
-    return "unknown" if value is None else str(value)

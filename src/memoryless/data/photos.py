@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import unicodedata
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,11 +24,11 @@ from memoryless.data.listing import as_text
 from memoryless.data.pixels import read_file
 from memoryless.data.places import Content, Place, pick_files, read_folder, read_zip
 from memoryless.errors import DataError
+from memoryless.labels import class_names
 from memoryless.names import first_ten
 
 __all__ = ["Found", "Glance", "Photo", "find_photos", "find_test", "glance", "glances"]
 __all__ += ["load", "near_identical", "usable"]
-LONGEST_NAME = 255  # bytes, as of a file's name
 
 
 @dataclass(frozen=True)
@@ -141,34 +139,3 @@ def _by_file(file: Path) -> tuple[str, Place, dict[str, str]]:
             f"{file} names no photo: each line must name a file and its label{_passed_over(held)}"
         )
     return TABLE if table else "list file", held, labels
-
-
-def class_names(labels: Iterable[str]) -> Mapping[str, str]:
-    """Each label in Unicode's composed form, or an error if it cannot name a class."""
-    names: dict[str, str] = {}
-    labels_of: dict[str, str] = {}
-    for label in sorted(set(labels)):
-        name = unicodedata.normalize("NFC", label)
-        why = _unfit(name)
-        if why:
-            short = label if len(label) <= 40 else f"{label[:40]}..."
-            raise DataError(f"the class name {short!a} {why}: rename the class")
-        twin = labels_of.setdefault(name, label)
-        if twin != label:
-            raise DataError(
-                f"the class names {twin!a} and {label!a} are the same to Unicode: rename "
-                "one, or put their photos together"
-            )
-        names[label] = name
-    return names
-
-
-def _unfit(name: str) -> str:
-    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name):
-        return "has control characters"
-    if "/" in name or "\\" in name:
-        return "has a slash"
-    if not name.strip():
-        return "is blank"
-    size = len(name.encode())
-    return f"has {size:,} bytes, more than {LONGEST_NAME}" if size > LONGEST_NAME else ""

@@ -94,10 +94,11 @@ class RunFolder:
     def about(self) -> dict[str, Any]:
         """What the run is."""
         file = self.path / "run.json"
-        if parse_json(file, fix=MEND).get("format") == 1:
+        written = parse_json(file, fix=MEND).get("format")  # other formats may have other seals
+        if isinstance(written, int) and written != FORMAT:
             raise StoreError(
-                f"{self.path} was written by memoryless 0.1: read it with version 0.1.0, or delete "
-                "it and run again"
+                f"{file} was written by another version of memoryless (format {written}, not "
+                f"{FORMAT}): {MEND}"
             )
         about = read_json(file, bound="run.json", fix=MEND)
         check_about(about, file)

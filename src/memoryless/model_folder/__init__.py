@@ -16,7 +16,7 @@ from memoryless.model_folder.check import check_folder
 from memoryless.model_folder.format import ABOUT, FORMAT, PARTS, now
 from memoryless.model_folder.packed import Packed, pack, unpack
 from memoryless.model_folder.place import Place, save_state, switch, writing
-from memoryless.model_folder.saved import Saved, files_in, kept_states, load_state, nothing_before
+from memoryless.model_folder.saved import Saved, kept_states, load_state, nothing_before
 
 __all__ = [
     "ABOUT",
@@ -26,7 +26,6 @@ __all__ = [
     "Place",
     "Saved",
     "check_folder",
-    "files_in",
     "kept_states",
     "load_state",
     "nothing_before",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +15,6 @@ from memoryless.model_folder.packed import read_whole
 from memoryless.model_folder.place import LEFT, SYSTEM
 from memoryless.model_folder.saved import (
     Saved,
-    files_in,
     inside,
     kept_states,
     load_state,
@@ -84,12 +84,19 @@ def _strangers(folder: Path, states: Sequence[Saved]) -> Iterator[str]:
         for part in PARTS
         if part not in saved.about["files"]
     }
-    for path in files_in(folder):
+    for path in _files_in(folder):
         name = path.relative_to(folder).as_posix()
         if LEFT.match(name):
             yield f"note: {path} was left by an interrupted command: the next one removes it"
         elif path in surplus or not (re.fullmatch(rf"\.lock|{OURS}", name) or path.name in SYSTEM):
             yield f"the file {path} is no part of the model: move it elsewhere"
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """What is in a folder, at any depth and no folder; links are not followed."""
+    for place, folders, files in os.walk(folder):  # passes over what a writer has just removed
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        yield from (Path(place) / name for name in sorted([*links, *files]))
 
 
 def _card_notes(saved: Saved) -> Iterator[str]:

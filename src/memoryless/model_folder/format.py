@@ -1,6 +1,4 @@
-"""What the description of a model, model.json, must hold; descriptions of older formats are read as
-ones of today's.
-"""
+"""What the description of a model, model.json, must hold."""
 
 from __future__ import annotations
 
@@ -16,8 +14,7 @@ import numpy as np
 from memoryless.confidence import MARGINS, TEMPERATURES
 from memoryless.errors import StoreError
 from memoryless.scorers import misshapen, restore
-from memoryless.settings import plain_values
-from memoryless.store import ANY, RESTORE, Within, check, read_arrays, read_json
+from memoryless.store import ANY, RESTORE, Within, check, read_json
 from memoryless.strategies import ModelSettings, stored_problems
 from memoryless.sums import spread_rows
 
@@ -30,15 +27,15 @@ PARTS = ("record", "scorer", "network")
 LABELS = ("str", "int", "float", "bool")
 """Of which type labels were before they became names of classes."""
 STATE = {
-    "date": (None, str),
-    "photos": (None, Within(int, 0)),
+    "date": str,
+    "photos": Within(int, 0),
     "more": {str: Within(int, 1)},  # photos of classes that were known already
     "model": (None, str),  # the one that learned it, if it was merged into this one
 }
 ABOUT = {
-    "format": Within(int, 1),
+    "format": Within(int, FORMAT, FORMAT),
     "memoryless": str,
-    "date": (None, str),
+    "date": str,
     "parent": (None, {"state": Within(int, 1), "sha256": str}),
     "history": Within(int, 0),
     "forgotten": (None, {"state": Within(int, 1), "date": str}),
@@ -47,7 +44,7 @@ ABOUT = {
     "seed": int,
     "classes": [str],
     "labels": str,
-    "counts": [(None, Within(int, 1))],
+    "counts": [Within(int, 1)],
     "class_state": [Within(int, 0)],
     "states": [STATE],
     "preparation": ANY,
@@ -61,18 +58,6 @@ ABOUT = {
 CHANNELS = {"size": Within(int, 1), "mean": [float], "std": [float]}
 FIXED = CHANNELS | {"crop": Within(float, 0, 1)}
 TRAINED = CHANNELS | {"augment": [str]}
-ABOUT_1 = {
-    "format": Within(int, 1, 1),
-    "memoryless": str,
-    "method": str,
-    "settings": {str: ANY},
-    "seed": int,
-    "classes": [str],
-    "channels": Within(int, 1, 3),
-    "preparation": TRAINED,
-    "scorer": {str: ANY},
-    "files": dict.fromkeys(PARTS, str),
-}
 
 
 def check_about(about: Mapping[str, Any], number: int, where: Any) -> None:
@@ -85,56 +70,23 @@ def check_about(about: Mapping[str, Any], number: int, where: Any) -> None:
 
 
 def described(file: Path, number: int) -> dict[str, Any]:
-    """What model.json says of a state, checked, in today's format."""
+    """What model.json says of a state, checked."""
     about = read_json(file, bound=f"{number:04d}")
     _check_version(about, file)
-    if about.get("format") == 1:
-        check(about, ABOUT_1, file)
-        about = upgraded(about, read_arrays(file.parent / "record.safetensors", bound="record")[0])
-    if about.get("format") in (1, 2):
-        about = with_defaults(about)
-    if isinstance(about.get("settings"), dict):
-        about["settings"] = plain_values(ModelSettings()) | about["settings"]
     check_about(about, number, file)
     return about
 
 
 def _check_version(about: Mapping[str, Any], where: Any) -> None:
-    """Raise unless this version reads the format; of a later one only the seal is as today."""
-    written = about.get("format")
-    if isinstance(written, int) and written > FORMAT:
-        version = about.get("memoryless")
+    """Raise unless this version reads the format; of others only the seal is as today."""
+    written, version = about.get("format"), about.get("memoryless")
+    if isinstance(written, int) and written != FORMAT:
+        newer = f"install memoryless {version} or newer"
+        older = f"install memoryless {version} to use it, or teach a new model"
         raise StoreError(
             f"{where} was written by memoryless {version}, which this version cannot read: "
-            f"install memoryless {version} or newer"
+            f"{newer if written > FORMAT else older}"
         )
-
-
-def upgraded(about: Mapping[str, Any], record: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """A description of format 1, as one of today's; nothing was written of dates and photos."""
-    class_state = record["class_state"].tolist() if "class_state" in record else []
-    return {
-        **{key: value for key, value in about.items() if key != "channels"},
-        "date": None,
-        "parent": None,
-        "counts": [None] * len(about["classes"]),
-        "class_state": class_state,
-        "states": [{"date": None, "photos": None} for _ in range(max(class_state, default=-1) + 1)],
-        "backbone": None,
-        "confidence": None,
-        "ledger": ledger(record),
-    }
-
-
-def with_defaults(about: Mapping[str, Any]) -> dict[str, Any]:
-    """A description of format 2, as one of today's: what came later stands at its default."""
-    states, sure = about.get("states"), about.get("confidence")
-    whole = {"history": HISTORY, "forgotten": None, "labels": "str", "forgettable": False, **about}
-    if isinstance(states, list) and all(isinstance(state, dict) for state in states):
-        whole["states"] = [{"more": {}, "model": None} | state for state in states]
-    if isinstance(sure, dict):
-        whole["confidence"] = {"averaged": False} | sure
-    return whole
 
 
 def ledger(record: Mapping[str, Any]) -> dict[str, int]:
@@ -177,7 +129,7 @@ def _sum_problems(about: Mapping[str, Any], sums: Mapping[str, np.ndarray]) -> I
     for name, shape in shapes.items():
         if name not in sums or sums[name].shape != shape or sums[name].dtype != np.float64:
             yield f"{name} is not of the shape {shape} in float64"
-    if about["format"] > 2 and about["counts"] != count.tolist():
+    if about["counts"] != count.tolist():
         yield "count is not as in model.json"
 
 
@@ -225,7 +177,7 @@ def _problems(about: Mapping[str, Any], number: int) -> Iterator[str]:
         yield f"forgotten.state must not be above {number}"
     forgot = [about["forgotten"]["date"]] if about["forgotten"] else []
     for date in (about["date"], *forgot, *(state["date"] for state in about["states"])):
-        if date is not None and not _is_date(date):
+        if not _is_date(date):
             yield f"{date!r} is no date"
 
 
@@ -246,8 +198,8 @@ def _class_problems(about: Mapping[str, Any]) -> Iterator[str]:
     for key in ("counts", "class_state"):
         if len(about[key]) != len(classes):
             yield f"{key} must have {len(classes)} entries, one a class"
-    if None in about["counts"] and "network" not in about["files"]:
-        yield "counts has a null, which it can only have where features are trained"
+    if "network" not in about["files"] and about["ledger"].get("mean", 0) < 8 * len(classes):
+        yield "ledger has no mean of each class"
     if max(about["class_state"], default=0) >= len(about["states"]):
         yield "class_state names a state that states does not have"
 
@@ -259,7 +211,7 @@ def _more_problems(about: Mapping[str, Any]) -> Iterator[str]:
     for state in about["states"]:
         added.update(state["more"])
     for name, number in added.items():
-        if name not in counts or counts[name] is None or counts[name] <= number:
+        if counts.get(name, 0) <= number:
             yield f"states tell of {number} more photos of {name!r}, and counts do not"
 
 

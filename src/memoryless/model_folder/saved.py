@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from memoryless.errors import ConfigError, StoreError
-from memoryless.model_folder.archive import NUMBER, archive_of, opened
+from memoryless.model_folder.archive import NUMBER, opened
 from memoryless.model_folder.format import array_problems, described
 from memoryless.store import RESTORE, file_size, read_arrays, read_bytes
 
@@ -51,22 +50,6 @@ class Saved:
         """The network that gives features, in ONNX, checked; only where features are fixed."""
         with _offering_a_way_back(self.folder, self.number):
             return read_graph(self.folder, self.about["backbone"]["sha256"])
-
-    def everything(self) -> dict[str, bytes]:
-        """Every file of the folder by its name there, also of other states, and what is no part of
-        the model; of a packed file also itself, if it holds more than these.
-        """
-        found = {}
-        for path in files_in(self.folder):
-            try:
-                found[name_in(self.folder, path)] = read_bytes(path)
-            except StoreError:
-                if path.is_file():  # else a folder, or a writer has just removed it
-                    raise
-        packed = Path(str(self.folder))
-        if packed.is_file() and (whole := read_bytes(packed)) != archive_of(found):
-            found[packed.name] = whole
-        return found
 
 
 def load_state(folder: Path, number: int | None = None, parts: Sequence[str] = ()) -> Saved:
@@ -123,22 +106,6 @@ def inside(folder: Path) -> list[Path]:
         raise StoreError(
             f"the folder {folder} cannot be read ({error.strerror}): change its permissions"
         ) from error
-
-
-def files_in(folder: Path) -> Iterator[Path]:
-    """What is in a folder, or a packed file, at any depth and no folder; links are not followed."""
-    if not isinstance(folder, Path):
-        for path in inside(folder):
-            yield from files_in(path) if path.is_dir() else [path]
-        return
-    for place, folders, files in os.walk(folder):  # passes over what a writer has just removed
-        links = [name for name in folders if (Path(place) / name).is_symlink()]
-        yield from (Path(place) / name for name in sorted([*links, *files]))
-
-
-def name_in(folder: Path, path: Path) -> str:
-    """The name in a folder, or a packed file, of a path that leads into it."""
-    return path.relative_to(folder).as_posix() if isinstance(path, Path) else path.at
 
 
 def kept_number(folder: Path, number: int) -> int:
@@ -202,13 +169,12 @@ def is_unpacking(folder: Path) -> bool:
 
 
 def _has_counted(folder: Path, number: int) -> bool:
-    """Whether a state came after another, or may have: of older formats no parent is known."""
+    """Whether a state came after another; one that cannot be read may have."""
     try:
         about = read_state(folder, number).about
     except StoreError:
         return True
-    parentless = about["forgotten"] or about["format"] == 1
-    return bool(about["parent"]) or (bool(parentless) and number > 1)
+    return bool(about["parent"]) or (bool(about["forgotten"]) and number > 1)
 
 
 def read_state(folder: Path, number: int, identity: str | None = None) -> Saved:

@@ -11,7 +11,6 @@ from memoryless.data.dataset import counted
 from memoryless.membership import Estimate
 from memoryless.photos.auditing import ALL, Audit, Exposure
 from memoryless.photos.frame import framed, prose, table, write_text
-from memoryless.photos.scan import Scan
 
 ATTACKS = {
     "score": "from its answers: how far a photo's own class scores above the best other one",
@@ -52,18 +51,11 @@ MEASURES = {
 STYLE = """tbody th { min-width: 7rem; }
 @media (max-width: 30rem) { table { font-size: .8rem; } th, td { padding: .2rem .15rem; } }
 """
-KINDS = {
-    "bytes": "bytes of the photo",
-    "name": "its file name",
-    "text": "a text in it",
-    "feature": "its feature",
-    "difference": "its feature, as a difference",
-}
 
 
 def summary(found: Audit) -> Iterator[str]:
-    """The verdict, what is kept, how well one can tell, what was searched, then warnings; where
-    the members are in doubt, warnings first.
+    """The verdict, what is kept, how well one can tell, then warnings; where the members are in
+    doubt, warnings first.
     """
     warnings = [f"Mind: {warning}." for warning in found.warnings]
     if found.doubtful:
@@ -73,7 +65,6 @@ def summary(found: Audit) -> Iterator[str]:
         yield _verdict(found)
     yield _kept(found)
     yield _told(found.whole)
-    yield _searched(found.scan)
     if not found.doubtful:
         yield from warnings
     if found.broken:
@@ -98,15 +89,12 @@ def _verdict(found: Audit) -> str:
 
 def _kept(found: Audit) -> str:
     model, smallest = found.model, found.smallest
-    least = (
-        f"the smallest, {smallest['class']}, had {counted(smallest['photos'], 'photo', 'photos')}"
-        if smallest["class"] is not None
-        else "how many photos each had was not written down"
-    )
+    photos = counted(smallest["photos"], "photo", "photos")
     return (
         f"Of the photos that it was taught with, the model keeps {sum(model['ledger'].values()):,} "
         f"bytes ({', '.join(parts_kept(model))}) for "
-        f"{counted(model['classes'], 'class', 'classes')}; {least}."
+        f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
+        f"{smallest['class']}, had {photos}."
     )
 
 
@@ -121,21 +109,6 @@ def _told(whole: Exposure) -> str:
         return f"{told}; its files, whose features are trained, were not attacked."
     best = max(stored, key=lambda name: stored[name])
     return f"{told}; from the model's files, by {best}, with one of {estimate(areas[best])}."
-
-
-def _searched(scan: Scan) -> str:
-    feature = ", its feature" if scan.features else "; features, which are trained, were left out"
-    found = (
-        f"{counted(len(scan.traces), 'trace was', 'traces were')} found, and the model must not be "
-        "passed on"
-        if scan.traces
-        else "nothing was found"
-    )
-    return (
-        f"All {scan.files:,} files of the model ({scan.bytes:,} bytes) were searched for what "
-        f"belongs to one of {counted(scan.photos, 'photo', 'photos')} alone (its bytes, its name, "
-        f"texts in it{feature}): {found}."
-    )
 
 
 def estimate(of: Estimate) -> str:
@@ -172,8 +145,6 @@ def render(found: Audit) -> str:
 
 
 def _tables(found: Audit) -> Iterator[str]:
-    traces = [[KINDS[t.kind], t.photo, t.file] for t in found.scan.traces]
-    yield from table("Traces of photos", ["what", "photo", "file"], traces, names=3)
     for measure, (title, caption) in MEASURES.items():
         head, rows = columns(found, measure)
         # A phone has no room for columns of their own.
@@ -187,22 +158,9 @@ def _tables(found: Audit) -> Iterator[str]:
     yield from table("How it was tried", [], [*attacks, [ALL, TOGETHER]], names=2)
     left_out = [[name] for name in found.left_out]
     yield from table("Classes of the model that were not audited", ["class"], left_out)
-    yield from table("What was searched", [], _scanned(found.scan))
     kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model).items()]
     yield from table("What is kept of photos", ["part", "bytes"], kept)
     yield from table("This audit", [], _facts(found), names=2)
-
-
-def _scanned(scan: Scan) -> list[list[Any]]:
-    searched = {
-        "files of the model": scan.files,
-        "bytes of these": scan.bytes,
-        "photos": scan.photos,
-        "names of photos": scan.names,
-        "texts in photos": scan.texts,
-        "features of photos": scan.features,
-    }
-    return [[name, f"{number:,}"] for name, number in searched.items()]
 
 
 def _facts(found: Audit) -> list[list[Any]]:
@@ -211,7 +169,7 @@ def _facts(found: Audit) -> list[list[Any]]:
     return [
         ["model", model["folder"]],
         ["state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"],
-        ["written", f"{model['date'] or 'unknown'}, by memoryless {model['memoryless']}"],
+        ["written", f"{model['date']}, by memoryless {model['memoryless']}"],
         ["method", model["method"]],
         ["backbone", network],
         *([side, place] for side, place in found.places.items()),

@@ -1,4 +1,4 @@
-"""An audit: how well one can tell which photos a model was taught with, and what its files hold."""
+"""An audit measures how well attacks find out which photos a model was taught with."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import numpy as np
 from memoryless.card import honest
 from memoryless.data.dataset import counted
 from memoryless.data.photos import Found, Photo, find_photos, find_test
+from memoryless.data.pixels import attempt
 from memoryless.errors import DataError
 from memoryless.membership import Told, by_distance, by_scatter, by_score, centred, tell_apart
 from memoryless.model import Model
-from memoryless.model_folder import Saved, kept_states, now
+from memoryless.model_folder import Saved, now
 from memoryless.names import first_ten
-from memoryless.photos.scan import Scan, content_of, scan
 from memoryless.photos.seeing import CHUNK, Progress, see, silent
 from memoryless.scorers import square_roots
 from memoryless.sums import Sums
@@ -78,14 +78,13 @@ class Audit:
     """Where the photos of each side came from."""
     honest: str
     smallest: dict[str, Any]
-    """The class of the fewest photos, and how many; None where that was not written down."""
+    """The class of the fewest photos, and how many."""
     whole: Exposure
     """All classes together, each centred."""
     classes: list[Exposure]
     """The most exposed first, by score."""
     left_out: list[str]
     """Classes of the model that there were no photos of."""
-    scan: Scan
     warnings: list[str]
     doubtful: bool
     """Whether the members look as if the model was not taught with them, as the first warning says.
@@ -94,7 +93,7 @@ class Audit:
 
     def as_json(self) -> dict[str, Any]:
         rows = {"all": self.whole.as_json(), "classes": [row.as_json() for row in self.classes]}
-        told = vars(self) | rows | {"scan": self.scan.as_json()}
+        told = vars(self) | rows
         return {key: value for key, value in told.items() if key != "whole"}
 
 
@@ -128,23 +127,18 @@ def audit(
     places: Sequence[str],
     progress: Progress = silent,
 ) -> Audit:
-    """Attack a model with photos of both sides, and search its files for those of its members.
-
-    `places` says where each side's photos are from; `progress` is told of every member twice.
-    """
+    """Attack a model with photos of both sides; `places` says where each side's photos are from."""
     model = Model.of(saved)
     assert model.least  # raises where the model takes no photos
     _check_classes(model.classes, members, others)
     _check_apart(members, others)
-    first, second = len(members), len(members) + len(others)
     inside = _see(model, members, progress)
-    outside = _see(model, others, lambda done: progress(first + done))
+    outside = _see(model, others, lambda done: progress(len(members) + done))
     _check_left("members", members, inside)
     _check_left("others", others, outside)
     attacks = [_attacks(saved, seen) for seen in (inside, outside)]
     whole, *rows = _rows(model.classes, [inside.labels, outside.labels], attacks)
     doubts = list(_doubts(whole, attacks[0]))
-    states = kept_states(saved.folder)
     return Audit(
         model=_identity(saved),
         date=now(),
@@ -155,12 +149,10 @@ def audit(
         whole=whole,
         classes=sorted(rows, key=lambda row: (-row.attacks["score"].auroc.value, row.name)),
         left_out=[name for name in model.classes if name not in {row.name for row in rows}],
-        scan=scan(saved.everything(), states, inside.photos, inside.features,
-                  lambda done: progress(second + done)),
         warnings=[*doubts, *_warnings(rows, saved.about)],
         doubtful=bool(doubts),
         broken=inside.broken | outside.broken,
-    )  # fmt: skip
+    )
 
 
 def _check_classes(known: Sequence[str], *sides: Sequence[Photo]) -> None:
@@ -192,8 +184,14 @@ def _check_apart(members: Sequence[Photo], others: Sequence[Photo]) -> None:
 
 
 def _digests(photos: Sequence[Photo]) -> dict[bytes, Photo]:
-    contents = ((content_of(photo), photo) for photo in photos)
+    contents = ((_content_of(photo), photo) for photo in photos)
     return {sha256(content).digest(): photo for content, photo in contents if content is not None}
+
+
+def _content_of(photo: Photo) -> bytes | None:
+    """The bytes of a photo's file, unless it cannot be read."""
+    found = attempt(lambda exif: photo.content())
+    return None if isinstance(found, str) else found[0]
 
 
 def _check_left(side: str, photos: Sequence[Photo], seen: Seen) -> None:
@@ -275,8 +273,6 @@ def _versions() -> dict[str, str]:
 
 
 def _smallest(about: Mapping[str, Any]) -> dict[str, Any]:
-    if None in about["counts"]:
-        return {"class": None, "photos": None}
     photos, name = min(zip(about["counts"], about["classes"], strict=True))
     return {"class": name, "photos": photos}
 
@@ -301,7 +297,7 @@ def _warnings(rows: Sequence[Exposure], about: Mapping[str, Any]) -> Iterator[st
             f"there are fewer than {FEW} photos on a side of {first_ten(few)}: intervals of so few "
             "say nothing"
         )
-    if more := [row.name for row in rows if row.members > (taught[row.name] or row.members)]:
+    if more := [row.name for row in rows if row.members > taught[row.name]]:
         yield (
             f"of {first_ten(more)} there are more members than photos that the model was taught "
             "with: some were not used, so it is easier to tell than these numbers say"

@@ -58,9 +58,7 @@ def _learned(about: dict[str, Any]) -> list[dict[str, Any]]:
             "date": state["date"],
             "photos": state["photos"],
             "classes": _photos(
-                (name, count and count - added[name])
-                for name, count, of in _columns(about)
-                if of == i
+                (name, count - added[name]) for name, count, of in _columns(about) if of == i
             ),
             "more": _photos(state["more"].items()),
             "model": state["model"],
@@ -69,7 +67,7 @@ def _learned(about: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _photos(counts: Iterable[tuple[str, int | None]]) -> list[dict[str, Any]]:
+def _photos(counts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
     return [{"class": name, "photos": number} for name, number in counts]
 
 
@@ -79,7 +77,7 @@ def _classes(about: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _columns(about: dict[str, Any]) -> zip[tuple[str, int | None, int]]:
+def _columns(about: dict[str, Any]) -> zip[tuple[str, int, int]]:
     return zip(about["classes"], about["counts"], about["class_state"], strict=True)
 
 

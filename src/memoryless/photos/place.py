@@ -80,13 +80,19 @@ def _known(saved: Saved, given: Mapping[str, Any], train: bool) -> Model:
     if train and made["strategy"] == "fixed" and "method" not in other:
         other.append("method")
     if other:
-        was = first_ten(f"`{name}={made[name]}`" for name in other)
+        was = first_ten(_told(name, made[name]) for name in other)
         raise ConfigError(
-            f"{saved.folder} was made with {was}, and what it keeps fits nothing else: leave that "
+            f"{saved.folder} was made {was}, and what it keeps fits nothing else: leave that "
             "setting out, or choose another MODEL"
         )
     settings = about["settings"] | {k: given[k] for k in ("device",) if k in given}
     return Model.of(replace(saved, about=about | {"settings": settings}))
+
+
+def _told(name: str, value: Any) -> str:
+    """How a model was made: with this value of a setting, or without it."""
+    typed = " ".join(map(str, value)) if isinstance(value, list) else value
+    return f"without `{name}`" if value is None else f"with `{name}={typed}`"
 
 
 def _same(name: str, value: Any, made: Mapping[str, Any], saved: Saved) -> bool:

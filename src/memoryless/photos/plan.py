@@ -163,7 +163,7 @@ def make_plan(
 
 def counts_after(model: Model, photos: Sequence[Photo]) -> dict[str, int]:
     """How many photos each class will have had once these are learned."""
-    past = {name: n or 0 for name, n in zip(model.classes, model.counts, strict=True)}
+    past = dict(zip(model.classes, model.counts, strict=True))
     return past | {name: past.get(name, 0) + n for name, n in count(photos).items()}
 
 
@@ -217,8 +217,7 @@ def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
 def spelled_as(known: Sequence[str], photos: Sequence[Photo]) -> list[Photo]:
     """The photos, each with the name of a known class where Unicode takes the two for the same."""
     composed = {unicodedata.normalize("NFC", name): name for name in known}
-    spelled = composed | {name: name for name in known}
-    return [replace(photo, label=spelled.get(str(photo.label), photo.label)) for photo in photos]
+    return [replace(photo, label=composed.get(str(photo.label), photo.label)) for photo in photos]
 
 
 def _check_new(past: Sequence[str], model: Model) -> None:

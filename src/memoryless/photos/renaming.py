@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from pathlib import Path
 
-from memoryless.data.photos import class_names
 from memoryless.errors import DataError
+from memoryless.labels import class_names
 from memoryless.model_folder import Saved, load_state
 from memoryless.photos.place import teaching
 

@@ -45,8 +45,6 @@ STRATEGIES: dict[str, type[Strategy]] = {
 SMALL_SIDE = 64  # of images that the 3x3 stem is for; larger ones need the ImageNet stem's stride
 SMALL_BATCH = 128  # of images for the 3x3 stem, as most rates are published for
 PHOTO_BATCH = 32  # about 3 GB to train a ResNet-18 at 224 pixels
-# Settings that files of earlier versions lack; they are at their defaults.
-LATER = ("crop", "image_size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +162,7 @@ def stored_problems(kind: type[ModelSettings], values: Mapping[str, Any]) -> Ite
     Of names only the strategy's is looked up; looking up the others would import torch.
     """
     names = [field.name for field in fields(kind)]
-    missing = [name for name in names if name not in values and name not in LATER]
-    yield from (f"'{name}' is missing" for name in missing)
+    yield from (f"'{name}' is missing" for name in names if name not in values)
     yield from (f"'{key}' is no setting" for key in values if key not in names)
     yield from conform(kind(**{key: values[key] for key in names if key in values}))[1]
     yield from (f"{name} is open" for name in (*BASE_RECIPE, "width") if values.get(name) is None)
