@@ -30,7 +30,7 @@ from benchmarks.choosing_maths import (
     top1,
 )
 from benchmarks.timing import side_by_side
-from memoryless.extractor import Extractor
+from memoryless.embed.session import Extractor
 from memoryless.scorers import unit
 from memoryless.sums import Sums
 

@@ -16,12 +16,13 @@ from PIL import Image
 
 import memoryless
 from exports import NAMES, draw, refusal, teach
-from memoryless import Model, export, graph
+from memoryless import Model, export
 from memoryless.confidence import Confidence
 from memoryless.data.photos import Found, Photo
+from memoryless.embed import graph
+from memoryless.embed.graph import OPSET
 from memoryless.errors import ConfigError, DataError, StoreError, WriteError
 from memoryless.export import WHOLE, Runner, compare, drawings, exported
-from memoryless.graph import OPSET
 from memoryless.model_folder import load_state
 
 

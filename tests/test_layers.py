@@ -16,8 +16,8 @@ import memoryless
 
 STOREYS = [
     {"errors", "names", "labels"},
-    {"settings", "store", "locks", "randomness", "metrics", "preparation"},
-    {"data", "graph", "extractor", "backbones", "network", "losses", "schedules"},
+    {"settings", "store", "locks", "randomness", "metrics"},
+    {"data", "embed", "backbones", "network", "losses", "schedules"},
     {
         "features",
         "statistics",
@@ -30,7 +30,7 @@ STOREYS = [
         "record",
         "membership",
     },
-    {"strategies", "training", "learner", "fixed_backbone"},
+    {"strategies", "training", "learner"},
     {"model", "classes", "fixed", "trained", "model_folder", "card", "build", "methods"},
     {"lab", "photos", "export", "classifier"},
     {"cli"},
@@ -57,8 +57,8 @@ WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".sett
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
 WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
-WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".extractor"]
-WITHOUT_TORCH += [".fixed_backbone", ".graph", ".export", ".membership", ".photos.merging"]
+WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".embed"]
+WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.windows", ".photos.scan", ".photos.auditing", ".photos.audit_page"]
 WITHOUT_TORCH += [".photos.forgetting", ".photos.traces", ".labels", ".lab.guide", ".lab.time_left"]
 

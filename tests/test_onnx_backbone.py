@@ -15,9 +15,9 @@ from onnx import TensorProto
 from conftest import make_toy
 from memoryless.backbones import EfficientNetLite0, OnnxBackbone, build_backbone, named_backbone
 from memoryless.data import from_arrays
+from memoryless.embed.graph import Nodes
 from memoryless.errors import ConfigError, StoreError
 from memoryless.features import extract_features
-from memoryless.graph import Nodes
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder

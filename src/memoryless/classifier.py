@@ -17,8 +17,8 @@ from PIL import Image, ImageOps
 from memoryless.confidence import Judgement
 from memoryless.data.photos import Photo, load
 from memoryless.data.pixels import attempt, know_formats, read_file, to_mode
+from memoryless.embed.session import ahead
 from memoryless.errors import ConfigError, DataError
-from memoryless.extractor import ahead
 from memoryless.fixed import as_photo
 from memoryless.labels import check_among, labels_of, listed, names_of
 from memoryless.model import Lesson, Model

@@ -23,9 +23,9 @@ from memoryless.confidence import Confidence
 from memoryless.data.glances import load
 from memoryless.data.photos import Found, Photo
 from memoryless.data.quickdraw import SIDE, read_drawings
+from memoryless.embed import without_folder
+from memoryless.embed.session import ahead, open_session
 from memoryless.errors import ConfigError, DataError, StoreError, WriteError, cause
-from memoryless.extractor import ahead, open_session
-from memoryless.fixed import without_folder
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
 from memoryless.model_folder.apart import check_apart
@@ -123,7 +123,7 @@ def exported(saved: Saved) -> bytes:
     _check_exportable(saved)
     import onnx
 
-    from memoryless.graph import LARGEST
+    from memoryless.embed.graph import LARGEST
 
     graph, arrays = saved.graph(), saved.arrays("scorer")
     if len(graph) + arrays["over.W"].nbytes > LARGEST:
@@ -169,7 +169,7 @@ def append_answers(model: onnx.ModelProto, W: np.ndarray, b: np.ndarray, sure: C
     """
     from onnx import TensorProto, helper
 
-    from memoryless.graph import Nodes, whole
+    from memoryless.embed.graph import Nodes, whole
 
     nodes, classes = Nodes(), len(W) - 1
     columns = nodes.value(whole(1))

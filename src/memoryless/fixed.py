@@ -1,6 +1,6 @@
 """A model over fixed features: a backbone that never learns, sums over photos, and a layer.
 
-It needs torch only to make the graph of a backbone that is a torch module, once.
+It needs torch only to make the graph of `timm:NAME` or of weights in a file, once.
 """
 
 from __future__ import annotations
@@ -9,20 +9,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
 from memoryless.data.dataset import hold_out_groups
-from memoryless.errors import DataError
-from memoryless.preparation import PhotoPreparation
+from memoryless.embed import (
+    PhotoPreparation,
+    backbone_graph,
+    check_fixed,
+    needs_torch,
+    preparation_for,
+    without_folder,
+)
+from memoryless.errors import DataError, extras
 from memoryless.scorers import Linear, View, Viewed, describe, restore
 from memoryless.sums import AT_ONCE, Sums, closest, far, moved
 
 if TYPE_CHECKING:
-    from memoryless.extractor import Extractor, TorchExtractor
+    from memoryless.embed.session import Extractor
     from memoryless.model_folder import Saved
     from memoryless.strategies import ModelSettings
 
@@ -49,8 +55,6 @@ class FixedFeatures:
         """Before the first photo: the graph is made of the backbone that settings name."""
         if settings.backbone == "none":
             return cls(settings, forgettable=forgettable)
-        from memoryless.fixed_backbone import features_graph_of
-
         graph, preparation = features_graph_of(settings)
         settings = replace(settings, backbone=without_folder(settings.backbone))
         made = cls(settings, preparation, forgettable=forgettable)
@@ -97,11 +101,11 @@ class FixedFeatures:
         return restore(self.saved.about["scorer"], self.saved.arrays("scorer"))
 
     @cached_property
-    def extractor(self) -> Extractor | TorchExtractor:
-        from memoryless.fixed_backbone import open_extractor
+    def extractor(self) -> Extractor:
+        from memoryless.embed.session import Extractor
 
-        assert self.graph is not None and self.preparation is not None
-        return open_extractor(self.graph, self.settings, self.preparation)
+        assert self.graph is not None
+        return Extractor(self.graph, self.settings.device)
 
     def open(self) -> None:
         if self.preparation:
@@ -124,7 +128,7 @@ class FixedFeatures:
         """Features (n, d) of photos; features are given back."""
         if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
             return self._checked(images)
-        from memoryless.extractor import ahead
+        from memoryless.embed.session import ahead
 
         features = list(ahead(self.look, map(as_photo, images)))
         return self._checked(np.stack(features) if features else np.zeros((0, self._d or 0)))
@@ -248,6 +252,24 @@ class FixedFeatures:
         return about, {"record": record, "scorer": arrays}, self.graph
 
 
+def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]:
+    """The graph from photos to features of the backbone that settings name, tried on one photo, and
+    how it prepares photos.
+    """
+    from memoryless.embed.graph import features_graph
+    from memoryless.embed.session import Extractor, trial_photo
+
+    check_fixed(settings)
+    preparation = preparation_for(settings)
+    make = backbone_graph
+    if needs_torch(settings):
+        with extras():
+            from memoryless.backbones import backbone_graph as make
+    graph = features_graph(make(settings, preparation.size), preparation)
+    Extractor(graph).feature(trial_photo())
+    return graph, preparation
+
+
 def _differing(
     one: PhotoPreparation | None, two: PhotoPreparation | None
 ) -> Iterator[tuple[str, Any, Any]]:
@@ -276,16 +298,6 @@ def _unlike(past: Sums, after: Sums) -> dict[int, float]:
     """Past classes whose new photos differ from the past ones by more than chance."""
     errors, chance = moved(past, after), far(after)
     return {int(c): float(errors[c]) for c in np.flatnonzero(errors > chance)}
-
-
-def without_folder(backbone: str) -> str:
-    """The name of a backbone; of a file without its folder, which may name a person.
-
-    >>> without_folder("onnx:/home/ada/net.onnx"), without_folder("efficientnet-lite0")
-    ('onnx:net.onnx', 'efficientnet-lite0')
-    """
-    kind, colon, file = backbone.partition(":")
-    return f"onnx:{Path(file).name}" if kind == "onnx" and colon else backbone
 
 
 def scored(scorer: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
-from memoryless.extractor import cores
+from memoryless.embed.session import cores
 
 T = TypeVar("T")
 LARGEST_FILE = 2**30  # of the images that Pillow takes, none needs more bytes

@@ -91,7 +91,7 @@ def _known(saved: Saved, given: Mapping[str, Any], train: bool) -> Model:
 
 def _same(name: str, value: Any, made: Mapping[str, Any], saved: Saved) -> bool:
     if name == "backbone" and str(value).startswith("onnx:") and saved.about["backbone"]:
-        from memoryless.fixed_backbone import features_graph_of
+        from memoryless.fixed import features_graph_of
 
         settings = replace(Model.of(saved).settings, backbone=value)
         return (

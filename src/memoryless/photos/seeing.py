@@ -10,8 +10,8 @@ import numpy as np
 
 from memoryless.data.glances import load
 from memoryless.data.photos import Photo
+from memoryless.embed.session import ahead
 from memoryless.errors import DataError
-from memoryless.extractor import ahead
 
 if TYPE_CHECKING:
     from memoryless.model import Model

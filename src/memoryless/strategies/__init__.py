@@ -104,8 +104,8 @@ class ModelSettings(
 
     def problems(self) -> list[str]:
         """What is wrong with resolved settings; every name is looked up."""
-        from memoryless.backbones import check_backbone
         from memoryless.data.augment import check_augmentations
+        from memoryless.embed import check_backbone
         from memoryless.network import check_device
         from memoryless.schedules import LR_RULES, SCHEDULES
         from memoryless.statistics import check_form

@@ -14,8 +14,9 @@ from graphs import (
     refusal,
     saved,
 )
-from memoryless import graph
-from memoryless.graph import OPSET, read_backbone
+from memoryless.embed import onnx_file
+from memoryless.embed.graph import OPSET
+from memoryless.embed.onnx_file import read_backbone
 
 
 @pytest.mark.parametrize(
@@ -113,5 +114,5 @@ def test_data_that_are_named_many_times_are_counted_as_often(tmp_path, monkeypat
     model.graph.initializer.extend([model.graph.initializer[0]] * 99)
     file = saved(model, tmp_path)
     read_backbone(file)
-    monkeypatch.setattr(graph, "LARGEST", file.stat().st_size + 50 * len(TWOS))
+    monkeypatch.setattr(onnx_file, "LARGEST", file.stat().st_size + 50 * len(TWOS))
     assert refusal(file) == TOO_LARGE.format(file=file)

@@ -1,24 +1,23 @@
 """ONNX graphs from photos to features: any backbone behind one preparation of pixels.
 
 A features graph takes `photos`, uint8 (n, h, w, 3) of any size, and gives `features` (n, d). It
-takes the central square, resizes it, takes the centre, normalises, and applies the backbone. Only
-the making of graphs needs this module; running one needs onnxruntime alone.
+takes the central square, resizes it, takes the centre, normalises, and applies the backbone.
+Networks that learned from grey images take one channel. Only the making of graphs needs this
+module; running one needs onnxruntime alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, compose, helper, numpy_helper, version_converter
 
+from memoryless.embed import PhotoPreparation
 from memoryless.errors import ConfigError, cause
-from memoryless.names import first_ten
-from memoryless.preparation import PhotoPreparation
 
 OPSET = 18  # the first in which Resize can antialias
 IR_VERSION = 9
@@ -60,19 +59,39 @@ def whole(*numbers: int) -> np.ndarray:
     return np.array(numbers, dtype=np.int64)
 
 
+def convolve(
+    nodes: Nodes,
+    weights: Mapping[str, np.ndarray],
+    x: str,
+    conv: str,
+    norm: str,
+    eps: float,
+    **attributes: Any,
+) -> str:
+    """A convolution without bias, the batch normalisation after it taken into its weights."""
+    scale, shift, mean, variance = (
+        weights[f"{norm}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+    )
+    gain = scale / np.sqrt(variance + np.float32(eps))
+    weight = weights[f"{conv}.weight"] * gain[:, None, None, None]
+    values = nodes.value(weight), nodes.value(shift - mean * gain)
+    return nodes.add("Conv", x, *values, **attributes)
+
+
 def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
-    """From `photos` uint8 (n, h, w, 3) to `pixels` float (n, 3, size, size)."""
+    """From `photos` uint8 (n, h, w, C) to `pixels` float (n, C, size, size)."""
     size, resized, nodes = preparation.size, preparation.resized, Nodes()
+    channels = preparation.channels
     # The square comes first: a photo of 1 x 30,000 would else grow to 256 x 7,680,000.
     sides = nodes.add("Shape", "photos", start=1, end=3)
     short = nodes.add("ReduceMin", sides, keepdims=1)
     start = nodes.add("Div", nodes.add("Sub", sides, short), nodes.value(whole(2)))
     end = nodes.add("Add", start, short)
     square = nodes.add("Slice", "photos", start, end, nodes.value(whole(1, 2)))
-    channels = nodes.add("Transpose", square, perm=[0, 3, 1, 2])
+    planes = nodes.add("Transpose", square, perm=[0, 3, 1, 2])
     nodes.add(
         "Resize",
-        nodes.add("Cast", channels, to=TensorProto.FLOAT),
+        nodes.add("Cast", planes, to=TensorProto.FLOAT),
         "",
         "",
         nodes.value(whole(resized, resized)),
@@ -91,13 +110,13 @@ def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
     bounds = [nodes.value(np.float32(x)) for x in (0, 255)]
     clipped = nodes.add("Clip", centre, *bounds)
     mean, std = (
-        nodes.value(np.array(x, dtype=np.float32).reshape(1, 3, 1, 1))
+        nodes.value(np.array(x, dtype=np.float32).reshape(1, channels, 1, 1))
         for x in (preparation.mean, preparation.std)
     )
     nodes.add("Div", nodes.add("Sub", clipped, mean), std, name="pixels")
     return nodes.model(
-        {"photos": (TensorProto.UINT8, ["n", "h", "w", 3])},
-        {"pixels": (TensorProto.FLOAT, ["n", 3, size, size])},
+        {"photos": (TensorProto.UINT8, ["n", "h", "w", channels])},
+        {"pixels": (TensorProto.FLOAT, ["n", channels, size, size])},
     )
 
 
@@ -126,8 +145,21 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
     return joined.SerializeToString(deterministic=True)
 
 
+def backbone_alone(graph: bytes) -> bytes:
+    """What a features graph does behind its preparation: from `prepare/pixels` to `features`."""
+    model = onnx.load_model_from_string(graph)
+    prepared = [n for n in model.graph.node if n.output[0].startswith("prepare/")]
+    for node in prepared:
+        model.graph.node.remove(node)
+    del model.graph.input[:]
+    free = ["n", "channels", "height", "width"]
+    pixels = helper.make_tensor_value_info("prepare/pixels", TensorProto.FLOAT, free)
+    model.graph.input.append(pixels)
+    return model.SerializeToString()
+
+
 def _check_size(images: onnx.ValueInfoProto, size: int) -> None:
-    height, width = _shape(images)[2:]
+    height, width = shape_of(images)[2:]
     if height != width and isinstance(height, int) and isinstance(width, int):
         raise ConfigError(
             f"the backbone takes images of {width} x {height} pixels, and photos are prepared as "
@@ -159,156 +191,32 @@ def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx
 
 def _forget_origins(model: onnx.ModelProto) -> None:
     """Delete notes of exporters within the graph: traces with paths of whoever exported it."""
-    for message in chain(*map(_messages, (model.graph, *model.functions))):
+    for message in chain(*map(messages, (model.graph, *model.functions))):
         for note in {"doc_string", "metadata_props"} & set(message.DESCRIPTOR.fields_by_name):
             message.ClearField(note)
 
 
-def _messages(message: Any) -> Iterator[Any]:
+def messages(message: Any) -> Iterator[Any]:
     """A message of protobuf and all within it, at any depth."""
     yield message
     for field, value in message.ListFields():
         if field.message_type:
             for part in [value] if hasattr(value, "ListFields") else value:
-                yield from _messages(part)
+                yield from messages(part)
 
 
-def read_backbone(file: Path) -> onnx.ModelProto:
-    """Any framework's network: one NCHW float input, features (n, d) out; nothing beside the file
-    but external data in its own folder is read.
-    """
-    if not file.is_file():
-        raise ConfigError(f"there is no file {file}: check `backbone`")
-    _check_bytes(file, file.stat().st_size)
-    try:
-        model = onnx.load_model_from_string(file.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read ({cause(error)}): check `backbone`") from error
-    except Exception:  # protobuf has errors of its own
-        model = onnx.ModelProto()
-    if not model.graph.node:
-        raise ConfigError(f"{file} is not an ONNX file of a network: check `backbone`")
-    for message in _messages(model):
-        if getattr(message, "domain", "") == "ai.onnx":  # the long name of the same operators
-            message.domain = ""
-    _check_ends(file, model)
-    _inline(file, model)
-    return model
-
-
-def _check_bytes(file: Path, number: int) -> None:
-    if number > LARGEST:
-        raise ConfigError(f"{file} has more than 2 GiB with its data: choose a smaller backbone")
-
-
-def _check_ends(file: Path, model: onnx.ModelProto) -> None:
-    """Raise unless the graph takes float images of three channels, any number, and gives rows."""
-    images = _only(file, "input", _inputs(model), "images")
-    features = _only(file, "output", list(model.graph.output), "features")
-    shape, rows = _shape(images), _shape(features)
-    if len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
-        raise ConfigError(
-            f"{file} takes images of shape {_shown(shape)}, and a backbone takes "
-            "(n, 3, height, width): export it so"
-        )
-    if len(rows) != 2:
-        raise ConfigError(
-            f"{file} gives features of shape {_shown(rows)}, and a backbone gives (n, d): export "
-            "it with its pooling, and flattened"
-        )
-    for number in (*shape[:1], *rows[:1]):
-        if isinstance(number, int):
-            raise ConfigError(
-                f"{file} takes {number} images at a time, and a backbone takes any number: export "
-                "it with a free (dynamic) first dimension"
-            )
-
-
-def _only(file: Path, kind: str, ends: list[onnx.ValueInfoProto], what: str) -> onnx.ValueInfoProto:
-    """The one input or output that a graph has, of floats."""
-    if len(ends) != 1:
-        names = first_ten(end.name for end in ends)
-        raise ConfigError(
-            f"{file} has {len(ends)} {kind}s ({names}), and a backbone has one: export it with "
-            f"the {what} alone"
-        )
-    found = TensorProto.DataType.Name(ends[0].type.tensor_type.elem_type).lower()
-    if found != "float":
-        raise ConfigError(
-            f"the {kind} of {file} is of type {found}, and that of a backbone is float: export it "
-            "so"
-        )
-    return ends[0]
-
-
-def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+def inputs_of(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     """The inputs of a graph; in old files its weights stand among them."""
     constants = {value.name for value in model.graph.initializer}
     return [one for one in model.graph.input if one.name not in constants]
 
 
 def images_input(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
-    (images,) = _inputs(backbone)
+    (images,) = inputs_of(backbone)
     return images
 
 
-def _shape(value: onnx.ValueInfoProto) -> list[int | str]:
+def shape_of(value: onnx.ValueInfoProto) -> list[int | str]:
     """The sides of a shape; what is free has a name, and some write 0 or -1."""
     sides = value.type.tensor_type.shape.dim
     return [side.dim_value if side.dim_value > 0 else side.dim_param or "?" for side in sides]
-
-
-def _shown(shape: list[int | str]) -> str:
-    return f"({', '.join(map(str, shape))})"
-
-
-def _inline(file: Path, model: onnx.ModelProto) -> None:
-    """Bring external data into the model; data outside the file's own folder is refused.
-
-    onnxruntime would look for what is left outside in whatever folder it is run from.
-    """
-    total = model.ByteSize()
-    for tensor in _messages(model):
-        if isinstance(tensor, TensorProto) and tensor.data_location == TensorProto.EXTERNAL:
-            entries = {entry.key: entry.value for entry in tensor.external_data}
-            place = entries.get("location", "")
-            try:
-                data = _inside(file, place)
-                start = int(entries.get("offset", 0))
-                length = int(entries.get("length", data.stat().st_size - start))
-                total += length
-                _check_bytes(file, total)
-                tensor.raw_data = _part(data, start, length)
-            except ConfigError:  # a ValueError that says more
-                raise
-            except (OSError, ValueError) as error:
-                raise ConfigError(
-                    f"{file} keeps data in {place}, which cannot be read ({cause(error)}): export "
-                    "it as one file"
-                ) from error
-            tensor.data_location = TensorProto.DEFAULT
-            del tensor.external_data[:]
-
-
-def _inside(file: Path, place: str) -> Path:
-    """The file of external data, which must lie in the folder of the graph."""
-    folder = file.parent.resolve()
-    data = (folder / place).resolve()
-    if not data.is_relative_to(folder):
-        raise ConfigError(
-            f"{file} keeps data in {place}, outside its folder, which is not followed: export it "
-            "as one file"
-        )
-    if not data.is_file():
-        raise ValueError("there is no such file")
-    return data
-
-
-def _part(file: Path, start: int, length: int) -> bytes:
-    """Bytes of a file, all of them."""
-    with file.open("rb") as opened:
-        opened.seek(start)
-        data = opened.read(max(length, 0))
-    if len(data) != length:
-        raise ValueError("it is too short")
-    return data

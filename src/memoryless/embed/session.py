@@ -1,4 +1,4 @@
-"""Features of photos, one photo at a time in as many threads as there are cores.
+"""onnxruntime runs graphs: one photo at a time in as many threads as there are cores.
 
 A photo's feature so never depends on what was beside it; batches were not faster.
 """
@@ -6,12 +6,13 @@ A photo's feature so never depends on what was beside it; batches were not faste
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,12 +20,10 @@ from memoryless.errors import ConfigError, cause
 
 if TYPE_CHECKING:
     import onnxruntime
-    from torch import nn
-
-    from memoryless.preparation import PhotoPreparation
 
 AHEAD = 4  # photos in work for each thread: enough to keep it busy, few to hold in memory
 FATAL = 4  # onnxruntime's level of logging; what is an error is raised too
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,16 +32,13 @@ R = TypeVar("R")
 class Extractor:
     """Runs a features graph on photos with onnxruntime; any number of threads may share one."""
 
-    def __init__(self, graph: bytes):
-        self._session = open_session(graph)
+    def __init__(self, graph: bytes, device: str = "auto"):
+        self._session = open_session(graph, device)
+        _check_ends(self._session)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
-        """The feature (d,) of a photo, uint8 (H, W, 3)."""
-        return sound_feature(self.run(photo))
-
-    def run(self, photo: np.ndarray) -> np.ndarray:
-        """What the graph gives for a photo alone, (1, ...)."""
-        assert photo.dtype == np.uint8 and photo.ndim == 3 and photo.shape[2] == 3
+        """The feature (d,) of a photo, uint8 (H, W, C)."""
+        assert photo.dtype == np.uint8 and photo.ndim == 3 and photo.shape[2] in (1, 3)
         try:
             (output,) = self._session.run(None, {"photos": photo[None]})
         except MemoryError:
@@ -52,7 +48,7 @@ class Extractor:
                 f"the backbone cannot take a photo of {photo.shape[1]} x {photo.shape[0]} pixels "
                 f"({cause(error)}): check `backbone` and `image_size`"
             ) from error
-        return output
+        return sound_feature(output)
 
     @cached_property
     def d(self) -> int:
@@ -60,26 +56,20 @@ class Extractor:
         return len(self.feature(trial_photo()))
 
 
-class TorchExtractor(Extractor):
-    """Prepares photos with onnxruntime, and runs a backbone of torch on a device."""
+def _check_ends(session: onnxruntime.InferenceSession) -> None:
+    """Raise unless a graph takes photos and gives features, as those that this package writes."""
+    ends = [[(end.name, end.type) for end in part] for part in _ends(session)]
+    if ends != [[("photos", "tensor(uint8)")], [("features", "tensor(float)")]]:
+        takes, gives = (", ".join(f"{name} {kind}" for name, kind in part) for part in ends)
+        raise ConfigError(
+            f"the backbone's graph takes {takes} and gives {gives}, where a model's takes photos "
+            "tensor(uint8) and gives features tensor(float): learn with a `backbone` again, or "
+            "restore the model from a copy"
+        )
 
-    def __init__(self, backbone: nn.Module, preparation: PhotoPreparation, device: str):
-        from memoryless.graph import preparation_graph
 
-        super().__init__(preparation_graph(preparation).SerializeToString(deterministic=True))
-        self._backbone, self._device = backbone.eval().to(device), device
-
-    def run(self, photo: np.ndarray) -> np.ndarray:
-        import torch
-
-        pixels = torch.from_numpy(super().run(photo))
-        try:
-            with torch.inference_mode():
-                return self._backbone(pixels.to(self._device)).float().cpu().numpy()
-        except Exception as error:  # devices run out of memory, and lack operators
-            raise ConfigError(
-                f"the backbone cannot run on {self._device} ({cause(error)}): leave out `device`"
-            ) from error
+def _ends(session: onnxruntime.InferenceSession) -> tuple[list[Any], list[Any]]:
+    return session.get_inputs(), session.get_outputs()
 
 
 def trial_photo() -> np.ndarray:
@@ -104,7 +94,7 @@ def sound_feature(features: np.ndarray) -> np.ndarray:
     return features[0]
 
 
-def open_session(graph: bytes) -> onnxruntime.InferenceSession:
+def open_session(graph: bytes, device: str = "cpu") -> onnxruntime.InferenceSession:
     """A session that runs a graph in the thread that calls it."""
     # Else onnxruntime writes a device's number and facts of the machine into the home folder, to be
     # sent to its makers. It looks at this once, when it is imported.
@@ -114,13 +104,45 @@ def open_session(graph: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = FATAL
+    chosen = providers(device, onnxruntime.get_available_providers())
     try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(graph, options, providers=chosen)
     except Exception as error:  # onnxruntime's errors share no class but this
         raise ConfigError(
             f"onnxruntime {onnxruntime.__version__} cannot run the backbone ({cause(error)}): "
             "export it with operators of a released ONNX opset, or choose another `backbone`"
         ) from error
+    if device.startswith("cuda") and session.get_providers()[0] != CUDA:
+        raise ConfigError(
+            f"onnxruntime cannot use device {device}, perhaps because CUDA or cuDNN is missing: "
+            "install what onnxruntime-gpu asks for, or leave out `device`"
+        )
+    return session
+
+
+def providers(device: str, offered: Sequence[str]) -> list[Any]:
+    """What onnxruntime shall run a graph with; `auto` is CUDA where it is offered, else the CPU.
+
+    >>> providers("auto", [CPU])
+    ['CPUExecutionProvider']
+    """
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", device):
+        raise ConfigError(f"unknown device '{device}': choose auto, cpu, cuda or cuda:N")
+    if device == "mps":
+        raise ConfigError(
+            "device mps is for training, and fixed features run in onnxruntime, on cpu or cuda: "
+            "leave out `device`, or add `train=True`"
+        )
+    if device.startswith("cuda") and CUDA not in offered:
+        raise ConfigError(
+            f"device {device} needs onnxruntime-gpu in place of onnxruntime: pip uninstall "
+            "onnxruntime, then pip install onnxruntime-gpu; or leave out `device`"
+        )
+    if device == "cpu" or CUDA not in offered:
+        return [CPU]
+    # TF32 would round to three digits, and features must compare with those of a CPU.
+    number = device.partition(":")[2] or "0"
+    return [(CUDA, {"device_id": number, "use_tf32": "0"}), CPU]
 
 
 def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:

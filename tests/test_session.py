@@ -13,10 +13,20 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+from memoryless.embed import PhotoPreparation
+from memoryless.embed.graph import Nodes, features_graph
+from memoryless.embed.session import (
+    AHEAD,
+    CPU,
+    CUDA,
+    Extractor,
+    ahead,
+    cores,
+    providers,
+    sound_feature,
+    trial_photo,
+)
 from memoryless.errors import ConfigError
-from memoryless.extractor import AHEAD, Extractor, ahead, cores, sound_feature, trial_photo
-from memoryless.graph import Nodes, features_graph
-from memoryless.preparation import PhotoPreparation
 
 
 def backbone(kind: str, *values: object) -> onnx.ModelProto:
@@ -106,7 +116,7 @@ def test_features_of_another_shape_are_refused(shape):
 
 COUNT = """
 import os, sys
-from memoryless.extractor import Extractor, trial_photo
+from memoryless.embed.session import Extractor, trial_photo
 graph = open(sys.argv[1], "rb").read()
 import onnxruntime
 before = len(os.listdir("/proc/self/task"))
@@ -131,6 +141,74 @@ def test_what_is_not_a_graph_is_refused_in_one_sentence():
         ConfigError, match=r"^onnxruntime [\d.]+ cannot run the backbone \(.*\): export it"
     ):
         Extractor(b"no graph")
+
+
+def with_ends(inputs: dict, outputs: dict, kind: str = "Identity", **attributes) -> bytes:
+    """A graph of one node."""
+    nodes = Nodes()
+    nodes.add(kind, *inputs, name=next(iter(outputs)), **attributes)
+    return nodes.model(inputs, outputs).SerializeToString()
+
+
+PHOTOS = {"photos": (TensorProto.UINT8, ["n", "h", "w", 3])}
+
+
+@pytest.mark.parametrize(
+    ("graph", "ends"),
+    [
+        (
+            with_ends(PHOTOS, {"features": (TensorProto.STRING, ["n"])}, "Cast", to=8),
+            "takes photos tensor(uint8) and gives features tensor(string)",
+        ),
+        (
+            with_ends(PHOTOS, {"out": (TensorProto.FLOAT, ["n"])}, "Cast", to=1),
+            "takes photos tensor(uint8) and gives out tensor(float)",
+        ),
+        (
+            with_ends(
+                {"images": (TensorProto.FLOAT, ["n"])}, {"features": (TensorProto.FLOAT, ["n"])}
+            ),
+            "takes images tensor(float) and gives features tensor(float)",
+        ),
+    ],
+)
+def test_a_graph_with_other_ends_is_refused_in_one_sentence(graph, ends):
+    with pytest.raises(ConfigError) as caught:
+        Extractor(graph)
+    assert str(caught.value) == (
+        f"the backbone's graph {ends}, where a model's takes photos tensor(uint8) and gives "
+        "features tensor(float): learn with a `backbone` again, or restore the model from a copy"
+    )
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:3"])
+def test_cuda_is_used_where_it_is_offered(device):
+    found = providers(device, [CUDA, CPU])
+    number = device.partition(":")[2] or "0"
+    cuda = [(CUDA, {"device_id": number, "use_tf32": "0"})]
+    assert found == ([] if device == "cpu" else cuda) + [CPU]
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("cuda", "device cuda needs onnxruntime-gpu in place of onnxruntime: pip uninstall"),
+        ("mps", "device mps is for training, and fixed features run in onnxruntime"),
+        ("gpu", "unknown device 'gpu': choose auto, cpu, cuda or cuda:N"),
+    ],
+)
+def test_a_device_that_onnxruntime_does_not_offer_is_refused(device, message):
+    with pytest.raises(ConfigError, match=message):
+        providers(device, [CPU])
+
+
+def test_cuda_that_onnxruntime_gives_up_on_is_refused(monkeypatch):
+    """It then runs on the CPU, and says so only in its log."""
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA, CPU])
+    monkeypatch.setattr("memoryless.embed.session.providers", lambda device, offered: [CPU])
+    graph = features_graph(backbone("Relu"), PhotoPreparation(8))
+    with pytest.raises(ConfigError, match=r"^onnxruntime cannot use device cuda, perhaps"):
+        Extractor(graph, "cuda")
 
 
 def test_results_come_in_order_and_few_are_ahead():

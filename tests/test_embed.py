@@ -1,10 +1,9 @@
-"""The backbone of fixed features: made of settings, prepared as it was trained, on a device."""
+"""The backbone of fixed features: made of settings, and prepared as it was trained."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -14,10 +13,10 @@ from safetensors.torch import save_file
 from torch import nn
 
 from memoryless.backbones import EfficientNetLite0, ResNet18, fixed_backbone
-from memoryless.errors import ConfigError
-from memoryless.extractor import Extractor, TorchExtractor
-from memoryless.fixed_backbone import features_graph_of, open_extractor, preparation_for
-from memoryless.preparation import PhotoPreparation
+from memoryless.embed import PhotoPreparation
+from memoryless.embed.session import Extractor
+from memoryless.errors import ConfigError, MissingError
+from memoryless.fixed import features_graph_of, preparation_for
 from memoryless.strategies import ModelSettings
 
 
@@ -35,15 +34,21 @@ def photo(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (70, 90, 3), dtype=np.uint8)
 
 
+def prepared(preparation: PhotoPreparation) -> torch.Tensor:
+    """The photo as torch prepares it."""
+    size, resized = preparation.size, preparation.resized
+    square = torch.from_numpy(photo()[:, 10:80].copy()).permute(2, 0, 1)[None].float()
+    pixels = torch.nn.functional.interpolate(square, (resized,) * 2, mode="bicubic", antialias=True)
+    seen = slice((resized - size) // 2, (resized - size) // 2 + size)
+    mean, std = (torch.tensor(x)[:, None, None] for x in (preparation.mean, preparation.std))
+    return (pixels[:, :, seen, seen].clamp(0, 255) - mean) / std
+
+
 def test_a_resnet_with_weights_becomes_a_graph(resnet):
     settings, graph, preparation = resnet
     assert preparation == PhotoPreparation(48)
-    square = torch.from_numpy(photo()[:, 10:80].copy()).permute(2, 0, 1)[None].float()
-    pixels = torch.nn.functional.interpolate(square, (55, 55), mode="bicubic", antialias=True)
-    pixels = pixels[:, :, 3:51, 3:51].clamp(0, 255)
-    mean, std = (torch.tensor(x)[:, None, None] for x in (preparation.mean, preparation.std))
     with torch.no_grad():
-        expected = fixed_backbone(settings)((pixels - mean) / std)[0].numpy()
+        expected = fixed_backbone(settings)(prepared(preparation))[0].numpy()
     assert Extractor(graph).feature(photo()) == pytest.approx(expected, abs=1e-3)
     assert expected.std() > 0.1
 
@@ -62,8 +67,8 @@ def test_a_model_of_timm_with_weights_becomes_a_graph(tmp_path, monkeypatch):
     save_file(FakeTimm.create_model("tiny", False, 3, 0).state_dict(), file)
     settings = ModelSettings(backbone="timm:tiny", backbone_weights=file, image_size=16)
     graph, preparation = features_graph_of(settings)
-    on_device = TorchExtractor(fixed_backbone(settings), preparation, "cpu")
-    assert np.abs(Extractor(graph).feature(photo()) - on_device.feature(photo())).max() < 1e-4
+    expected = fixed_backbone(settings)(prepared(preparation))[0].detach().numpy()
+    assert np.abs(Extractor(graph).feature(photo()) - expected).max() < 1e-4
 
 
 def test_what_is_not_said_is_as_the_backbone_was_trained():
@@ -113,97 +118,34 @@ def test_making_a_backbone_draws_no_random_number_of_the_callers(resnet):
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_torch_on_a_device_gives_the_features_of_the_graph(resnet):
-    settings, graph, preparation = resnet
-    on_device = TorchExtractor(fixed_backbone(settings), preparation, "cpu")
-    extractor = Extractor(graph)
-    assert on_device.d == extractor.d == 32
-    for seed in range(3):
-        expected = extractor.feature(photo(seed))
-        found = on_device.feature(photo(seed))
-        assert found.dtype == expected.dtype == np.float32
-        assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
-
-
-def test_onnxruntime_is_used_unless_a_device_is_named(resnet):
-    settings, graph, preparation = resnet
-    for device in ("auto", "cpu"):
-        chosen = replace(settings, device=device)
-        assert type(open_extractor(graph, chosen, preparation)) is Extractor
-
-
-@pytest.fixture
-def a_device(monkeypatch):
-    """The CPU by another name stands in for a device."""
-    monkeypatch.setattr("memoryless.network.check_device", lambda name: None)
-    monkeypatch.setattr(nn.Module, "to", lambda self, device: self)
-    monkeypatch.setattr(torch.Tensor, "to", lambda self, device: self)
-    return "cuda"
-
-
-def test_a_named_device_runs_torch(resnet, a_device):
-    settings, graph, preparation = resnet
-    found = open_extractor(graph, replace(settings, device=a_device), preparation)
-    assert isinstance(found, TorchExtractor)
-    assert found.feature(photo()) == pytest.approx(Extractor(graph).feature(photo()), abs=1e-3)
-
-
-def test_what_a_device_cannot_run_is_one_sentence(resnet):
-    _, _, preparation = resnet
-    broken = TorchExtractor(nn.Linear(5, 5), preparation, "cpu")
-    with pytest.raises(ConfigError) as caught:
-        broken.feature(photo())
-    assert str(caught.value) == (
-        "the backbone cannot run on cpu (mat1 and mat2 shapes cannot be multiplied (144x48 and "
-        "5x5)): leave out `device`"
-    )
-
-
-def test_other_weights_than_those_of_the_graph_are_refused(resnet, a_device, tmp_path):
-    settings, graph, preparation = resnet
-    torch.manual_seed(1)
-    save_file(ResNet18(width=4).state_dict(), tmp_path / "other.safetensors")
-    other = replace(settings, device=a_device, backbone_weights=tmp_path / "other.safetensors")
-    with pytest.raises(ConfigError) as caught:
-        open_extractor(graph, other, preparation)
-    assert str(caught.value) == (
-        "backbone resnet18 gives other features on cuda than the graph that the model keeps: give "
-        "the same `backbone_weights`, or leave out `device`"
-    )
-
-
-def test_a_file_of_onnx_runs_on_no_device(resnet):
-    _, graph, preparation = resnet
-    with pytest.raises(ConfigError) as caught:
-        open_extractor(graph, ModelSettings(backbone="onnx:f.onnx", device="cuda"), preparation)
-    assert str(caught.value) == (
-        "backbone onnx:f.onnx runs in onnxruntime on the CPU, not on cuda: leave out `device`"
-    )
-
-
-def test_a_device_that_is_not_here_is_refused(resnet):
-    settings, graph, preparation = resnet
-    with pytest.raises(ConfigError, match=r"^device 'cuda:99' cannot be used here: .*; choose"):
-        open_extractor(graph, replace(settings, device="cuda:99"), preparation)
-
-
 NO_TORCH = """
 import sys
 sys.modules["torch"] = None
-from memoryless.extractor import Extractor, trial_photo
-from memoryless.fixed_backbone import features_graph_of, open_extractor
+from memoryless.embed.session import Extractor
+from memoryless.fixed import features_graph_of
 from memoryless.strategies import ModelSettings
-settings = ModelSettings(backbone="onnx:" + sys.argv[1], image_size=32)
-graph, preparation = features_graph_of(settings)
-print(open_extractor(graph, settings, preparation).d)
+settings = ModelSettings(backbone=sys.argv[1], image_size=32)
+print(Extractor(features_graph_of(settings)[0]).d)
 """
 
 
-def test_a_file_of_onnx_needs_no_torch(tmp_path):
+@pytest.mark.parametrize("backbone", ["efficientnet-lite0", "onnx:b.onnx"])
+def test_what_comes_with_its_weights_needs_no_torch(backbone, tmp_path):
     onnx.save(EfficientNetLite0().graph(32), tmp_path / "b.onnx")
-    command = [sys.executable, "-c", NO_TORCH, str(tmp_path / "b.onnx")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", NO_TORCH, backbone]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("1280\n", "")
+
+
+def test_what_needs_torch_says_how_to_install_it(resnet, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("memoryless.backbones")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingError) as caught:
+        features_graph_of(resnet[0])
+    assert str(caught.value) == (
+        "this needs torch, which is not installed: pip install 'memoryless[lab]'"
+    )
 
 
 def test_a_backbone_that_gives_nan_is_refused_at_once(tmp_path):
@@ -222,3 +164,10 @@ def test_a_backbone_that_gives_nan_is_refused_at_once(tmp_path):
 def test_mean_and_std_come_together(given):
     with pytest.raises(ConfigError, match=r"^mean and std must be given together$"):
         preparation_for(ModelSettings(backbone="onnx:a.onnx", **given))
+
+
+@pytest.mark.parametrize(
+    ("size", "crop", "resized"), [(224, 0.875, 256), (224, 1.0, 224), (300, 0.9, 333), (1, 0.4, 2)]
+)
+def test_the_square_is_larger_by_its_margin(size, crop, resized):
+    assert PhotoPreparation(size, crop).resized == resized
