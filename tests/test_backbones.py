@@ -132,8 +132,8 @@ def test_timm_missing_says_what_to_do(monkeypatch):
         build_backbone(BackboneSettings(backbone="timm:resnet18"), channels=3)
     assert str(caught.value) == (
         "backbone timm:resnet18 needs timm, which cannot be imported here (import of timm halted; "
-        "None in sys.modules): pip install timm, or choose resnet18, resnet18_3x3, "
-        "efficientnet-lite0"
+        "None in sys.modules): pip install 'memoryless[timm]', or choose resnet18, "
+        "resnet18_3x3, efficientnet-lite0"
     )
 
 

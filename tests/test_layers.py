@@ -58,7 +58,8 @@ WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".ph
 WITHOUT_TORCH += [".scorers", ".metrics", ".schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".sums", ".confidence", ".embed"]
-WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".export", ".membership", ".photos.merging"]
+WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
+WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.windows", ".photos.scan", ".photos.auditing", ".photos.audit_page"]
 WITHOUT_TORCH += [".photos.forgetting", ".photos.traces", ".labels", ".lab.guide", ".lab.time_left"]
 

@@ -18,20 +18,16 @@ from memoryless.confidence import Judgement
 from memoryless.data.photos import Photo, load
 from memoryless.data.pixels import attempt, know_formats, read_file, to_mode
 from memoryless.embed.session import ahead
-from memoryless.errors import ConfigError, DataError
+from memoryless.errors import ConfigError, DataError, extras
 from memoryless.fixed import as_photo
 from memoryless.labels import check_among, labels_of, listed, names_of
 from memoryless.model import Lesson, Model
 from memoryless.names import first_ten
 
-try:
+with extras():
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.metrics import accuracy_score
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
-except ImportError as error:
-    raise ImportError(
-        "IncrementalClassifier needs scikit-learn 1.6 or newer: pip install 'memoryless[sklearn]'"
-    ) from error
 
 FLOATS = [np.float64, np.float32]
 """The first is what other numbers become."""

@@ -111,7 +111,7 @@ def _from_timm(name: str, channels: int) -> nn.Module:
     except Exception as error:  # a torchvision that does not fit raises more than ImportError
         raise ConfigError(
             f"backbone timm:{name} needs timm, which cannot be imported here ({cause(error)}): "
-            "pip install timm, or choose " + ", ".join(BACKBONES)
+            "pip install 'memoryless[timm]', or choose " + ", ".join(BACKBONES)
         ) from error
     try:
         return timm.create_model(name, pretrained=False, in_chans=channels, num_classes=0)

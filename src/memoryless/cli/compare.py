@@ -48,7 +48,6 @@ def compare(
         File for accuracy against bytes kept; .png, .svg or .pdf says the format.
     """
     from memoryless.calibration import CALIBRATIONS
-    from memoryless.cli.figures import figures_module
     from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
@@ -73,8 +72,9 @@ def compare(
     if not wanted:
         raise ConfigError(CANNOT_GIVE + _nonsense(found, heads, calibrations, transports))
     check_formats(write)
-    drawing = figures_module() if figure else None
-    if figure and drawing:
+    if figure:
+        from memoryless.lab.analysis import figures as drawing
+
         choose("format", figure.suffix[1:], drawing.METADATA)
     with ReadingPrinter(found) as printer:
         printer.scoring(wanted)
@@ -82,7 +82,7 @@ def compare(
     if not rows:
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))
     present(comparison.compare_grids(rows, k), write)
-    if figure and drawing:
+    if figure:
         drawn = drawing.pareto_figure(comparison.labelled_streams(rows), k)
         say(f"written: {drawing.save_figure(drawn, figure)}")
 

@@ -132,16 +132,9 @@ def _table(runs: list[RunFolder]) -> Grid:
 
 
 def _report(runs: list[RunFolder], page: Path) -> None:
-    """Write the report about the runs, or say what it needs."""
+    """Write the report about the runs."""
     from memoryless.cli.output import say
-    from memoryless.cli.report import lacking
+    from memoryless.lab.report import write_report
 
-    try:
-        from memoryless.lab.report import write_report
-
-        write_report(runs, page, places=[page.parent])
-    except ImportError as error:
-        folder = shlex.quote(str(page.parent))
-        say(f"{lacking(error)}, then memoryless report {folder}")
-    else:
-        say(f"the report is {page}: open it in a browser")
+    write_report(runs, page, places=[page.parent])
+    say(f"the report is {page}: open it in a browser")

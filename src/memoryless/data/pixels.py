@@ -72,7 +72,7 @@ def _learn_heic() -> None:
         importlib.import_module("pillow_heif").register_heif_opener()
     except ImportError:
         raise OSError(
-            "HEIC, which needs pillow-heif: convert it to JPEG, or pip install pillow-heif"
+            "HEIC, which needs pillow-heif: convert it to JPEG, or pip install 'memoryless[heic]'"
         ) from None
 
 
