@@ -124,7 +124,9 @@ class FixedFeatures:
         assert self.least
         return self.extractor.feature(photo)
 
-    def looks(self, images: Any) -> np.ndarray:
+    feature = look
+
+    def features(self, images: Any) -> np.ndarray:
         """Features (n, d) of photos; features are given back."""
         if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
             return self._checked(images)
@@ -149,6 +151,8 @@ class FixedFeatures:
         if not np.isfinite(total) and not np.isfinite(features).all():
             raise DataError("features must be finite numbers: some are nan or infinite")
         return features
+
+    looks = features
 
     def learn(
         self, features: np.ndarray, labels: np.ndarray, groups: np.ndarray, report: Any
@@ -252,6 +256,7 @@ class FixedFeatures:
         return about, {"record": record, "scorer": arrays}, self.graph
 
 
+@extras()
 def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]:
     """The graph from photos to features of the backbone that settings name, tried on one photo, and
     how it prepares photos.
@@ -263,8 +268,7 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]
     preparation = preparation_for(settings)
     make = backbone_graph
     if needs_torch(settings):
-        with extras():
-            from memoryless.backbones import backbone_graph as make
+        from memoryless.backbones import backbone_graph as make
     graph = features_graph(make(settings, preparation.size), preparation)
     Extractor(graph).feature(trial_photo())
     return graph, preparation

@@ -1,7 +1,7 @@
 """A model that learns classes state by state, scores images, and is rebuilt from its folder alone.
 
-Features are fixed (`fixed.py`), or trained in every state (`trained.py`). Importing this module,
-loading a model and predicting over fixed features import no torch.
+Features are fixed (`fixed.py`), or trained in every state (`trained.py`). Only training, and making
+a model over a backbone of torch, import torch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from memoryless.classes import Classes, model_name
 from memoryless.confidence import Judgement, Measured
 from memoryless.data.dataset import counted
-from memoryless.errors import ConfigError, DataError
+from memoryless.errors import ConfigError, DataError, extras
 from memoryless.fixed import METHOD, FixedFeatures
 from memoryless.model_folder import Place, Saved, load_state, now, save_state
 from memoryless.names import choose, first_ten
@@ -114,11 +114,16 @@ class Model:
         return self._opened().least
 
     def look(self, photo: np.ndarray) -> np.ndarray:
-        """What the model takes from a photo, uint8 (H, W, 3): its feature (d,), or, where features
+        """What the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where features
         are trained, its central square.
         """
         return self._opened().look(photo)
 
+    def feature(self, photo: np.ndarray) -> np.ndarray:
+        """The feature (d,) of a photo, uint8 (H, W, 3)."""
+        return self._opened().feature(photo)
+
+    @extras()
     def learn(
         self,
         images: np.ndarray | Iterable[np.ndarray] | Images,
@@ -222,11 +227,12 @@ class Model:
         return whole
 
     def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
-        """Scores, probabilities, and whether any class fits, of images or of what `look` gave."""
+        """Scores, probabilities, and whether any class fits, of images, of what `look` gave, or of
+        features.
+        """
         self._check_taught()
         knows = self._opened()
-        looks: Any = knows.looks(images)
-        return knows.judge(looks)
+        return knows.judge(knows.features(images))
 
     def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
         """Scores (n, classes), the larger the likelier."""

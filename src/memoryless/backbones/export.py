@@ -33,7 +33,7 @@ def module_graph(
         with _quiet():
             program = torch.onnx.export(
                 module,
-                (torch.zeros(2, channels, size, size),),
+                (torch.zeros(2, channels, size, size, device=_device(module)),),
                 dynamo=True,
                 external_data=False,
                 verbose=False,
@@ -49,6 +49,10 @@ def module_graph(
         ) from error
     assert program is not None
     return program.model_proto
+
+
+def _device(module: nn.Module) -> torch.device:
+    return next((value.device for value in module.parameters()), torch.device("cpu"))
 
 
 @contextmanager

@@ -22,6 +22,7 @@ ONNX = "onnx:"
 PRETRAINED = "efficientnet-lite0"
 """The backbone whose weights are installed with this package."""
 PHOTO_SIDE = 224
+MARGIN = 256 / 224  # the largest square, as a share of what is seen, whose edges are cut off
 NO_STAGES = (
     "level middle reads the stages of a ResNet: choose `backbone=resnet18` or resnet18_3x3, or "
     "`level=last`"

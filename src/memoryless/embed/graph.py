@@ -145,6 +145,28 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
     return joined.SerializeToString(deterministic=True)
 
 
+def resize_graph(size: int) -> bytes:
+    """From `images` float (n, C, h, w) to (n, C, size, size): bilinear, antialiased, as torch's."""
+    nodes = Nodes()
+    sizes = nodes.value(whole(size, size))
+    nodes.add(
+        "Resize",
+        "images",
+        "",
+        "",
+        sizes,
+        name="resized",
+        axes=[2, 3],
+        mode="linear",
+        antialias=1,
+        exclude_outside=1,
+    )
+    return nodes.model(
+        {"images": (TensorProto.FLOAT, ["n", "channels", "h", "w"])},
+        {"resized": (TensorProto.FLOAT, ["n", "channels", size, size])},
+    ).SerializeToString()
+
+
 def backbone_alone(graph: bytes) -> bytes:
     """What a features graph does behind its preparation: from `prepare/pixels` to `features`."""
     model = onnx.load_model_from_string(graph)

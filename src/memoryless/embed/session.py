@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from memoryless.embed import MARGIN, PhotoPreparation
 from memoryless.errors import ConfigError, cause
 
 if TYPE_CHECKING:
@@ -54,6 +55,42 @@ class Extractor:
     def d(self) -> int:
         """How many numbers a feature has, by a trial."""
         return len(self.feature(trial_photo()))
+
+
+class SquareExtractor:
+    """Runs the backbone of a features graph on square images of one size, as training sees them.
+
+    Where they are a little larger than what the backbone sees, their edges are cut off; else they
+    are resized.
+    """
+
+    def __init__(self, graph: bytes, preparation: PhotoPreparation, device: str = "auto"):
+        from memoryless.embed.graph import backbone_alone, resize_graph
+
+        self.preparation = preparation
+        self._backbone = open_session(backbone_alone(graph), device)
+        self._resize = open_session(resize_graph(preparation.size))
+
+    def features(self, images: np.ndarray) -> np.ndarray:
+        """Features (n, d) of images, uint8 (n, C, side, side)."""
+        return np.stack(list(ahead(self._feature, images)))
+
+    def _feature(self, image: np.ndarray) -> np.ndarray:
+        own = self.preparation
+        mean, std = (np.array(x, np.float32)[:, None, None] for x in (own.mean, own.std))
+        pixels = (self._centre(image.astype(np.float32)) - mean) / std
+        (output,) = self._backbone.run(None, {"prepare/pixels": pixels[None]})
+        return sound_feature(output)
+
+    def _centre(self, image: np.ndarray) -> np.ndarray:
+        size, side = self.preparation.size, image.shape[-1]
+        if side == size:
+            return image
+        if size < side <= size * MARGIN + 1:
+            seen = slice((side - size) // 2, (side - size) // 2 + size)
+            return image[:, seen, seen]
+        (resized,) = self._resize.run(None, {"images": image[None]})
+        return resized[0]
 
 
 def _check_ends(session: onnxruntime.InferenceSession) -> None:

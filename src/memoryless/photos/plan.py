@@ -16,6 +16,7 @@ from memoryless.confidence import MARGINS, TEMPERATURES
 from memoryless.data.dataset import counted
 from memoryless.data.glances import Glance, glances, near_identical, usable
 from memoryless.data.photos import Found, Photo, find_photos
+from memoryless.embed import PHOTO_SIDE
 from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten
 from memoryless.photos.cautions import (
@@ -33,7 +34,6 @@ from memoryless.photos.cautions import (
 )
 from memoryless.photos.seeing import Progress, see, silent
 from memoryless.sums import spread_rows
-from memoryless.trained import PHOTO_SIDE
 
 if TYPE_CHECKING:
     from memoryless.model import Model
