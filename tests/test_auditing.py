@@ -280,4 +280,4 @@ def test_trained_features_are_attacked_by_score_alone(root, tmp_path):
     found = audit(saved, members, others, PLACES)
     assert list(found.whole.attacks) == ["score"]
     assert (found.scan.features, found.scan.traces) == (0, [])
-    assert found.model["backbone"] is None
+    assert found.model["backbone"]["name"] == "resnet18_3x3"

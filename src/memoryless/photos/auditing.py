@@ -211,7 +211,7 @@ def _see(model: Model, photos: Sequence[Photo], progress: Progress) -> Seen:
     sound: list[Photo] = []
     broken: dict[str, str] = {}
     scores, features = [np.zeros((0, len(index)))], []
-    pairs = zip(photos, see(model, photos, progress), strict=True)
+    pairs = zip(photos, see(model, photos, progress, model.feature), strict=True)
     while chunk := list(islice(pairs, CHUNK)):
         broken |= {photo.name: look for photo, look in chunk if isinstance(look, str)}
         good = [(photo, look) for photo, look in chunk if not isinstance(look, str)]
