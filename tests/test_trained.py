@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -234,6 +235,15 @@ def test_a_photo_is_seen_as_its_square_is(crop, apart):
     photo = np.tile(np.arange(256, dtype=np.uint8)[:, None], (256, 1, 3))
     alone, square = model.scores([photo]), model.scores(model.look(photo)[None])
     assert np.abs(alone - square).max() < apart * np.abs(square).max()
+
+
+@pytest.mark.parametrize("device", ["cuda:1", "mps"])
+def test_a_device_to_train_on_is_none_to_predict_on(device, taught):
+    images, _ = draw_birds(0, 1)
+    expected, learned = taught.scores(images), taught._opened()
+    taught._knows = replace(learned, settings=replace(learned.settings, device=device))
+    taught._knows.learner, taught._knows.scorer = learned.learner, learned.scorer
+    assert np.array_equal(taught.scores(images), expected)
 
 
 def test_a_grey_network_takes_no_photo(taught):

@@ -51,7 +51,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     forgettable
         Whether each class's own scatter is kept too, so that it can be forgotten exactly.
     device
-        Where a backbone of torch computes: auto, cpu, cuda, cuda:N or mps.
+        Where onnxruntime computes features: auto, cpu, cuda or cuda:N.
     settings
         Other settings of the backbone by name, such as crop, mean and std.
 

@@ -103,14 +103,14 @@ class TrainedFeatures:
     @property
     def preparation(self) -> PhotoPreparation:
         """How a graph prepares photos: their edges are cut off where training cuts them off."""
-        told = self._told_preparation
-        size, crop = told["size"], self.settings.crop
-        mean, std = (tuple(255 * x for x in told[name]) for name in ("mean", "std"))
+        stored = self._stored_preparation
+        size, crop = stored["size"], self.settings.crop
+        mean, std = (tuple(255 * x for x in stored[name]) for name in ("mean", "std"))
         cuts = round(size / crop) <= size * MARGIN + 1
         return PhotoPreparation(size, crop if cuts else 1.0, mean, std)
 
     @property
-    def _told_preparation(self) -> dict[str, Any]:
+    def _stored_preparation(self) -> dict[str, Any]:
         if self.saved:
             return self.saved.about["preparation"]
         assert self.learner is not None
@@ -118,8 +118,8 @@ class TrainedFeatures:
 
     @property
     def _device(self) -> str:
-        """Where onnxruntime runs the graph, which knows no mps."""
-        return "auto" if self.settings.device == "mps" else self.settings.device
+        """Where onnxruntime runs the graph; it may lack the device that torch trains on."""
+        return "cpu" if self.settings.device == "cpu" else "auto"
 
     @cached_property
     def extractor(self) -> Extractor:
@@ -252,7 +252,7 @@ class TrainedFeatures:
         facts, arrays = describe(self.scorer)
         digest = sha256(self.graph).hexdigest()
         about = {
-            "preparation": self._told_preparation,
+            "preparation": self._stored_preparation,
             "backbone": {"name": self.settings.backbone, "sha256": digest},
             "scorer": facts,
             "confidence": asdict(self.confidence),
