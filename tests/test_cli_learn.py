@@ -254,38 +254,6 @@ def test_drawings_with_the_backbone_that_pip_brings(tmp_path, monkeypatch, capsy
     assert found["top1"] > 60
 
 
-def same_name(root: Path) -> None:
-    make_colours(root, "caf\u00e9", "cafe\u0301")
-
-
-def slash(root: Path) -> None:
-    make_colours(root, "cat")
-    rows = [f"cat/{i}.png,a/b" for i in range(12)]
-    (root / "metadata.csv").write_text("\n".join(["file_name,label", *rows]))
-
-
-def control_sign(root: Path) -> None:
-    make_colours(root, "cat\x1b[31m")
-
-
-UNFIT = {
-    same_name: (
-        "the class names 'cafe\\u0301' and 'caf\\xe9' are the same to Unicode: rename one, or put "
-        "their photos together"
-    ),
-    slash: "the class name 'a/b' has a slash: rename the class",
-    control_sign: "the class name 'cat\\x1b[31m' has control characters: rename the class",
-}
-
-
-@pytest.mark.parametrize("make", UNFIT)
-def test_names_that_no_class_can_have(make, flags, capsys):
-    make(Path("odd"))
-    code, _, err = call("learn", "model", "odd", *flags, capsys=capsys)
-    assert (code, err) == (2, f"memoryless: {UNFIT[make]}\n")
-    assert not Path("model").exists()
-
-
 def test_a_damaged_model_is_not_taught(flags, capsys):
     call("learn", "model", "photos", *flags, capsys=capsys)
     make_colours(Path("more"), "elk", "owl")

@@ -212,12 +212,6 @@ def test_another_scorer_is_refused(folder):
     )
 
 
-def test_there_is_no_model(tmp_path):
-    assert refusal(StoreError, tmp_path / "none", tmp_path / "out.onnx") == (
-        f"there is no model in {tmp_path / 'none'}: name a folder that a model was saved in"
-    )
-
-
 def test_more_than_2_gib_are_refused(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(graph, "LARGEST", 1000)
     assert refusal(ConfigError, folder, tmp_path / "out.onnx") == (
