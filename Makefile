@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow test-fuzz test-kills test-browser test-all golden check bench clean
+.PHONY: demo test test-slow test-fuzz test-kills test-browser test-without-torch test-all golden check bench clean
 
 demo: $(READY)
 	$(BIN)/memoryless demo
@@ -25,10 +25,13 @@ test-kills: $(READY)
 
 # Needs chromium as /usr/bin/chromium (Debian: apt-get install chromium).
 test-browser: $(READY)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,browser]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser
 
-test-all: check test test-slow test-fuzz test-kills test-browser
+# The commands for photos in an environment that has no torch.
+test-without-torch:
+	tests/without_torch.sh $(PYTHON)
+
+test-all: check test test-slow test-fuzz test-kills test-browser test-without-torch
 
 # Prints what differs from the stored digests of small runs; --write stores the new ones.
 golden: $(READY)

@@ -30,9 +30,10 @@ from benchmarks.choosing_maths import (
     top1,
 )
 from benchmarks.timing import side_by_side
-from memoryless.extractor import Extractor
-from memoryless.scorers import unit
-from memoryless.sums import Sums
+from memoryless.embed.session import Extractor
+from memoryless.fixed import layer_of
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.scorers import unit
 
 RULE = "d / n"
 Head = Callable[[Part, np.ndarray], np.ndarray]
@@ -222,26 +223,26 @@ def _two(way: str, learned: list[Part], asked: list[Part]) -> np.ndarray:
 def states(cache: Path) -> None:
     """The largest difference of scores between orders and splits, as a share of their range."""
     train, test = load(cache, "birds40-224")
-    whole = Sums.of(train.X, train.y, train.classes).discriminant()(test.X)[:, :-1]
+    whole = layer_of(ClassStatistics.of(*train, train.classes, fixed=True))(test.X)[:, :-1]
     rows = []
     for number in (1, 8, 40):
         for seed in SEEDS:
             order = np.random.default_rng(seed).permutation(train.classes)
-            scores = _in_states(train, order, number).discriminant()(test.X)[:, :-1]
+            scores = layer_of(_in_states(train, order, number))(test.X)[:, :-1]
             gap = np.abs(scores - whole[:, order]).max() / np.ptp(whole)
             rows.append([number, seed, f"{gap:.0e}", top1(scores, np.argsort(order)[test.y])])
     show("orders and splits, birds40", ["states", "order", "difference / range", "test"], rows)
 
 
-def _in_states(train: Part, order: np.ndarray, number: int) -> Sums:
-    sums: Sums | None = None
+def _in_states(train: Part, order: np.ndarray, number: int) -> ClassStatistics:
+    whole: ClassStatistics | None = None
     for classes in np.array_split(order, number):
         new = np.full(train.classes, -1)
         new[classes] = range(len(classes))
-        own = Sums.of(*train.relabelled(new), len(classes))
-        sums = own if sums is None else sums.join(own)
-    assert sums is not None
-    return sums
+        own = ClassStatistics.of(*train.relabelled(new), len(classes), fixed=True)
+        whole = own if whole is None else whole.join(own)
+    assert whole is not None
+    return whole
 
 
 def bar(cache: Path) -> None:
@@ -254,7 +255,7 @@ def bar(cache: Path) -> None:
     rows = []
     for seed in SEEDS:
         order = np.random.default_rng(seed).permutation(train.classes)
-        scores = _in_states(train, order, 8).discriminant()(test.X)[:, :-1]
+        scores = layer_of(_in_states(train, order, 8))(test.X)[:, :-1]
         right = scores.argmax(1) == np.argsort(order)[test.y]
         rows.append([seed, 100 * right.mean(), 100 * reference.mean(), *interval(right, reference)])
     title = f"birds40, eight states of five classes against all at once ({chosen})"

@@ -19,9 +19,9 @@ from benchmarks.choosing_maths import (
     joined,
     show,
 )
-from memoryless.confidence import Confidence, HeldOut, softmax
-from memoryless.metrics import auroc, calibration_error
-from memoryless.scorers import unit
+from memoryless.stats.confidence import Confidence, HeldOut, softmax
+from memoryless.stats.metrics import auroc, calibration_error
+from memoryless.stats.scorers import unit
 
 
 def measures(fit: Discriminant, X: np.ndarray, temperature: float = 1.0) -> dict[str, np.ndarray]:

@@ -17,8 +17,8 @@ from PIL import Image
 from memoryless.data.cifar import load_cifar
 from memoryless.data.dataset import Split, place_within_class
 from memoryless.data.quickdraw import load_quickdraw100
-from memoryless.extractor import Extractor, ahead
-from memoryless.fixed_backbone import features_graph_of
+from memoryless.embed.session import Extractor, ahead
+from memoryless.fixed import features_graph_of
 from memoryless.strategies import ModelSettings
 
 CIFAR_TRAIN, CIFAR_TEST, MANY_CLASSES, MANY = 100, 30, 10, 500  # photos a class

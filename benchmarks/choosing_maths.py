@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memoryless.scorers import square_roots, unit
+from memoryless.stats.scorers import square_roots, unit
 
 SEEDS = range(3)
 FOLDS = 5

@@ -74,7 +74,7 @@ def _fill(run: RunFolder) -> RunFolder:
         birth = {
             "birth.count": torch.full((NEW,), 500.0),
             "birth.mean": torch.randn(NEW, FEATURES),
-            "birth.full": noise.mT @ noise / len(noise),
+            "birth.own": noise.mT @ noise / len(noise),
         }
         fitted = {
             f"{head}+{transport}.{name}": part

@@ -16,8 +16,8 @@ import onnxruntime
 
 from benchmarks.timing import side_by_side
 from memoryless.data.pixels import read_pixels
-from memoryless.extractor import Extractor, ahead, cores
-from memoryless.fixed_backbone import features_graph_of
+from memoryless.embed.session import Extractor, ahead, cores
+from memoryless.fixed import features_graph_of
 from memoryless.strategies import ModelSettings
 
 PHOTOS, BATCH = 128, 32

@@ -7,6 +7,8 @@ mirroring.
 from __future__ import annotations
 
 import io
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +22,7 @@ from PIL import Image, ImageOps
 from benchmarks.features import photo_files
 from benchmarks.timing import side_by_side
 from memoryless.data.photos import find_photos, load
-from memoryless.extractor import Extractor, ahead
+from memoryless.embed.session import Extractor, ahead
 from memoryless.model import Model
 from memoryless.model_folder import load_state
 from memoryless.photos.learning import carry_out
@@ -94,6 +96,57 @@ def command(*arguments: str) -> float:
     return float(np.median(taken))
 
 
+BARE = """
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+import numpy as np, onnxruntime
+from PIL import Image
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = options.inter_op_num_threads = 1
+session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+def feature(file):
+    pixels = np.asarray(Image.open(file).convert("RGB"))
+    return session.run(None, {"photos": pixels[None]})[0]
+with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    list(pool.map(feature, sorted(Path(sys.argv[2]).rglob("*.jpg"))))
+"""
+FEW = 10  # classes, of 30 photos each
+
+
+def cpu_seconds(*line: str) -> float:
+    """What a process and its threads compute, imports included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *line], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def beside_bare(root: Path, photos: Path) -> dict[str, float]:
+    """CPU time of whole processes, `learn` of 300 photos and `predict` of one, beside bare loops
+    that decode the same photos and run the same graph.
+    """
+    few, one = root / "few", root / "one"
+    for c in range(FEW):
+        shutil.copytree(photos / f"class {c:02d}", few / f"class {c:02d}")
+    one.mkdir()
+    shutil.copy(next(few.rglob("*.jpg")), one)
+    learned = root / "learned"
+    cpu_seconds("-m", "memoryless", "learn", str(learned), str(few))
+    (graph,) = map(str, (learned / "backbones").iterdir())
+    taken: dict[str, list[float]] = {"learn": [], "predict": []}
+    for i in range(ROUNDS):
+        new = str(root / f"new {i}")
+        learn_all = cpu_seconds("-m", "memoryless", "learn", new, str(few))
+        taken["learn"].append(learn_all / cpu_seconds("-c", BARE, graph, str(few)))
+        predict_one = cpu_seconds("-m", "memoryless", "predict", str(learned), str(one))
+        taken["predict"].append(predict_one / cpu_seconds("-c", BARE, graph, str(one)))
+    return {
+        "learn 300 / bare process, CPU": round(float(np.median(taken["learn"])), 2),
+        "predict one / bare process, CPU": round(float(np.median(taken["predict"])), 2),
+    }
+
+
 def measure() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
@@ -124,4 +177,5 @@ def measure() -> dict[str, Any]:
             "show 1,000 classes s": round(command("show", str(many)), 2),
             "predict one s": round(command("predict", str(root / "model"), str(one)), 2),
             "decode and run / predict all": round(seconds["decode and run"] / predicting, 3),
+            **beside_bare(root, photos),
         }

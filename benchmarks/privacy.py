@@ -13,12 +13,13 @@ import numpy as np
 
 from memoryless.data.photos import Photo, find_photos, find_test
 from memoryless.membership import by_distance, by_scatter, by_score
-from memoryless.metrics import auroc
 from memoryless.model import Model
 from memoryless.photos.seeing import see
 from memoryless.randomness import numpy_generator
-from memoryless.scorers import square_roots
-from memoryless.sums import Sums
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.heads import HEADS
+from memoryless.stats.metrics import auroc
+from memoryless.stats.scorers import square_roots
 
 NUMBERS, SEEDS = (5, 10, 20, 30), (0, 1, 2)
 
@@ -35,12 +36,16 @@ def areas(
 ) -> Iterator[float]:
     """The AUROC of each attack on a model taught with the members, a mean over classes."""
     classes = int(members[1].max()) + 1
-    sums = Sums.of(members[0].copy(), members[1], classes)
-    layer = sums.discriminant()
+    statistics = ClassStatistics.of(*members, classes, fixed=True)
+    layer = HEADS["lda"].over(statistics)
 
     def numbers(roots: np.ndarray, labels: np.ndarray) -> list[np.ndarray]:
-        found = by_score((roots @ layer.W.T + layer.b)[:, :-1], labels)
-        return [found, by_distance(roots, labels, sums), by_scatter(roots, labels, sums)]
+        found = by_score(layer(roots), labels)
+        return [
+            found,
+            by_distance(roots, labels, statistics),
+            by_scatter(roots, labels, statistics),
+        ]
 
     for used, unused in zip(numbers(*members), numbers(*others), strict=True):
         yield float(

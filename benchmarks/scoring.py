@@ -7,50 +7,49 @@ Python (timed on 500 of them and scaled).
 from __future__ import annotations
 
 import resource
-from typing import cast
 
 import numpy as np
-import torch
 
 from benchmarks.timing import side_by_side
-from memoryless.build import EndOfState, build_scorers
-from memoryless.lab.scoring import CHUNK, score
-from memoryless.methods import methods_of
-from memoryless.record import Record
-from memoryless.scorers import Linear
+from memoryless.lab.evaluate import CHUNK, score
+from memoryless.stats.build import EndOfState, build_scorer
+from memoryless.stats.methods import methods_of
+from memoryless.stats.record import Record
 
 IMAGES, CLASSES, FEATURES, STATES, LOOPED = 50_000, 1_000, 512, 10, 500
 
 
 def measure() -> dict[str, float]:
-    torch.manual_seed(0)
-    features = torch.randn(IMAGES, FEATURES).half()
-    labels = torch.randint(0, CLASSES, (IMAGES,))
-    class_state = torch.arange(CLASSES) * STATES // CLASSES
-    record = Record(
-        torch.randn(CLASSES, FEATURES), torch.randn(CLASSES), class_state, torch.rand(STATES) + 1
-    )
-    kept = EndOfState(record, (torch.randn(CLASSES, FEATURES), torch.randn(CLASSES)))
+    rng = np.random.default_rng(0)
+
+    def draw(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    features = draw(IMAGES, FEATURES).astype(np.float16)
+    labels = rng.integers(0, CLASSES, IMAGES)
+    class_state = np.arange(CLASSES) * STATES // CLASSES
+    mu = rng.random(STATES, dtype=np.float32) + 1
+    record = Record(draw(CLASSES, FEATURES), draw(CLASSES), class_state, mu)
+    end = EndOfState(record, (draw(CLASSES, FEATURES), draw(CLASSES)))
     methods = methods_of("finetune")
+    made = [build_scorer(method, end) for method in methods.values()]
 
     def ours() -> None:
-        score(features, labels, build_scorers(methods, kept))
+        score(features, labels, methods, end)
 
     def products() -> None:
-        for chunk in features.split(CHUNK):
-            rows = chunk.float()
+        for start in range(0, IMAGES, CHUNK):
+            rows = features[start : start + CHUNK].astype(np.float32)
             for layer in made:
-                torch.addmm(layer.b, rows, layer.W.T)
+                rows @ layer.W.T + layer.b
 
     def looped() -> None:
-        for feature, label in zip(numpy_features, labels[:LOOPED].tolist(), strict=True):
-            for W, b in arrays:
-                top5 = np.argsort(-(W @ feature + b))[:5]
+        for feature, label in zip(some, labels[:LOOPED].tolist(), strict=True):
+            for layer in made:
+                top5 = np.argsort(-(layer.W @ feature + layer.b))[:5]
                 _ = label in top5, label == top5[0]
 
-    made = [cast(Linear, scorer) for scorer in build_scorers(methods, kept).values()]
-    numpy_features = features[:LOOPED].float().numpy()
-    arrays = [(layer.W.numpy(), layer.b.numpy()) for layer in made]
+    some = features[:LOOPED].astype(np.float32)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ours()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

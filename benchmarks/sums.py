@@ -17,7 +17,7 @@ from memoryless.classes import Classes
 from memoryless.model import Model
 from memoryless.model_folder import now
 from memoryless.photos.merging import merge
-from memoryless.sums import Sums
+from memoryless.stats.class_statistics import ClassStatistics, Group
 
 D, EACH, ROUNDS = 1280, 20, 5
 
@@ -29,8 +29,9 @@ def model_of(folder: Path, first: int, classes: int, seed: int) -> Path:
     model.learn(rng.random((2 * EACH, D)), ["a", "b"] * EACH)
     knows = model._opened()
     rows = rng.random((2 * D, D))
-    sums = Sums(np.full(classes, float(EACH)), rng.random((classes, D)), rows.T @ rows)
-    model._knows, _ = knows.after(sums, knows.held_out, knows.confidence)
+    group = Group(rng.random((classes, D)), rows.T @ rows)
+    drawn = ClassStatistics(np.full(classes, float(EACH)), (group,), fixed=True)
+    model._knows, _ = knows.after(drawn, knows.held_out, knows.confidence)
     names = {f"class {first + i}": EACH for i in range(classes)}
     model._classes = Classes().learn(names, now())
     model.save(folder)

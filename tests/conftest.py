@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -19,10 +18,8 @@ from torch import nn
 
 from forks import Forks
 from memoryless import Model
-from memoryless.calibration import StateNumbers
 from memoryless.cli import main
 from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
-from memoryless.heads import fitted
 from memoryless.lab.analysis.typology import KINDS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
@@ -31,7 +28,10 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
 from memoryless.network import Network
-from memoryless.statistics import FORMS, Moments, Statistics
+from memoryless.stats.calibration import StateNumbers
+from memoryless.stats.class_statistics import FORMS, ClassStatistics
+from memoryless.stats.heads import fitted
+from memoryless.stats.scorers import unit
 from memoryless.strategies import Arrival, Strategy, Totals
 from memoryless.training import Progress
 from photo_toys import make_backbone
@@ -50,7 +50,7 @@ hostile_text = st.lists(st.sampled_from(SIGNS) | st.text(max_size=2), max_size=6
 # Every form of class statistics that can be kept, low-rank as of two directions.
 EVERY_FORM = [form.replace("K", "2") for form in FORMS if form != "none"]
 
-Labelled = tuple[torch.Tensor, torch.Tensor]
+Labelled = tuple[np.ndarray, np.ndarray]
 
 
 def pytest_configure() -> None:
@@ -260,7 +260,9 @@ def begin_second_state(config: Config, **settings) -> tuple[Strategy, Network, N
     learner.learn(STREAM[0].train, 2)
     strategy, network, before = learner.strategy, learner.network, copy.deepcopy(learner.network)
     strategy.past = 2
-    arrival = Arrival(network, STREAM[1].train, 2, learner.features, generator())
+    arrival = Arrival(
+        network, STREAM[1].train, 2, learner.features, torch.Generator().manual_seed(0)
+    )
     strategy.begin_state(arrival)
     with torch.no_grad():  # as if it had learned something
         network.backbone[1].weight += 0.1
@@ -276,15 +278,20 @@ def learn(config: Config, seed: int = 0, states: int = 2, backbone: nn.Module | 
     return learner
 
 
-def generator() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
+def generator() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def single(*shape: int, seed: int = 0) -> np.ndarray:
+    """Normal numbers in single precision."""
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
 
 
 # Three states of three, two and two classes; held-out images are of the last one's.
 NUMBERS = StateNumbers(
-    torch.tensor([4.0, 2.0, 3.0]),
-    torch.tensor([0, 0, 0, 1, 1, 2, 2]),
-    (torch.randn(12, 5, generator=generator()), torch.tensor([5, 6] * 6)),
+    np.array([4.0, 2.0, 3.0], np.float32),
+    np.array([0, 0, 0, 1, 1, 2, 2]),
+    (single(12, 5), np.array([5, 6] * 6)),
 )
 
 
@@ -293,22 +300,20 @@ def draw_classes(seed: int, n: int = 60, d: int = 5, classes: int = 3) -> Labell
     rng = np.random.default_rng(seed)
     labels = np.concatenate([np.arange(classes), rng.integers(0, classes, n - classes)])
     features = rng.normal(0, 1, (n, d)) @ rng.normal(0, 1, (d, d)) + 10 * labels[:, None]
-    return torch.from_numpy(features).float(), torch.from_numpy(labels)
+    return features.astype(np.float32), labels
 
 
-def gather(features: torch.Tensor, labels: torch.Tensor, form: str, classes: int = 3) -> Statistics:
-    moments = Moments(classes, features.shape[1], form)
-    moments.add(features, labels)
-    return moments.statistics()
+def gather(
+    features: np.ndarray, labels: np.ndarray, form: str, classes: int = 3
+) -> ClassStatistics:
+    return ClassStatistics.of(features, labels, classes, form=form)
 
 
 def on_sphere(number: int = 40, d: int = 6, classes: int = 3) -> Labelled:
     """Unit features of classes around means of length one, where approximations are exact."""
-    generator = torch.Generator().manual_seed(3)
-    centres = F.normalize(torch.randn(classes, d, generator=generator))
-    labels = torch.arange(classes).repeat_interleave(number)
-    noise = 0.2 * torch.randn(len(labels), d, generator=generator)
-    return F.normalize(centres[labels] + noise), labels
+    centres = unit(single(classes, d, seed=3))
+    labels = np.arange(classes).repeat(number)
+    return unit(centres[labels] + 0.2 * single(len(labels), d, seed=4)), labels
 
 
 @pytest.fixture
@@ -317,7 +322,7 @@ def data() -> Labelled:
 
 
 @pytest.fixture
-def statistics(data: Labelled) -> Statistics:
+def statistics(data: Labelled) -> ClassStatistics:
     return gather(*data, "full")
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.confidence import MARGINS, TEMPERATURES, HeldOut
 from memoryless.model_folder import Saved, save_state
-from memoryless.scorers import Linear, Viewed, describe
 from memoryless.settings import WIDTH, plain_values
+from memoryless.stats.confidence import MARGINS, TEMPERATURES, HeldOut
+from memoryless.stats.scorers import Linear, Viewed, describe
 from memoryless.strategies import ModelSettings
 from memoryless.strategies.base import BASE_RECIPE
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from conftest import make_toy
 from memoryless.lab.analysis.compare import combinations
@@ -26,8 +26,8 @@ from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, read_test, states_of
-from memoryless.methods import parse_method
-from memoryless.scorers import Projected
+from memoryless.stats.methods import parse_method
+from memoryless.stats.scorers import Projected
 
 FILE = Path(__file__).parent / "golden.json"
 
@@ -119,11 +119,11 @@ def key() -> str:
     return f"torch {torch.__version__}, {capability} ({cpu}), {torch.get_num_threads()} thread"
 
 
-def digest(tensors: Mapping[str, Tensor]) -> str:
+def digest(arrays: Mapping[str, np.ndarray]) -> str:
     found = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
     return found.hexdigest()[:16]
 
 
@@ -135,9 +135,9 @@ def run_case(name: str, output: Path, observer: Observer | None = None) -> RunFo
 def digests(folder: RunFolder) -> dict[str, str]:
     """Weights, record, statistics, fitted heads and figures of a finished run."""
     last = folder.finished - 1
-    network = folder.tensors(last, "network")
+    network = folder.arrays(last, "network")
     parts = {"network": digest(network)}
-    parts |= {f"record.{n}": digest({n: t}) for n, t in last_record(folder).tensors().items()}
+    parts |= {f"record.{n}": digest({n: t}) for n, t in last_record(folder).arrays().items()}
     for t, kept in enumerate(states_of(folder)):
         features, labels = read_test(folder, t)
         parts[f"{t}.layer"] = digest(dict(zip("Wb", kept.layer, strict=True)))

@@ -10,10 +10,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from memoryless.embed import PhotoPreparation
+from memoryless.embed.graph import Nodes, features_graph
+from memoryless.embed.onnx_file import read_backbone
+from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError
-from memoryless.extractor import Extractor
-from memoryless.graph import Nodes, features_graph, read_backbone
-from memoryless.preparation import PhotoPreparation
 
 FLOAT, UINT8 = TensorProto.FLOAT, TensorProto.UINT8
 

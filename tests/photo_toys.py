@@ -15,7 +15,7 @@ def make_backbone(file: Path) -> Path:
     """An ONNX file whose features are the mean colours of a grid of 4 x 4 cells."""
     from onnx import TensorProto
 
-    from memoryless.graph import Nodes
+    from memoryless.embed.graph import Nodes
 
     nodes, size = Nodes(), 16
     cells = nodes.add("AveragePool", "images", kernel_shape=[4, 4], strides=[4, 4])

@@ -82,13 +82,13 @@ STRANGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STRANGE)
-def test_every_name_that_is_not_ours_is_refused(name, packed, tmp_path):
-    made = entry("x")
-    made.filename = made.orig_filename = name
-    rewrite(packed, [*files_of(packed).items(), (made, b"evil")])
-    before = sorted(tmp_path.rglob("*"))
-    assert refusal(packed) == f"{packed} holds {name}, which is no part of a model: {FIX}"
+def test_every_name_that_is_not_ours_is_refused(packed, tmp_path):
+    files, before = files_of(packed), sorted(tmp_path.rglob("*"))
+    for name in STRANGE:
+        made = entry("x")
+        made.filename = made.orig_filename = name
+        rewrite(packed, [*files.items(), (made, b"evil")])
+        assert refusal(packed) == f"{packed} holds {name}, which is no part of a model: {FIX}"
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -97,29 +97,22 @@ def test_a_long_name_is_cut(packed):
     assert refusal(packed) == f"{packed} holds {'x' * 100}, which is no part of a model: {FIX}"
 
 
-@pytest.mark.parametrize("kind", [0o120777, 0o040755, 0o010644, 0o020644, 0o140644], ids=oct)
-def test_what_is_no_regular_file_is_refused(kind, packed):
+@pytest.mark.parametrize("attributes", [0o120777 << 16, 0o010644 << 16, 0x10], ids=oct)
+def test_what_is_no_regular_file_is_refused(attributes, packed):
+    """A link and a pipe of Unix, and a folder of DOS."""
     files = files_of(packed)
-    link = entry("CURRENT", create_system=3, external_attr=kind << 16)
+    link = entry("CURRENT", create_system=3, external_attr=attributes)
     rewrite(packed, [(link, b"/etc/passwd"), *list(files.items())[1:]])
     assert refusal(packed) == (
         f"{packed} holds CURRENT, which is a link or a folder there and no file: {FIX}"
     )
 
 
-def test_a_folder_of_dos_is_refused(packed):
-    files = files_of(packed)
-    rewrite(packed, [(entry("CURRENT", external_attr=0x10), b""), *list(files.items())[1:]])
-    assert refusal(packed).startswith(f"{packed} holds CURRENT, which is a link or a folder")
-
-
-@pytest.mark.parametrize(
-    "kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str
-)
-def test_bombs_are_refused_before_they_are_read(kind, packed, monkeypatch):
-    files = files_of(packed) | {"README.md": bytes(50_000_000)}
-    rewrite(packed, [(entry(n, compress_type=kind), c) for n, c in files.items()])
-    assert packed.stat().st_size < 200_000
+def test_bombs_are_refused_before_they_are_read(packed, monkeypatch):
+    files = files_of(packed) | {"README.md": bytes(5_000_000)}
+    deflated = [(entry(n, compress_type=zipfile.ZIP_DEFLATED), c) for n, c in files.items()]
+    rewrite(packed, deflated)
+    assert packed.stat().st_size < 50_000
     monkeypatch.setattr(zipfile.ZipFile, "open", None)  # nothing is read
     assert refusal(packed) == f"{packed} holds CURRENT compressed or encrypted: {FIX}"
 

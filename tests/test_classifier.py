@@ -286,7 +286,7 @@ print(estimator.predict(np.eye(4)), "torch" in sys.modules)
 def test_without_scikit_learn_it_says_what_to_install():
     done = fresh_python("import sys; sys.modules['sklearn'] = None; import memoryless.classifier")
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: IncrementalClassifier needs scikit-learn 1.6 or newer: pip install "
+        "memoryless.errors.MissingError: this needs sklearn, which is not installed: pip install "
         "'memoryless[sklearn]'"
     )
 

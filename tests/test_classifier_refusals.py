@@ -141,10 +141,6 @@ def test_labels_must_be_among_the_classes_that_are_given():
     assert estimator.model_.counts == (6, 6)
 
 
-def test_blank_labels_are_refused():
-    assert sentence(lambda: fitted("ant", " ")) == ("the class name ' ' is blank: rename the class")
-
-
 def test_folders_that_hold_no_estimator_are_of_the_store(tmp_path):
     (tmp_path / "note.txt").touch()
     for use in (IncrementalClassifier.load, fitted(1).save):

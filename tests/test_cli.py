@@ -11,18 +11,18 @@ import pytest
 
 import memoryless
 from conftest import call
-from memoryless.calibration import CALIBRATIONS
 from memoryless.cli import app
 from memoryless.cli.list_names import KINDS
 from memoryless.cli.output import FORMATS
-from memoryless.heads import HEADS
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.presets import PRESETS
-from memoryless.methods import METHODS
 from memoryless.settings import MEANINGS
-from memoryless.statistics import FORMS
+from memoryless.stats.calibration import CALIBRATIONS
+from memoryless.stats.class_statistics import FORMS
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import METHODS
+from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES
-from memoryless.transports import TRANSPORTS
 from photo_toys import make_colours, tiny_flags
 
 

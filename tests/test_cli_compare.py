@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from memoryless.cli import main
-from memoryless.heads import HEADS
 from memoryless.lab.experiment import run
-from memoryless.methods import parse_method
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import parse_method
 
 
 def test_compare_command(gathering, toy_source, tmp_path, monkeypatch, capsys):

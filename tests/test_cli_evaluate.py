@@ -109,12 +109,3 @@ def test_broken_photos_are_told(taught, capsys):
     )
     assert out.startswith("not read: 1: test/cat/notes.txt (not an image by its name)\nOf 14 ")
     assert "1 photo could not be read." in out
-
-
-def test_no_class_is_known(taught, capsys):
-    make_colours(Path("strange"), "volcano", number=2)
-    code, _, err = call("evaluate", "model", "strange", capsys=capsys)
-    assert code == 2
-    assert err == (
-        "memoryless: the model knows none of the classes there (volcano): it knows cat, dog, owl\n"
-    )

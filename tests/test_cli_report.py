@@ -64,21 +64,12 @@ def test_report_command_of_one_state(tiny, toy, tmp_path, monkeypatch, capsys):
     assert Path("pages/one.html").read_text().startswith("<!doctype html>")
 
 
-def test_a_library_that_lacks_is_named(finished, monkeypatch, capsys):
-    monkeypatch.delitem(sys.modules, "memoryless.lab.report", raising=False)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert main(["report", str(finished.path)]) == 2
-    assert capsys.readouterr().err == (
-        "memoryless: a report needs jinja2: pip install jinja2 matplotlib scipy\n"
-    )
-
-
-@pytest.mark.slow
-def test_scipy_is_looked_for_before_anything_is_drawn(finished):
-    code = "import sys; sys.modules['scipy.stats'] = None; from memoryless.cli import main; "
-    code += f"sys.exit(main(['report', {str(finished.path)!r}]))"
+@pytest.mark.parametrize("command", ["report", "figures"])
+def test_a_library_that_lacks_is_named(command, finished):
+    code = "import sys; sys.modules['matplotlib'] = None; from memoryless.cli import main; "
+    code += f"sys.exit(main([{command!r}, {str(finished.path)!r}]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        "memoryless: a report needs scipy.stats: pip install jinja2 matplotlib scipy\n"
+        "memoryless: this needs matplotlib, which is not installed: pip install 'memoryless[lab]'\n"
     )

@@ -13,7 +13,7 @@ from memoryless.cli import main
 from memoryless.lab.analysis.lead import sentences
 from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.runs import find_runs
-from memoryless.methods import methods_of
+from memoryless.stats.methods import methods_of
 
 
 def test_the_command_that_shows_a_run_is_quoted(tiny, toy_runs, capsys):

@@ -100,11 +100,3 @@ def test_a_damaged_earlier_state_is_told(taught, capsys):
     code, _, err = call("show", "model", capsys=capsys)
     assert code == 0
     assert "0001/model.json" in err
-
-
-def test_there_is_no_model(tmp_path, capsys):
-    code, _, err = call("show", str(tmp_path), capsys=capsys)
-    assert code == 3
-    assert err == (
-        f"memoryless: there is no model in {tmp_path}: name a folder that a model was saved in\n"
-    )

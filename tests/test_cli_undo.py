@@ -48,29 +48,6 @@ def test_the_list_changes_nothing(taught, capsys):
     assert load_state(Path("model")).number == 2
 
 
-def test_nothing_before_the_first(taught, capsys):
-    call("undo", "model", capsys=capsys)
-    code, _, err = call("undo", "model", capsys=capsys)
-    assert code == 2
-    assert err == (
-        "memoryless: model is at its first state, and nothing was before it: delete the folder to "
-        "begin anew\n"
-    )
-
-
-def test_a_number_that_is_not_kept(taught, capsys):
-    code, _, err = call("undo", "model", "--to", "7", capsys=capsys)
-    assert (code, err) == (2, "memoryless: model has no state 7: choose from 1, 2\n")
-
-
-def test_a_damaged_current_state_can_be_left(taught, capsys):
-    Path("model/states/0002/model.json").write_text("{}")
-    code, _, err = call("undo", "model", capsys=capsys)
-    assert code == 3
-    assert err.endswith("or go back by memoryless undo model --to 1\n")
-    assert call("undo", "model", "--to", "1", capsys=capsys)[0] == 0
-
-
 @pytest.mark.parametrize("name", ["CURRENT", "states/0002/model.json"])
 def test_a_damaged_model_is_listed_without_a_current_state(name, taught, capsys):
     Path("model", name).write_text("{}")

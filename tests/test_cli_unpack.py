@@ -20,17 +20,6 @@ def test_a_packed_model_is_a_folder_again(cat_and_dog, capsys):
     assert call("rename", "my model", "cat", "puma", capsys=capsys)[0] == 0
 
 
-def test_a_model_is_not_replaced(cat_and_dog, capsys):
-    call("pack", "model", capsys=capsys)
-    before = content(Path("model"))
-    assert call("unpack", "model.memoryless", "model", capsys=capsys) == (
-        2,
-        "",
-        "memoryless: model holds a model already: choose another MODEL\n",
-    )
-    assert content(Path("model")) == before
-
-
 def test_hostile_archives_are_refused_and_nothing_is_made(cat_and_dog, capsys):
     with zipfile.ZipFile("evil.memoryless", "w") as archive:
         archive.writestr("../\x1b[31mevil", "x")
@@ -42,11 +31,3 @@ def test_hostile_archives_are_refused_and_nothing_is_made(cat_and_dog, capsys):
         "file that memoryless pack wrote\n",
     )
     assert sorted(Path().iterdir()) == before
-
-
-def test_what_is_no_file(cat_and_dog, capsys):
-    assert call("unpack", "model", "new", capsys=capsys) == (
-        3,
-        "",
-        "memoryless: model is no file: name one that memoryless pack wrote\n",
-    )

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from conftest import FakeRun
-from memoryless.build import EndOfState
 from memoryless.errors import ConfigError
 from memoryless.lab.analysis.compare import (
     combinations,
@@ -21,8 +20,9 @@ from memoryless.lab.analysis.compare import (
 from memoryless.lab.analysis.summary import Summary, summarise
 from memoryless.lab.experiment import run, scored_in_run
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import grid_of, methods_of, parse_method
-from memoryless.record import Record
+from memoryless.stats.build import EndOfState
+from memoryless.stats.methods import grid_of, methods_of, parse_method
+from memoryless.stats.record import Record
 
 
 def test_the_front_by_hand(gathered):

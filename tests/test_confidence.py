@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from memoryless.confidence import LEAST, MOST, Confidence, HeldOut, Judgement, judge, softmax
+from memoryless.stats.confidence import LEAST, MOST, Confidence, HeldOut, Judgement, judge, softmax
 
 
 def draw(n: int = 2000, classes: int = 5, temperature: float = 3.0):

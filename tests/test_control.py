@@ -13,7 +13,7 @@ from memoryless.lab.control import control_of
 from memoryless.lab.experiment import run
 from memoryless.lab.presets import PRESETS
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import headline
+from memoryless.stats.methods import headline
 from memoryless.strategies import STRATEGIES
 
 WITHOUT = {"fixed", "untrained", "joint"}

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 import memoryless
-from memoryless import calibration, heads, metrics
-from memoryless.calibration import CALIBRATIONS
 from memoryless.card import HONEST
 from memoryless.cli import app
 from memoryless.data import samples
-from memoryless.heads import HEADS
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import METHODS, grid_of
+from memoryless.stats import calibration, heads, metrics
+from memoryless.stats.calibration import CALIBRATIONS
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import METHODS, grid_of
+from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES
-from memoryless.transports import TRANSPORTS
 from pages import PACKAGE, PAGES, ROOT, WRITTEN, blocks, prose_of, text_of
 
 

@@ -22,12 +22,12 @@ from memoryless import membership
 from memoryless.cli import LABORATORY, app, main
 from memoryless.data import SOURCES, Dataset, samples
 from memoryless.data.quickdraw import load_quickdraw100
-from memoryless.heads import fitted
 from memoryless.lab.analysis.published import paper_name
 from memoryless.lab.config import Config
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.settings import DataSettings
+from memoryless.stats.heads import fitted
 from pages import PAGES, ROOT, blocks, commands, consoles, headings, masked, prose_of, text_of
 from photo_toys import tiny_flags
 

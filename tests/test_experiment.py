@@ -11,24 +11,24 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-import torch
 from torch import nn
 
 from conftest import Interrupt, assert_same_run, make_toy
-from memoryless.build import EndOfState, build_scorers
 from memoryless.data import Split
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import plan
+from memoryless.lab.evaluate import score
 from memoryless.lab.experiment import Observer, in_states, run, work_of
 from memoryless.lab.runs import RunFolder, find_runs
-from memoryless.lab.scoring import score
 from memoryless.lab.states import last_record, read_rows, read_test
 from memoryless.learner import Learner
-from memoryless.methods import methods_of
-from memoryless.metrics import accuracy_at, error_typology
+from memoryless.stats.build import EndOfState
+from memoryless.stats.methods import methods_of
+from memoryless.stats.metrics import accuracy_at, error_typology
 
 
 def test_a_run_folder_is_complete(tiny, toy):
@@ -48,7 +48,7 @@ def test_a_run_folder_is_complete(tiny, toy):
         assert set(state["methods"]) == set(methods_of("finetune"))
         assert state["seconds"]["training"] > 0
         assert state["bytes"]["images_not_kept"] == (t + 1) * 24 * 64
-        layer = folder.tensors(t, "layer")
+        layer = folder.arrays(t, "layer")
         assert layer["W"].shape == (2 * t + 2, 16)
     assert sum(results[-1]["bytes"]["record"].values()) == 6 * 16 * 4 + 6 * 4 + 6 * 8 + 3 * 4
     assert not folder.checkpoint.exists()
@@ -59,13 +59,12 @@ def test_a_run_folder_is_complete(tiny, toy):
 def test_every_method_can_be_scored_again_from_the_folder(finished):
     for t, results in enumerate(finished.results()):
         record = read_rows(finished, t)
-        layer = finished.tensors(t, "layer")
-        test = finished.tensors(t, "test")
-        assert test["features"].dtype == torch.float16
-        layers = build_scorers(methods_of("finetune"), EndOfState(record, (layer["W"], layer["b"])))
-        outcomes = score(test["features"], test["labels"], layers)
+        layer, test = finished.arrays(t, "layer"), finished.arrays(t, "test")
+        assert test["features"].dtype == np.float16
+        end = EndOfState(record, (layer["W"], layer["b"]))
+        outcomes = score(test["features"], test["labels"], methods_of("finetune"), end)
         for name, outcome in outcomes.items():
-            stored, labels = results["methods"][name], test["labels"].numpy()
+            stored, labels = results["methods"][name], test["labels"]
             assert stored["top1"] == pytest.approx(100 * (outcome.predictions == labels).mean())
             assert stored["top5"] == accuracy_at(outcome.ranks, min(5, len(record.b)))
             typology = error_typology(outcome.predictions, labels, past=2 * t)
@@ -91,8 +90,8 @@ def test_test_images_change_no_weight(tiny):
         RunFolder(run(replace(tiny, output=tiny.output / name), data)[0])
         for name, data in (("one", one), ("two", two))
     ]
-    networks = [f.tensors(2, "network") for f in folders]
-    assert all(torch.equal(networks[0][k], networks[1][k]) for k in networks[0])
+    networks = [f.arrays(2, "network") for f in folders]
+    assert all(np.array_equal(networks[0][k], networks[1][k]) for k in networks[0])
 
 
 @pytest.mark.parametrize(("state", "epoch"), [(0, 0), (0, 1), (1, 1), (2, 0)])
@@ -214,7 +213,7 @@ def test_after_nan_the_finished_states_are_usable(tiny, toy):
         run(tiny, toy, Spoilable(), Spoil())
     folder = RunFolder(tiny.output / "seed-0")
     assert folder.finished == 1
-    assert read_rows(folder, 0).W.isfinite().all()
+    assert np.isfinite(read_rows(folder, 0).W).all()
     assert summarise([folder])[0].states == "1/3"
     Spoilable.spoilt = False
     run(tiny, toy, Spoilable())
@@ -278,8 +277,8 @@ def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_pat
     with pytest.raises(KeyboardInterrupt):
         run(again, toy, observer=Kill())
     folder = RunFolder(run(again, toy)[0])
-    for part, tensor in last_record(whole).tensors().items():
-        assert torch.equal(tensor, last_record(folder).tensors()[part]), part
+    for part, array in last_record(whole).arrays().items():
+        assert np.array_equal(array, last_record(folder).arrays()[part]), part
     assert not (folder.state(1) / "record.safetensors").exists()
 
 
@@ -331,7 +330,7 @@ def test_test_features_are_taken_once_where_the_backbone_stays(strategy, tiny, t
     taken: list[list[int]] = []
     plain = Learner.all_features
 
-    def counted(learner: Learner, images: Split) -> torch.Tensor:
+    def counted(learner: Learner, images: Split) -> np.ndarray:
         taken.append(sorted({*images.labels.tolist()}))
         return plain(learner, images)
 
@@ -340,4 +339,4 @@ def test_test_features_are_taken_once_where_the_backbone_stays(strategy, tiny, t
     assert taken[1::2] == [[0, 1], [2, 3], [4, 5]]  # after those of the training images
     (first, old), (last, labels) = read_test(folder, 0), read_test(folder, 2)
     assert sorted({*labels.tolist()}) == [0, 1, 2, 3, 4, 5]
-    assert torch.equal(last[torch.isin(labels, old)], first)
+    assert np.array_equal(last[np.isin(labels, old)], first)

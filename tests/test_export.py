@@ -16,13 +16,13 @@ from PIL import Image
 
 import memoryless
 from exports import NAMES, draw, refusal, teach
-from memoryless import Model, export, graph
-from memoryless.confidence import Confidence
+from memoryless import Model, export
 from memoryless.data.photos import Found, Photo
-from memoryless.errors import ConfigError, DataError, StoreError, WriteError
+from memoryless.embed.graph import OPSET
+from memoryless.errors import ConfigError, DataError, WriteError
 from memoryless.export import WHOLE, Runner, compare, drawings, exported
-from memoryless.graph import OPSET
 from memoryless.model_folder import load_state
+from memoryless.stats.confidence import Confidence
 
 
 @pytest.fixture(scope="module")
@@ -169,25 +169,61 @@ def test_newer_versions_of_onnx(opset, tmp_path, tiny_backbone):
     assert export.export(model, tmp_path / "out.onnx").drawings.difference < 1e-5
 
 
-def test_a_graph_that_gives_no_features_is_refused(tmp_path, tiny_backbone):
-    folder = teach(tmp_path / "model", tiny_backbone, *NAMES)
-    model = Model.load(folder)
-    model.open()
-    graph = onnx.load_model_from_string(model._knows.graph)
-    graph.graph.node[-1].output[0] = graph.graph.output[0].name = "other"
-    model._knows.graph = graph.SerializeToString()
-    model.save(tmp_path / "crafted")
-    assert refusal(StoreError, tmp_path / "crafted", tmp_path / "out.onnx") == (
-        f"the backbone of {tmp_path / 'crafted'} gives other, not features: teach a new model"
+TRAINED = {"image_size": 16, "width": 2, "epochs": 1, "batch_size": 16, "held_out": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("lwf_kd+lda+widened", {"statistics": "tied", "square_roots": True, "level": "middle"}),
+        ("inFT_siw_mc", {}),
+        ("lucir+ncm", {"crop": 0.5}),
+    ],
+)
+def test_trained_features_are_exported(method, settings, tmp_path):
+    teach_trained(tmp_path / "model", method, settings)
+    done = export.export(tmp_path / "model", tmp_path / "out.onnx")
+    assert done.drawings.photos == 9
+    assert done.drawings.difference < 1e-4
+
+
+def teach_trained(folder: Path, method: str, settings: dict[str, object]) -> None:
+    """A model that trains its backbone on photos of two states."""
+    model = Model(method, **TRAINED, **settings)
+    for names in (NAMES[:2], NAMES[2:]):
+        photos = [photo for name in names for photo in draw(name, 12)]
+        model.learn(photos, [name for name in names for _ in range(12)])
+    model.save(folder)
+
+
+def test_a_method_that_is_no_layer_is_refused(tmp_path):
+    teach_trained(tmp_path / "model", "finetune+rda", {})
+    assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
+        f"{tmp_path / 'model'} scores features by finetune+rda, which cannot be written as a "
+        "graph: learn with another `method`, such as fixed+lda or lwf_kd+lda+widened"
     )
 
 
-def test_trained_features_are_refused(taught, tmp_path):
+def test_a_model_of_grey_images_is_refused(taught, tmp_path):
     taught.save(tmp_path / "model")
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model'} trains its features (inFT_siw_mc), and only a backbone that is "
-        "never trained is kept as an ONNX graph: learn the photos into another model without "
-        "`train=True`, and export that"
+        f"{tmp_path / 'model'} was taught on grey images of one channel, and an exported file "
+        "takes photos in colour: learn images of three channels into another model, and export "
+        "that"
+    )
+
+
+def test_a_stored_graph_that_is_not_ours_is_one_sentence(folder, tmp_path):
+    """Its checksums are right: somebody made it so."""
+    model = Model.load(folder)
+    graph = onnx.load_model_from_string(model._opened().graph)
+    graph.graph.node[-1].output[0] = graph.graph.output[0].name = "answers"
+    model._opened().graph = graph.SerializeToString()
+    model.save(tmp_path / "crafted")
+    assert refusal(ConfigError, tmp_path / "crafted", tmp_path / "out.onnx") == (
+        "the backbone's graph takes photos tensor(uint8) and gives answers tensor(float), where a "
+        "model's takes photos tensor(uint8) and gives features tensor(float): learn with a "
+        "`backbone` again, or restore the model from a copy"
     )
 
 
@@ -201,25 +237,8 @@ def test_a_model_without_photos_is_refused(tmp_path):
     )
 
 
-def test_another_scorer_is_refused(folder):
-    saved = load_state(folder)
-    other = replace(saved, about=saved.about | {"scorer": {"kind": "quadratic"}})
-    with pytest.raises(StoreError) as caught:
-        exported(other)
-    assert str(caught.value) == (
-        f"{folder} scores features in a way that this version cannot export: install memoryless "
-        f"{memoryless.__version__} or newer"
-    )
-
-
-def test_there_is_no_model(tmp_path):
-    assert refusal(StoreError, tmp_path / "none", tmp_path / "out.onnx") == (
-        f"there is no model in {tmp_path / 'none'}: name a folder that a model was saved in"
-    )
-
-
 def test_more_than_2_gib_are_refused(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(graph, "LARGEST", 1000)
+    monkeypatch.setattr(export, "LARGEST", 1000)
     assert refusal(ConfigError, folder, tmp_path / "out.onnx") == (
         f"{folder} would have more than 2 GiB as one ONNX file, which none can have: export a "
         "model of fewer classes, or one with a smaller backbone"
@@ -259,8 +278,8 @@ def test_a_place_that_cannot_be_written(folder, tmp_path):
 
 @pytest.mark.parametrize(("fault", "shown"), [(1000, r"0\.\d+"), (np.nan, "nan")])
 def test_a_file_that_differs_is_not_written(folder, tmp_path, monkeypatch, fault, shown):
-    def wrong(model, W, b, sure):
-        right(model, W, b, replace(sure, temperature=fault * sure.temperature))
+    def wrong(model, scorer, classes, sure):
+        right(model, scorer, classes, replace(sure, temperature=fault * sure.temperature))
 
     right, there = export.append_answers, tmp_path / "out.onnx"
     monkeypatch.setattr(export, "append_answers", wrong)
@@ -278,8 +297,8 @@ def test_a_file_that_differs_is_not_written(folder, tmp_path, monkeypatch, fault
 def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatch):
     """Probabilities do not tell: only the threshold is another."""
 
-    def wrong(model, W, b, sure):
-        right(model, W, b, replace(sure, threshold=sure.threshold + fault))
+    def wrong(model, scorer, classes, sure):
+        right(model, scorer, classes, replace(sure, threshold=sure.threshold + fault))
 
     right, margins = export.append_answers, []
     for batch in drawings():

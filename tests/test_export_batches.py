@@ -9,9 +9,9 @@ import pytest
 from onnx import TensorProto
 
 from exports import NAMES, refusal, teach
-from memoryless import graph
+from memoryless.embed import graph
+from memoryless.embed.graph import Nodes
 from memoryless.errors import ConfigError
-from memoryless.graph import Nodes
 
 
 def tied(kind: str) -> onnx.ModelProto:

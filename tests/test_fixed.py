@@ -245,9 +245,18 @@ def test_no_photo_gives_no_answer(tmp_path):
     assert taught((0, 1)).predict([]) == []
 
 
-def test_features_that_are_too_large_are_refused():
+@pytest.mark.parametrize(("scale", "what"), [(1e100, "large"), (1e160, "large"), (1e-160, "small")])
+def test_features_of_an_absurd_scale_are_refused(scale, what):
     model = Model(backbone="none")
-    X = np.random.default_rng(0).normal(size=(20, 3)) * 1e160
-    with np.errstate(all="ignore"), pytest.raises(DataError, match="too large to compute with"):
+    X = np.random.default_rng(0).normal(size=(20, 3)) * scale
+    with pytest.raises(DataError, match=f"features are too {what} to compute with"):
         model.learn(X, ["a", "b"] * 10)
     assert model.classes == ()
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_features_of_a_large_or_small_scale_are_learned(scale):
+    X = np.random.default_rng(0).normal(size=(40, 3)) + np.arange(40)[:, None] % 2 * 9
+    model = Model(backbone="none")
+    model.learn(X * scale, ["a", "b"] * 20)
+    assert model.predict(X * scale) == ["a", "b"] * 20

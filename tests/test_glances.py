@@ -76,7 +76,10 @@ def test_a_glance():
     ("content", "why"),
     [
         (b"Dear all, please find attached", "not an image"),
-        (HEIC, "HEIC, which needs pillow-heif: convert it to JPEG, or pip install pillow-heif"),
+        (
+            HEIC,
+            "HEIC, which needs pillow-heif: convert it to JPEG, or pip install 'memoryless[heic]'",
+        ),
         (saved(scene(0))[:-600], "image file is truncated"),
         (saved(scene(0), "jpeg")[:-600], "image file is truncated"),
         (b"", "not an image"),

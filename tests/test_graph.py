@@ -23,10 +23,11 @@ from graphs import (
     saved,
     with_ends,
 )
+from memoryless.embed import PhotoPreparation
+from memoryless.embed.graph import OPSET, features_graph
+from memoryless.embed.onnx_file import read_backbone
+from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError
-from memoryless.extractor import Extractor
-from memoryless.graph import OPSET, features_graph, read_backbone
-from memoryless.preparation import PhotoPreparation
 
 
 @pytest.mark.parametrize("sides", [(37, 50), (64, 64), (20, 9), (1, 1), (1, 300), (90, 200)])

@@ -12,8 +12,8 @@ from memoryless.data.augment import AUGMENTATIONS
 from memoryless.lab.config import Config
 from memoryless.lab.guide import choices, default, in_words, sections
 from memoryless.settings import MEANINGS
+from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES
-from memoryless.transports import TRANSPORTS
 
 SETTINGS = [field.name for field in fields(Config)]
 
@@ -25,13 +25,13 @@ def test_every_setting_stands_in_one_section():
 
 def test_names_that_are_told_without_torch_are_those_of_the_code():
     assert [*AUGMENTATIONS] == [*MEANINGS["augment"]]
-    assert [*TRANSPORTS] == [*MEANINGS["transports"]]
     assert [*BACKBONES, "timm:NAME", "onnx:FILE", "none"] == [*MEANINGS["backbone"]]
 
 
 def test_choices_are_those_of_the_tables():
     assert choices("strategy") == tuple(STRATEGIES)
     assert choices("data") == tuple(SOURCES)
+    assert choices("transports") == tuple(TRANSPORTS)
     assert choices("lr_later") == ("t+1", "t", "constant", "NUMBER")
     assert choices("epochs") == ()
 

@@ -5,31 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import torch
 from sklearn.linear_model import Ridge
 
-from conftest import make_learner, make_toy
-from memoryless.heads.projection import ProjectionSums, random_directions
+from conftest import make_learner, make_toy, single
 from memoryless.lab.analysis.compare import compare
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, last_state
 from memoryless.lab.stream import Stream
 from memoryless.randomness import derive
+from memoryless.stats.heads.projection import ProjectionSums, random_directions
+from memoryless.store import as_tensors
 
 
 def test_projection_in_ten_states_is_learning_at_once():
-    features, labels = torch.randn(200, 8), torch.arange(200) % 20
+    features, labels = single(200, 8), np.arange(200) % 20
     at_once = ProjectionSums.empty(50).add(features, labels, 20)
     in_states = ProjectionSums.empty(50)
     for first in range(0, 20, 2):
         new = (labels >= first) & (labels < first + 2)
         in_states = in_states.add(features[new], labels[new], 2)
-    torch.testing.assert_close(in_states.sums, at_once.sums)
-    test = torch.randn(30, 8)
-    torch.testing.assert_close(
-        in_states.scorer(8)(test), at_once.scorer(8)(test), rtol=1e-4, atol=1e-4
-    )
+    np.testing.assert_allclose(in_states.sums, at_once.sums, rtol=1e-5)
+    test = single(30, 8, seed=1)
+    scores = in_states.scorer(8)(test), at_once.scorer(8)(test)
+    np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-4)
     assert at_once.scorer(8).cost == 8 * 50 + 50 * 20
 
 
@@ -39,11 +38,12 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     folder = RunFolder(run(config, data)[0])
     first = Stream.from_config(data, config)[0].train
     learner = make_learner(config, first)
-    learner.restore(folder.tensors(9, "network"), last_record(folder))
-    features, labels = learner.features(data.train), torch.from_numpy(data.train.labels)
-    at_once = ProjectionSums.empty(40).add(features, labels, 10).scorer(features.shape[1])
+    learner.restore(as_tensors(folder.arrays(9, "network")), last_record(folder))
+    features = learner.all_features(data.train)
+    at_once = ProjectionSums.empty(40).add(features, data.train.labels, 10)
+    scores = at_once.scorer(features.shape[1])(features)
     in_states = last_state(folder).fitted["projection+none"]
-    torch.testing.assert_close(in_states(features), at_once(features), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(in_states(features), scores, rtol=1e-4, atol=1e-4)
     ledger = folder.results()[-1]["bytes"]["record"]
     assert ledger["projection.gram"] == 40 * 40 * 4
     assert ledger["projection.sums"] == 10 * 40 * 4
@@ -53,30 +53,30 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
 
 def test_sums_and_scores_by_scikit_learn():
     """Ridge regression to one-hot classes over ReLU features of the directions."""
-    features, labels = torch.randn(40, 5), torch.arange(40) % 3
+    features, labels = single(40, 5), np.arange(40) % 3
     sums = ProjectionSums.empty(9).add(features, labels, 3)
-    projected = (features @ random_directions(5, 9)).clamp(min=0)
-    hot = torch.nn.functional.one_hot(labels).float()
-    torch.testing.assert_close(sums.gram, projected.T @ projected)
-    torch.testing.assert_close(sums.sums, hot.T @ projected)
-    theirs = Ridge(alpha=0.2 * float(sums.gram.trace()) / 9, fit_intercept=False)
-    theirs.fit(projected.numpy(), hot.numpy())
-    new = torch.randn(7, 5)
-    expected = theirs.predict((new @ random_directions(5, 9)).clamp(min=0).numpy())
+    projected = np.maximum(features @ random_directions(5, 9), 0)
+    hot = np.eye(3, dtype=np.float32)[labels]
+    np.testing.assert_allclose(sums.gram, projected.T @ projected, rtol=1e-5)
+    np.testing.assert_allclose(sums.sums, hot.T @ projected, rtol=1e-5)
+    theirs = Ridge(alpha=0.2 * sums.gram.trace() / 9, fit_intercept=False).fit(projected, hot)
+    new = single(7, 5, seed=1)
+    expected = theirs.predict(np.maximum(new @ random_directions(5, 9), 0))
     np.testing.assert_allclose(sums.scorer(5, 0.2)(new), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_more_features_than_a_chunk_make_the_same_sums(monkeypatch):
-    features, labels = torch.randn(40, 5), torch.arange(40) % 3
+    features, labels = single(40, 5), np.arange(40) % 3
     whole = ProjectionSums.empty(9).add(features, labels, 3)
-    monkeypatch.setattr("memoryless.heads.projection.CHUNK", 7)
+    monkeypatch.setattr("memoryless.stats.heads.projection.CHUNK", 7)
     parts = ProjectionSums.empty(9).add(features, labels, 3)
-    torch.testing.assert_close(parts.gram, whole.gram)
-    torch.testing.assert_close(parts.sums, whole.sums)
-    assert parts.gram.dtype == parts.sums.dtype == torch.float32
+    np.testing.assert_allclose(parts.gram, whole.gram, rtol=1e-6)
+    np.testing.assert_allclose(parts.sums, whole.sums, rtol=1e-6)
+    assert parts.gram.dtype == parts.sums.dtype == np.float32
 
 
 def test_directions_are_those_of_every_version():
     """A record holds sums over them and not them: others would make its sums worthless."""
-    seed = torch.Generator().manual_seed(derive(0, "projection"))
-    assert torch.equal(random_directions(3, 4), torch.randn(3, 4, generator=seed))
+    rng = np.random.default_rng(derive(0, "projection"))
+    expected = rng.standard_normal((3, 4), dtype=np.float32)
+    assert np.array_equal(random_directions(3, 4), expected)

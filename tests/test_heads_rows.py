@@ -4,67 +4,63 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import pearsonr
 
-from memoryless import heads
+from memoryless.stats import heads
 
-W = torch.tensor([[1.0, 2, 3, 6], [-2.0, 0, 0, 2]])
-
-
-b = torch.tensor([3.0, -4.0])
-
-
+W = np.array([[1.0, 2, 3, 6], [-2.0, 0, 0, 2]])
+b = np.array([3.0, -4.0])
 ROOT = 14**0.5 / 2  # population std of 1, 2, 3, 6: mean 3, squares 4 + 1 + 0 + 9
-
 
 EXPECTED = {
     "current": (W, b),
     "initial": (W, b),
-    "l2": (W / torch.tensor([[50**0.5], [8**0.5]]), b / 5),
-    "mean": (torch.tensor([[-0.4, -0.2, 0, 0.6], [-0.5, 0, 0, 0.5]]), b),
-    "min_max": (torch.tensor([[0, 0.2, 0.4, 1], [0, 0.5, 0.5, 1]]), b),
-    "siw": (torch.tensor([[-2, -1, 0, 3], [-(2**0.5) * ROOT, 0, 0, 2**0.5 * ROOT]]) / ROOT, b),
+    "l2": (W / np.array([[50**0.5], [8**0.5]]), b / 5),
+    "mean": (np.array([[-0.4, -0.2, 0, 0.6], [-0.5, 0, 0, 0.5]]), b),
+    "min_max": (np.array([[0, 0.2, 0.4, 1], [0, 0.5, 0.5, 1]]), b),
+    "siw": (np.array([[-2, -1, 0, 3], [-(2**0.5) * ROOT, 0, 0, 2**0.5 * ROOT]]) / ROOT, b),
 }
-
+ROW_HEADS = [head.name for head in heads.HEADS.values() if head.gives_logits]
 
 rows = arrays(np.float32, (3, 8), elements=st.floats(-5, 5, width=32), unique=True)
 
 
-@pytest.mark.parametrize("name", [h.name for h in heads.HEADS.values() if h.gives_logits])
+@pytest.mark.parametrize("name", ROW_HEADS)
 def test_head_by_hand(name):
-    torch.testing.assert_close(heads.HEADS[name].make(W, b), EXPECTED[name])
+    out_W, out_b = heads.HEADS[name].make(W, b)
+    np.testing.assert_allclose(out_W, EXPECTED[name][0], atol=1e-12)
+    np.testing.assert_allclose(out_b, EXPECTED[name][1])
 
 
-@pytest.mark.parametrize("name", [h.name for h in heads.HEADS.values() if h.gives_logits])
+@pytest.mark.parametrize("name", ROW_HEADS)
 def test_head_contract(name):
-    """Shapes stay, inputs are left alone, and rows without spread give finite numbers."""
-    degenerate = torch.stack([torch.zeros(5), torch.full((5,), 0.1), torch.arange(5.0)])
-    before = degenerate.clone(), torch.zeros(3)
-    out_W, out_b = heads.HEADS[name].make(degenerate, torch.zeros(3))
-    assert out_W.shape == (3, 5)
-    assert out_b.shape == (3,)
-    assert out_W.isfinite().all()
-    assert out_b.isfinite().all()
-    torch.testing.assert_close(degenerate, before[0])
+    """Shapes and precision stay, inputs are left alone, rows without spread are finite."""
+    degenerate = np.array([[0.0] * 5, [0.1] * 5, range(5)], np.float32)
+    before = degenerate.copy()
+    out_W, out_b = heads.HEADS[name].make(degenerate, np.zeros(3, np.float32))
+    assert (out_W.shape, out_b.shape) == ((3, 5), (3,))
+    assert out_W.dtype == out_b.dtype == np.float32
+    assert np.isfinite(out_W).all()
+    assert np.isfinite(out_b).all()
+    assert np.array_equal(degenerate, before)
 
 
 @given(rows)
 def test_siw_is_the_centred_unit_vector(values):
-    given_rows = torch.from_numpy(values).double()
-    standardised, _ = heads.siw(given_rows, torch.zeros(3, dtype=torch.float64))
-    centred = given_rows - given_rows.mean(1, keepdim=True)
-    unit = centred / centred.norm(dim=1, keepdim=True)
-    torch.testing.assert_close(standardised, 8**0.5 * unit)
+    given_rows = values.astype(np.float64)
+    standardised, _ = heads.siw(given_rows, np.zeros(3))
+    centred = given_rows - given_rows.mean(1, keepdims=True)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    np.testing.assert_allclose(standardised, 8**0.5 * unit, rtol=1e-7, atol=1e-7)
 
 
 @given(rows, arrays(np.float64, 8, elements=st.floats(-5, 5), unique=True))
 def test_siw_ranks_as_pearson_correlation(values, feature):
-    standardised, _ = heads.siw(torch.from_numpy(values).double(), torch.zeros(3))
-    scores = standardised.numpy() @ feature
+    standardised, _ = heads.siw(values.astype(np.float64), np.zeros(3))
+    scores = standardised @ feature
     correlations = np.array([pearsonr(row, feature).statistic for row in values.astype(np.float64)])
     # score = sqrt(d) |f - mean(f)| r: the same factor for every class
     np.testing.assert_allclose(
@@ -75,16 +71,16 @@ def test_siw_ranks_as_pearson_correlation(values, feature):
 @pytest.mark.parametrize("name", ["l2", "mean", "min_max", "siw"])
 def test_normalised_rows_do_not_depend_on_their_length(name):
     expected, _ = heads.HEADS[name].make(W, b)
-    torch.testing.assert_close(heads.HEADS[name].make(W / 1000, b)[0], expected)
+    np.testing.assert_allclose(heads.HEADS[name].make(W / 1000, b)[0], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["mean", "min_max", "siw"])
 def test_rows_without_spread_become_zero_rows(name):
     """Values whose mean is rounded, so that centring alone would leave something over."""
-    flat = torch.tensor([0.1, 1 / 3, 1e4 / 7])[:, None].expand(3, 7)
-    assert torch.equal(heads.HEADS[name].make(flat, torch.zeros(3))[0], torch.zeros(3, 7))
+    flat = np.array([[0.1], [1 / 3], [1e4 / 7]], np.float32).repeat(7, axis=1)
+    assert not heads.HEADS[name].make(flat, np.zeros(3))[0].any()
 
 
 def test_lengths_of_biases_below_one_count_too():
-    _, biases = heads.l2(W, torch.tensor([0.3, -0.4]))
-    torch.testing.assert_close(biases, torch.tensor([0.6, -0.8]))
+    _, biases = heads.l2(W, np.array([0.3, -0.4]))
+    np.testing.assert_allclose(biases, [0.6, -0.8])

@@ -240,7 +240,7 @@ def assert_whole(output: Path, ended: list[Ended]) -> bool:
     folder.results()
     for t in range(3):
         for name in ("rows", "layer", "test"):
-            assert folder.tensors(t, name)
+            assert folder.arrays(t, name)
     assert not list(output.rglob("*.draft"))
     if second.code == 0:
         assert "3 states, complete already" in second.out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from conftest import STREAM, begin_second_state, generator, toy_learner
+from conftest import STREAM, begin_second_state, toy_learner
 from memoryless.strategies import Arrival
 
 
@@ -29,7 +29,7 @@ def test_lwf_kd_loss_is_new_cross_entropy_and_weighted_distillation(tiny):
 def test_in_state_0_there_is_nothing_to_distil(tiny):
     learner = toy_learner(tiny, strategy="lwf_kd")
     strategy, network = learner.strategy, learner.network
-    strategy.begin_state(Arrival(network, STREAM[0].train, 2, learner.features, generator()))
+    strategy.begin_state(Arrival(network, STREAM[0].train, 2, learner.features, torch.Generator()))
     network.eval()
     images, labels = torch.randn(5, 1, 8, 8), torch.tensor([0, 1, 1, 0, 0])
     expected = F.cross_entropy(network(images), labels)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from memoryless.lab.analysis import measures
 from memoryless.lab.runs import RunFolder
@@ -14,23 +13,23 @@ from memoryless.lab.states import read_rows
 
 
 @pytest.fixture
-def made(monkeypatch) -> dict[tuple[int, str], dict[str, torch.Tensor]]:
-    """By state and name, tensors to read in place of those in a run's folder."""
-    put: dict[tuple[int, str], dict[str, torch.Tensor]] = {}
-    real = RunFolder.tensors
+def made(monkeypatch) -> dict[tuple[int, str], dict[str, np.ndarray]]:
+    """By state and name, arrays to read in place of those in a run's folder."""
+    put: dict[tuple[int, str], dict[str, np.ndarray]] = {}
+    real = RunFolder.arrays
     monkeypatch.setattr(
-        RunFolder, "tensors", lambda run, t, name: put.get((t, name)) or real(run, t, name)
+        RunFolder, "arrays", lambda run, t, name: put.get((t, name)) or real(run, t, name)
     )
     return put
 
 
 def test_weight_magnitudes_by_hand(finished, made):
     """Rows of 1 and 3 for past classes, of 5 for new ones; standardised rows of 1 and -1."""
-    rows = torch.tensor([[1.0, -1.0], [3.0, -3.0], [5.0, 5.0], [-5.0, 5.0]])
-    initial = torch.tensor([[9.0, 7.0], [0.2, 0.1], [4.0, 2.0], [1.0, 8.0]])
+    rows = np.array([[1.0, -1.0], [3.0, -3.0], [5.0, 5.0], [-5.0, 5.0]])
+    initial = np.array([[9.0, 7.0], [0.2, 0.1], [4.0, 2.0], [1.0, 8.0]])
     record = read_rows(finished, 1)
-    made[1, "layer"] = {"W": rows, "b": torch.zeros(4)}
-    made[1, "rows"] = replace(record, W=initial).tensors()
+    made[1, "layer"] = {"W": rows, "b": np.zeros(4)}
+    made[1, "rows"] = replace(record, W=initial).arrays()
     found = measures.weight_magnitudes(finished)
     assert [found["past"][0], found["new"][0]] == [2.0, 5.0]
     assert [found["siw_past"][0], found["siw_new"][0]] == pytest.approx([1.0, 1.0])
@@ -38,9 +37,9 @@ def test_weight_magnitudes_by_hand(finished, made):
 
 
 def test_feature_similarity_by_hand(finished, made):
-    last = torch.tensor([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
-    first = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
-    labels = torch.tensor([0, 1, 4])  # two images of the first state's classes, one of the last's
+    last = np.array([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
+    first = np.array([[2.0, 0.0], [1.0, 1.0]])
+    labels = np.array([0, 1, 4])  # two images of the first state's classes, one of the last's
     for t, features in ((0, first), (1, first), (2, last)):
         made[t, "test"] = {"features": features, "labels": labels[: len(features)]}
     expected = (1 + 0.5**0.5) / 2
@@ -50,7 +49,7 @@ def test_feature_similarity_by_hand(finished, made):
 def test_row_distributions_tell_normal_from_not(finished, made):
     rng = np.random.default_rng(0)
     rows = np.stack([rng.normal(2, 3, 500), rng.exponential(1, 500)])
-    made[2, "layer"] = {"W": torch.tensor(rows), "b": torch.zeros(2)}
+    made[2, "layer"] = {"W": rows, "b": np.zeros(2)}
     normal, exponential = measures.row_distributions(finished)
     assert (normal.mean, normal.std) == pytest.approx((rows[0].mean(), rows[0].std()))
     assert normal.p_value > 0.05 > exponential.p_value
@@ -68,9 +67,9 @@ def test_state_confusion_equals_the_stored_accuracy_by_blocks(finished):
 
 def test_answers_by_hand(finished, made):
     """Six classes in three states; what is given, by state: 2 right of 3, 1 of 2, none of 1."""
-    eye = torch.nn.functional.pad(torch.eye(6), (0, 10))
-    made[2, "layer"] = {"W": eye, "b": torch.zeros(6)}
-    truth, given = torch.tensor([0, 1, 1, 2, 3, 4]), torch.tensor([0, 1, 5, 2, 2, 0])
+    eye = np.eye(6, 16)
+    made[2, "layer"] = {"W": eye, "b": np.zeros(6)}
+    truth, given = np.array([0, 1, 1, 2, 3, 4]), np.array([0, 1, 5, 2, 2, 0])
     made[2, "test"] = {"features": eye[given], "labels": truth}
     for found, expected in zip(
         measures.final_answers(finished, "FT"), (truth, given, [0, 0, 1, 1, 2, 2]), strict=True
@@ -110,12 +109,12 @@ def test_similarity_is_of_the_first_states_classes_and_of_what_rows_read(
     finished, made, monkeypatch
 ):
     """One class in the first state; columns after those of rows are of the middle."""
-    made[0, "rows"] = finished.tensors(0, "rows")
+    made[0, "rows"] = finished.arrays(0, "rows")
     monkeypatch.setitem(finished.about, "sizes", [1, 2, 3])
-    first, last = torch.zeros(2, 3, 20)
+    first, last = np.zeros((2, 3, 20))
     first[:, 0] = last[0, 0] = 1  # class 0 stays, classes 1 and 2 turn around
     last[1:, 0] = -1
     last[:, 16:] = 9
     for t, features in ((0, first), (1, first), (2, last)):
-        made[t, "test"] = {"features": features.half(), "labels": torch.arange(3)}
+        made[t, "test"] = {"features": features.astype(np.float16), "labels": np.arange(3)}
     assert measures.feature_similarity(finished) == pytest.approx([1.0, 1.0, 1.0])

@@ -12,8 +12,8 @@ from sklearn.metrics import roc_auc_score
 
 from memoryless import membership
 from memoryless.membership import by_distance, by_scatter, by_score, centred, tell_apart
-from memoryless.metrics import auroc
-from memoryless.sums import Sums
+from memoryless.stats.class_statistics import ClassStatistics, Group
+from memoryless.stats.metrics import auroc
 
 numbers = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=30).map(np.array)
 
@@ -130,8 +130,9 @@ def test_the_score_counts_above_the_best_other():
 
 
 def test_distance_to_the_own_mean():
-    sums = Sums(np.array([2.0, 2]), np.array([[0.0, 0], [3, 4]]), np.eye(2))
-    assert by_distance(np.zeros((2, 2)), np.array([0, 1]), sums).tolist() == [0, -5]
+    group = Group(np.array([[0.0, 0], [3, 4]]), np.eye(2))
+    statistics = ClassStatistics(np.array([2.0, 2]), (group,), fixed=True)
+    assert by_distance(np.zeros((2, 2)), np.array([0, 1]), statistics).tolist() == [0, -5]
 
 
 def test_a_scatter_of_few_photos_tells_them_all():
@@ -139,9 +140,9 @@ def test_a_scatter_of_few_photos_tells_them_all():
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1], 6)
     members, others = random.normal(size=(2, 12, 30))
-    sums = Sums.of(members.copy(), labels, 2)
+    statistics = ClassStatistics.of(members.copy(), labels, 2, fixed=True)
     area = {
-        attack: auroc(attack(members, labels, sums), attack(others, labels, sums))
+        attack: auroc(attack(members, labels, statistics), attack(others, labels, statistics))
         for attack in (by_distance, by_scatter)
     }
     assert area[by_scatter] == 100
@@ -152,24 +153,25 @@ def test_a_scatter_of_many_photos_tells_little():
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1], 1000)
     members, others = random.normal(size=(2, 2000, 3))
-    sums = Sums.of(members.copy(), labels, 2)
-    found = auroc(by_scatter(members, labels, sums), by_scatter(others, labels, sums))
+    statistics = ClassStatistics.of(members.copy(), labels, 2, fixed=True)
+    found = auroc(by_scatter(members, labels, statistics), by_scatter(others, labels, statistics))
     assert 45 < found < 55
 
 
 def test_photos_that_are_all_alike_have_no_scatter():
     features = np.ones((4, 3))
-    sums = Sums.of(features.copy(), np.zeros(4, dtype=int), 1)
-    assert by_scatter(features, np.zeros(4, dtype=int), sums).tolist() == [0, 0, 0, 0]
+    statistics = ClassStatistics.of(features.copy(), np.zeros(4, dtype=int), 1, fixed=True)
+    assert by_scatter(features, np.zeros(4, dtype=int), statistics).tolist() == [0, 0, 0, 0]
 
 
 def test_the_own_scatter_of_a_class_tells_more_than_the_shared_one():
     """400 samples of 20 classes fill all 30 directions together, and 20 of them do not."""
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(800, 30)), np.arange(800) % 20
-    sums = Sums.of(X[:400], labels[:400], 20, forgettable=True)
+    statistics = ClassStatistics.of(X[:400], labels[:400], 20, forgettable=True, fixed=True)
+    shared = replace(statistics, groups=(replace(statistics.first, spread=None),))
     reached = []
-    for kept in (replace(sums, spread=None), sums):
+    for kept in (shared, statistics):
         found = by_scatter(X, labels, kept)
         reached.append(auroc(found[:400], found[400:]))
     assert reached[0] < 75

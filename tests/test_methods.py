@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from memoryless.calibration import CALIBRATIONS
 from memoryless.errors import ConfigError
-from memoryless.heads import HEADS
-from memoryless.methods import (
+from memoryless.settings import plain_values
+from memoryless.stats.calibration import CALIBRATIONS
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import (
     METHODS,
     Method,
     grid_of,
@@ -20,7 +21,7 @@ from memoryless.methods import (
     parts_used,
     settings_for,
 )
-from memoryless.settings import plain_values
+from memoryless.stats.traits import TRAITS
 from memoryless.strategies import STRATEGIES, ModelSettings
 
 
@@ -51,7 +52,7 @@ def test_methods_by_name_and_by_parts():
         ("finetune+projection", "the strategy frozen"),
         (
             "finetune+ncm:3",
-            f"only {', '.join(h.name for h in HEADS.values() if h.shrinks)} take a shrinkage",
+            "only lda, mahalanobis, rda, ridge take a shrinkage",
         ),
         ("finetune+lda:much", "a number from 0 up"),
     ],
@@ -118,8 +119,8 @@ def test_what_is_given_stays():
         assert settings_for(method, given) == {"transports": (method.transport,)}
 
 
-LEDGER = ["W", "b", "class_state", "mu", "none.count", "none.mean", "none.full", "linear.count"]
-LEDGER += ["linear.mean", "linear.full", "projection.gram", "projection.sums"]
+LEDGER = ["W", "b", "class_state", "mu", "none.count", "none.mean", "none.own", "linear.count"]
+LEDGER += ["linear.mean", "linear.own", "projection.gram", "projection.sums"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ LEDGER += ["linear.mean", "linear.full", "projection.gram", "projection.sums"]
         ("finetune+siw+bg_z", "W b class_state"),
         ("finetune+ncm", "none.mean"),
         ("finetune+ncm+linear", "linear.mean"),
-        ("finetune+lda+linear", "linear.count linear.mean linear.full"),
+        ("finetune+lda+linear", "linear.count linear.mean linear.own"),
         ("frozen+projection", "projection.gram projection.sums"),
     ],
 )
@@ -155,8 +156,8 @@ def test_a_headline_of_every_strategy_has_at_most_six_methods_and_begins_with_it
     shown = headline(named)
     assert shown[0] == strategy
     assert 1 < len(shown) <= 6
-    moved = "" if STRATEGIES[strategy].backbone_stays else "+widened"
-    assert shown[-1] == f"{strategy}+{STRATEGIES[strategy].recommended}{moved}"
+    moved = "" if TRAITS[strategy].backbone_stays else "+widened"
+    assert shown[-1] == f"{strategy}+{TRAITS[strategy].recommended}{moved}"
 
 
 def test_a_headline_shows_what_there_is_under_its_strongest_transport():

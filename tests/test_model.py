@@ -222,3 +222,10 @@ def test_a_model_is_not_merged_with_itself():
     model = taught(("ab", 12))
     with pytest.raises(DataError, match=r"^a and b have learned the same photos of a, b, which"):
         Model.merge({"a": model, "b": model}, same_class="join")
+
+
+def test_constant_features_of_two_models_are_not_taken_for_copies():
+    one, two = Model(backbone="none"), Model(backbone="none")
+    one.learn(np.ones((6, 3)), ["a"] * 6)
+    two.learn(np.ones((6, 3)), ["b"] * 6)
+    assert Model.merge({"one": one, "two": two}).classes == ("a", "b")

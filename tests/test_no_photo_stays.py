@@ -15,8 +15,8 @@ from PIL import Image
 
 from memoryless.model import Model
 from memoryless.model_folder import kept_states
-from memoryless.scorers import square_roots
-from memoryless.sums import Sums
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.scorers import square_roots
 from photo_toys import make_colours, tiny_flags
 from remains import files_of, holders, nearest, windows, windows_of_one
 
@@ -112,14 +112,15 @@ def test_the_difference_of_two_states_gives_no_photo_away(scene):
     places, _, looks = scene
     roots = square_roots(looks.astype(np.float64))
     states = [
-        Sums.restore(saved.arrays("record")) for saved in kept_states(places["here"] / "model")
+        ClassStatistics.restore(saved.arrays("record"), fixed=True)
+        for saved in kept_states(places["here"] / "model")
     ]
     for before, after in pairwise(states):
         both = before.classes
         changed = after.count[:both, None] * after.mean[:both]
         changed = changed - before.count[:, None] * before.mean
         assert np.abs(changed).max() == 0  # no class got photos, so nothing can be told apart
-        added = np.linalg.eigvalsh(after.scatter - before.scatter)
+        added = np.linalg.eigvalsh(after.first.scatter - before.first.scatter)
         assert (added > 1e-9 * added.max()).sum() >= 5
         for feature in roots:
             assert np.abs(after.mean - feature).max(1).min() > 1e-3

@@ -104,16 +104,15 @@ def go_on(folder: Path, identity: str) -> None:
 
 
 @STEPS
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 @pytest.mark.parametrize("situation", SITUATIONS)
-def test_every_call_that_fails_leaves_all_or_nothing(situation, number, step, tmp_path):
+def test_every_call_that_fails_leaves_all_or_nothing(situation, step, tmp_path):
     begin, action, _ = SITUATIONS[situation]
     begin(tmp_path / "start")
-    seen, due, made = set(), number % step, step
+    seen, due, made = set(), errno.EIO % step, step
     while due <= made:
         due += step
         place = shutil.copytree(tmp_path / "start", tmp_path / "disk")
-        with Calls(place, due, number).watching() as calls, suppress(MemorylessError):
+        with Calls(place, due, errno.EIO).watching() as calls, suppress(MemorylessError):
             action(place)
         made = len(calls.tried)
         seen.add(is_done(place, situation))
@@ -144,21 +143,6 @@ def test_a_power_cut_leaves_all_or_nothing(situation, step, tmp_path):
         disk.cut_power(after, rng)
         assert is_done(after, situation)
         shutil.rmtree(after)
-
-
-@pytest.mark.parametrize("situation", SITUATIONS)
-def test_what_is_renamed_is_on_the_disk_before_and_its_name_after(situation, tmp_path):
-    begin, action, _ = SITUATIONS[situation]
-    begin(tmp_path)
-    with Calls(tmp_path).watching() as calls:
-        action(tmp_path)
-    renames = [i for i, call in enumerate(calls.made) if call[0] in ("rename", "replace")]
-    assert renames
-    for i in renames:
-        _, old, new = calls.made[i]
-        written = [call for call in calls.made[:i] if call[0] == "write" and call[1] == old]
-        assert not written or ("fsync", old) in calls.made[:i]
-        assert ("fsync", Path(new).parent.as_posix()) in calls.made[i:]
 
 
 def test_a_reader_writes_nothing(tmp_path):

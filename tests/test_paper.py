@@ -17,7 +17,7 @@ from memoryless.lab.experiment import Observer
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import METHODS
+from memoryless.stats.methods import METHODS
 from memoryless.training import Progress
 
 

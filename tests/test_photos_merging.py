@@ -219,13 +219,12 @@ def test_a_loaded_model_merges_with_one_in_memory(tiny_backbone):
     assert len(Model.merge({"north": Model.load("north"), "fresh": fresh}).classes) == 4
 
 
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
-def test_a_call_that_fails_leaves_a_whole_model_or_none(number, north_and_south, tmp_path):
+def test_a_call_that_fails_leaves_a_whole_model_or_none(north_and_south, tmp_path):
     """And the same command works afterwards."""
     made, due = 1, 0
     while due <= made:
         due += 1
-        with Calls(tmp_path / "out", due, number).watching() as calls, suppress(MemorylessError):
+        with Calls(tmp_path / "out", due, errno.EIO).watching() as calls, suppress(MemorylessError):
             merge(Path("out"), [Path("north"), Path("south")])
         made = len(calls.tried)
         if not (tmp_path / "out/CURRENT").exists():

@@ -209,7 +209,7 @@ def test_a_huge_image_is_refused_from_its_header(side):
 def test_heic_without_its_reader(monkeypatch):
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     assert attempt(lambda exif: read_pixels(HEIC, 256, exif)) == (
-        "HEIC, which needs pillow-heif: convert it to JPEG, or pip install pillow-heif"
+        "HEIC, which needs pillow-heif: convert it to JPEG, or pip install 'memoryless[heic]'"
     )
 
 

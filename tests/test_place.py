@@ -91,19 +91,18 @@ STEPS = pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.f
 
 
 @STEPS
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_every_call_that_fails_leaves_the_state_before_or_after(
-    situation, number, step, tmp_path, monkeypatch
+    situation, step, tmp_path, monkeypatch
 ):
     states, action = SITUATIONS[situation]
     start = begin(tmp_path / "start", states)
     expected, seen = outcomes(start, action, tmp_path, monkeypatch), set()
-    due, made = number % step, step
+    due, made = errno.EIO % step, step
     while due <= made:
         due += step
         place = shutil.copytree(start, tmp_path / "disk")
-        with Calls(place, due, number).watching() as calls, suppress(MemorylessError):
+        with Calls(place, due, errno.EIO).watching() as calls, suppress(MemorylessError):
             action(place / "model")
         made = len(calls.tried)
         seen.add(found := identity(place / "model"))
@@ -139,26 +138,6 @@ def test_a_power_cut_leaves_the_state_before_or_after(situation, step, tmp_path,
         disk.cut_power(after, rng)
         assert identity(after / "model") == expected[1]
         shutil.rmtree(after)
-
-
-@pytest.mark.parametrize("situation", SITUATIONS)
-def test_what_is_renamed_is_on_the_disk_before_and_its_name_after(situation, tmp_path):
-    states, action = SITUATIONS[situation]
-    place = begin(tmp_path / "disk", states)
-    with Calls(place).watching() as calls:
-        action(place / "model")
-    renames = [i for i, call in enumerate(calls.made) if call[0] in ("rename", "replace")]
-    assert renames
-    for i in renames:
-        _, old, new = calls.made[i]
-        written = [call for call in calls.made[:i] if call[0] == "write" and call[1] == old]
-        assert not written or ("fsync", old) in calls.made[:i]
-        assert ("fsync", Path(new).parent.as_posix()) in calls.made[i:]
-    switched = calls.made.index(("replace", "model/CURRENT.draft", "model/CURRENT"))
-    for i in renames:  # what is new is there before the switch; what is old goes after it
-        _, old, new = calls.made[i]
-        if new.startswith("model/states/0") and new.count("/") == 2:
-            assert old.endswith(".draft") == (i < switched)
 
 
 def test_a_sync_that_is_left_out_is_noticed(tmp_path, monkeypatch):

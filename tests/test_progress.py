@@ -152,7 +152,7 @@ def test_no_factor_of_two_in_the_time_left(tiny, monkeypatch):
                 told.append((now[0], left))
 
         def working(self, what, done, total):
-            now[0] += {"features": 0.1, "scores": 0.05, "fitting heads": 0.01}.get(what, 0)
+            now[0] += {"features": 0.1, "scores": 0.002, "fitting heads": 0.01}.get(what, 0)
             super().working(what, done, total)
 
     monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", -1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memoryless import metrics
 from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
-from memoryless.methods import METHODS
+from memoryless.stats import metrics
+from memoryless.stats.methods import METHODS
 
 PUBLISHED = published()
 

@@ -24,10 +24,10 @@ def test_states_are_counted_once_for_each_work(finished_run, every_line, capsys)
     run = RunFolder(finished_run)
     with ReadingPrinter([run]) as printer:
         for name in ("rows", "layer"):
-            run.tensors(1, name)
-        run.tensors(2, "rows")
+            run.arrays(1, name)
+        run.arrays(2, "rows")
         printer.scoring(["FT", "inFT"])
-        run.tensors(0, "rows")
+        run.arrays(0, "rows")
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [

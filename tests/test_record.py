@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-import torch
 
-from conftest import draw_classes, gather, make_learner, make_toy
+from conftest import draw_classes, gather, make_learner, make_toy, single
 from memoryless.errors import StoreError
-from memoryless.heads import ProjectionSums
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, last_state
 from memoryless.lab.stream import Stream
-from memoryless.record import Record
-from memoryless.statistics import Statistics
-from memoryless.transports import TRANSPORTS
+from memoryless.stats.class_statistics import ClassStatistics, Group
+from memoryless.stats.heads import ProjectionSums
+from memoryless.stats.record import Record
+from memoryless.stats.transports import TRANSPORTS
 
 OF_STATISTICS = {n for n, t in TRANSPORTS.items() if {"means", "covariances"} & {*t.moves}}
+
+
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
 
 
 def test_bytes_of_every_part(gathered):
     """Six classes of sixteen features in three states, at four bytes a number."""
     ledger = gathered.results()[-1]["bytes"]["record"]
     basics = {"W": 6 * 16 * 4, "b": 6 * 4, "class_state": 6 * 8, "mu": 3 * 4}
-    each = {"count": 6 * 4, "mean": 6 * 16 * 4, "full": 6 * 16 * 16 * 4}
+    each = {"count": 6 * 4, "mean": 6 * 16 * 4, "own": 6 * 16 * 16 * 4}
     parts = {f"{t}.{name}": n for t in OF_STATISTICS for name, n in each.items()}
     assert ledger == basics | parts
 
@@ -35,17 +39,17 @@ def test_bytes_of_every_part(gathered):
     [
         ("mean", {}),
         ("low-rank:3", {"factors": 6 * 3 * 16, "rest": 6}),
-        ("tied", {"tied": 16 * 16}),
-        ("full", {"full": 6 * 16 * 16}),
+        ("tied", {"scatter": 16 * 17 // 2}),
+        ("full", {"own": 6 * 16 * 16}),
     ],
 )
 def test_bytes_of_every_form(form, parts):
     """Six classes of sixteen features, three to a state."""
     record = Record.empty(16)
     for state in range(2):
-        record = record.extend(torch.zeros(3, 16), torch.zeros(3), 1.0)
+        record = record.extend(zeros(3, 16), zeros(3), 1.0)
         birth = gather(*draw_classes(state, d=16), form)
-        drift = {"forward": torch.eye(16)} if state else None
+        drift = {"forward": np.eye(16, dtype=np.float32)} if state else None
         record = record.carry(birth, drift, ("linear",))
     ledger = record.ledger
     mine = {n: size for n, size in ledger.items() if n.startswith("linear.")}
@@ -66,9 +70,9 @@ def test_frozen_backbones_do_not_drift(tiny, toy):
     record = last_record(RunFolder(run(config, toy)[0]))
     assert record.statistics.keys() == OF_STATISTICS
     for other in OF_STATISTICS:
-        for name, part in record.statistics[other].tensors().items():
-            still = record.statistics["none"].tensors()[name]
-            torch.testing.assert_close(part, still, rtol=1e-3, atol=1e-3)
+        for name, part in record.statistics[other].arrays().items():
+            still = record.statistics["none"].arrays()[name]
+            np.testing.assert_allclose(part, still, rtol=1e-3, atol=1e-3)
 
 
 def test_a_record_is_the_same_after_a_file(gathered, tmp_path):
@@ -76,7 +80,7 @@ def test_a_record_is_the_same_after_a_file(gathered, tmp_path):
     record.save(tmp_path / "record.safetensors")
     again = Record.load(tmp_path / "record.safetensors")
     assert again.ledger == record.ledger
-    assert all(torch.equal(part, again.tensors()[n]) for n, part in record.tensors().items())
+    assert all(np.array_equal(part, again.arrays()[n]) for n, part in record.arrays().items())
 
 
 def test_means_alone_are_not_widened(tiny, toy):
@@ -101,15 +105,15 @@ def test_nothing_in_the_record_grows_with_the_images(tiny):
 
 
 def test_record_round_trip(tmp_path):
-    record = Record.empty(4).extend(torch.randn(2, 4), torch.randn(2), 1.5)
+    record = Record.empty(4).extend(single(2, 4), single(2), 1.5)
     record.save(tmp_path / "record.safetensors")
     loaded = Record.load(tmp_path / "record.safetensors")
-    assert all(torch.equal(getattr(record, f), getattr(loaded, f)) for f in record.ledger)
+    assert all(np.array_equal(getattr(record, f), getattr(loaded, f)) for f in record.ledger)
 
 
 def test_record_copies_what_it_is_given():
-    rows = torch.zeros(2, 4)
-    record = Record.empty(4).extend(rows, torch.zeros(2), 1.0)
+    rows = zeros(2, 4)
+    record = Record.empty(4).extend(rows, zeros(2), 1.0)
     rows += 1
     assert record.W.sum() == 0
 
@@ -117,7 +121,7 @@ def test_record_copies_what_it_is_given():
 @pytest.mark.parametrize("damage", ["cut", "flip"])
 def test_damaged_files_are_noticed(tmp_path, damage):
     file = tmp_path / "record.safetensors"
-    Record.empty(4).extend(torch.ones(2, 4), torch.ones(2), 1.0).save(file)
+    Record.empty(4).extend(np.ones((2, 4)), np.ones(2), 1.0).save(file)
     content = bytearray(file.read_bytes())
     if damage == "cut":
         del content[-10:]
@@ -129,14 +133,14 @@ def test_damaged_files_are_noticed(tmp_path, damage):
 
 
 def two_classes(**parts) -> Record:
-    return replace(Record.empty(2).extend(torch.eye(2), torch.zeros(2), 1.0), **parts)
+    return replace(Record.empty(2).extend(np.eye(2), zeros(2), 1.0), **parts)
 
 
 def test_a_record_grows_by_states_and_classes():
     record = Record.empty(3)
     assert (record.classes, record.states) == (0, 0)
-    record = record.extend(torch.ones(2, 3), torch.zeros(2), 1.5)
-    record = record.extend(torch.full((1, 3), 2.0), torch.ones(1), 2.5)
+    record = record.extend(np.ones((2, 3)), zeros(2), 1.5)
+    record = record.extend(np.full((1, 3), 2.0), np.ones(1), 2.5)
     assert (record.classes, record.states) == (3, 2)
     assert record.W[:, 0].tolist() == [1, 1, 2]
     assert record.b.tolist() == [0, 0, 1]
@@ -162,18 +166,18 @@ def test_what_a_head_reads_is_there_or_nothing():
 def test_what_is_kept_is_carried_by_hand():
     """Features double in the second state: means and covariances follow."""
     names = ("none", "linear")
-    birth = Statistics(torch.ones(2), torch.eye(2), full=torch.eye(2).expand(2, 2, 2))
+    each = Group(np.eye(2), own=np.broadcast_to(np.eye(2), (2, 2, 2)))
+    birth = ClassStatistics(np.ones(2), (each,))
     first = two_classes().carry(birth, None, names)
     assert first.statistics.keys() == {"none", "linear"}
-    grown = first.extend(torch.full((1, 2), 5.0), torch.zeros(1), 1.0)
-    drift = {"forward": 2 * torch.eye(2)}
-    later = Statistics(torch.ones(1), torch.full((1, 2), 7.0), full=torch.zeros(1, 2, 2))
-    second = grown.carry(later, drift, names)
+    grown = first.extend(np.full((1, 2), 5.0), zeros(1), 1.0)
+    one = Group(np.full((1, 2), 7.0), own=zeros(1, 2, 2))
+    second = grown.carry(ClassStatistics(np.ones(1), (one,)), {"forward": 2 * np.eye(2)}, names)
     expected = {"none": [[1, 0], [0, 1], [7, 7]], "linear": [[2, 0], [0, 2], [7, 7]]}
     for name, mean in expected.items():
         assert second.statistics[name].mean.tolist() == mean
-    assert second.statistics["linear"].full[:, 0, 0].tolist() == [4, 4, 0]
-    assert torch.equal(second.W[:2], torch.eye(2))  # initial rows never move
+    assert second.statistics["linear"].covariances[:, 0, 0].tolist() == [4, 4, 0]
+    assert np.array_equal(second.W[:2], np.eye(2))  # initial rows never move
 
 
 def test_only_the_transports_asked_for_are_carried():
@@ -184,21 +188,23 @@ def test_only_the_transports_asked_for_are_carried():
 def test_every_part_comes_back_by_its_name():
     record = two_classes(
         statistics={"none": gather(*draw_classes(1), "low-rank:2")},
-        projection=ProjectionSums.empty(3).add(torch.rand(4, 2), torch.tensor([0, 0, 1, 1]), 2),
+        projection=ProjectionSums.empty(3).add(single(4, 2), np.array([0, 0, 1, 1]), 2),
     )
     names = {"W", "b", "class_state", "mu", "none.count", "none.mean", "none.factors", "none.rest"}
     names |= {"projection.gram", "projection.sums"}
-    assert record.tensors().keys() == record.ledger.keys() == names
-    again = Record.of(record.tensors())
-    for name, tensor in record.tensors().items():
-        assert again.tensors()[name] is tensor
+    assert record.arrays().keys() == record.ledger.keys() == names
+    again = Record.of(record.arrays(), fixed=False)
+    for name, array in record.arrays().items():
+        assert again.arrays()[name] is array
     assert again.statistics.keys() == {"none"}
-    assert record.basics.tensors().keys() == {"W", "b", "class_state", "mu"}
+    assert record.basics.arrays().keys() == {"W", "b", "class_state", "mu"}
     assert record.ledger["projection.gram"] == 3 * 3 * 4
 
 
-def test_a_record_carries_no_gradient():
-    rows = torch.ones(2, 2, requires_grad=True)
-    record = Record.empty(2).extend(rows, rows[0], 1.0)
-    assert not record.W.requires_grad
-    assert not record.b.requires_grad
+@pytest.mark.parametrize("fixed", [False, True])
+def test_statistics_of_fixed_features_stay_in_double_precision(tmp_path, fixed):
+    statistics = ClassStatistics.of(*draw_classes(1), 3, fixed=fixed)
+    two_classes(statistics={"none": statistics}).save(tmp_path / "record.safetensors")
+    again = Record.load(tmp_path / "record.safetensors", fixed).statistics["none"]
+    assert again.fixed == fixed
+    assert {a.dtype for a in again.arrays().values()} == {np.dtype("f8" if fixed else "f4")}

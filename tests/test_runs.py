@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -20,7 +21,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.experiment import Observer, run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_state, read_rows, states_of
-from memoryless.methods import methods_of
+from memoryless.stats.methods import methods_of
 from memoryless.store import write_json, write_tensors
 
 MEND = "delete the run's folder and run the same command again"
@@ -204,7 +205,7 @@ def test_files_of_another_state_or_run_are_refused(folder, name, tiny, toy):
         if name == "results.json":
             assert refused(again.results) == displaced(file)
         else:
-            assert refused(lambda: again.tensors(2, file.stem)) == displaced(file)  # noqa: B023
+            assert refused(lambda: again.arrays(2, file.stem)) == displaced(file)  # noqa: B023
 
 
 def test_a_run_json_of_another_run_fits_no_state(folder, tiny, toy):
@@ -256,19 +257,19 @@ def test_a_state_that_lacks_a_file_is_refused_everywhere(folder, name):
         assert refused(lambda: list(read(fresh(folder)))) == f"the file {file} is missing: {MEND}"  # noqa: B023
 
 
-TENSORS: dict[str, tuple[str, Callable[[dict[str, torch.Tensor]], Any], str]] = {
+ARRAYS: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], Any], str]] = {
     "classes": ("layer", lambda t: t.update(W=t["W"][:3]), "W is 3 x 16, not 4 x 16"),
     "features": ("layer", lambda t: t.update(W=t["W"][:, :9]), "W is 4 x 9, not 4 x 16"),
     "rank": ("layer", lambda t: t.update(b=t["b"][:, None]), "b is 4 x 1, not 4"),
     "absent": ("layer", lambda t: t.pop("b"), "it lacks b"),
     "extra": ("layer", lambda t: t.update(x=t["b"]), "it has x, which does not belong there"),
-    "type": ("layer", lambda t: t.update(b=t["b"].long()), "b is int64, not numbers"),
+    "type": ("layer", lambda t: t.update(b=t["b"].astype(int)), "b is int64, not numbers"),
     "states": ("rows", lambda t: t.update(mu=t["mu"][:1]), "mu is 1, not 2"),
-    "nan": ("rows", lambda t: t["W"].fill_(torch.nan), "W has entries that are no numbers"),
-    "inf": ("rows", lambda t: t["mu"].fill_(torch.inf), "mu has entries that are no numbers"),
+    "nan": ("rows", lambda t: t["W"].fill(np.nan), "W has entries that are no numbers"),
+    "inf": ("rows", lambda t: t["mu"].fill(np.inf), "mu has entries that are no numbers"),
     "order": (
         "rows",
-        lambda t: t.update(class_state=t["class_state"].flip(0)),
+        lambda t: t.update(class_state=t["class_state"][::-1]),
         "class_state is not that of the run's sizes",
     ),
     "images": ("test", lambda t: t.update(labels=t["labels"][1:]), "labels is 15, not 16"),
@@ -279,15 +280,15 @@ TENSORS: dict[str, tuple[str, Callable[[dict[str, torch.Tensor]], Any], str]] = 
     ),
     "whole": (
         "test",
-        lambda t: t.update(labels=t["labels"].float()),
+        lambda t: t.update(labels=t["labels"].astype(np.float32)),
         "labels is float32, not whole numbers",
     ),
     "held": ("held_out", lambda t: t.update(labels=t["labels"][1:]), "labels is 5, not 6"),
     "wide": ("held_out", lambda t: t.update(features=t["features"][:, 1:]), "features is 6 x 15"),
     "birth": (
         "birth",
-        lambda t: t.update({"birth.full": t["birth.full"][:1]}),
-        "birth.full is 1 x 16 x 16, not 2 x 16 x 16",
+        lambda t: t.update({"birth.own": t["birth.own"][:1]}),
+        "birth.own is 1 x 16 x 16, not 2 x 16 x 16",
     ),
     "drift": (
         "birth",
@@ -302,7 +303,7 @@ TENSORS: dict[str, tuple[str, Callable[[dict[str, torch.Tensor]], Any], str]] = 
 }
 
 
-def put(folder: RunFolder, t: int, name: str, tensors: dict[str, torch.Tensor]) -> Path:
+def put(folder: RunFolder, t: int, name: str, tensors: dict[str, np.ndarray]) -> Path:
     """Write tensors in the place of a state's, as if the state had left them."""
     file, told = folder.state(t) / f"{name}.safetensors", folder.state(t) / "results.json"
     results = folder.results()[t]
@@ -312,16 +313,16 @@ def put(folder: RunFolder, t: int, name: str, tensors: dict[str, torch.Tensor]) 
     return file
 
 
-@pytest.mark.parametrize("case", TENSORS)
-def test_tensors_that_do_not_fit_the_run(folder, case):
-    name, spoil, problem = TENSORS[case]
-    tensors = folder.tensors(1, name)
+@pytest.mark.parametrize("case", ARRAYS)
+def test_arrays_that_do_not_fit_the_run(folder, case):
+    name, spoil, problem = ARRAYS[case]
+    tensors = folder.arrays(1, name)
     spoil(tensors)
     file = put(folder, 1, name, tensors)
     again = fresh(folder)
     for other in ("rows", "test"):  # whose sizes of features are those of the run
-        again.tensors(0, other)
-    told = refused(lambda: again.tensors(1, name))
+        again.arrays(0, other)
+    told = refused(lambda: again.arrays(1, name))
     assert told.startswith(f"the file {file} does not fit its run: {problem}")
     assert told.endswith(f": {MEND}")
 
@@ -329,7 +330,7 @@ def test_tensors_that_do_not_fit_the_run(folder, case):
 def test_all_that_a_run_writes_fits_it(folder):
     for t in range(3):
         for file in folder.state(t).glob("*.safetensors"):
-            assert folder.tensors(t, file.stem)
+            assert folder.arrays(t, file.stem)
     assert last_state(folder).fitted
     assert read_rows(folder, 0).W.shape == (2, 16)
 
@@ -348,9 +349,9 @@ def test_a_network_that_does_not_fit_is_not_gone_on_with(tiny, toy, part):
     with pytest.raises(KeyboardInterrupt):
         run(tiny, toy, observer=Stop(0))
     folder = RunFolder(tiny.output / "seed-0")
-    tensors = folder.tensors(0, "network")
-    own = tensors.pop(f"network.{part}", torch.zeros(3, 3))
-    tensors[f"network.{part}"] = own.flatten(1)[:, :3]
+    tensors = folder.arrays(0, "network")
+    own = tensors.pop(f"network.{part}", np.zeros((3, 3), np.float32))
+    tensors[f"network.{part}"] = own.reshape(len(own), -1)[:, :3]
     put(folder, 0, "network", tensors)
     told = refused(lambda: run(tiny, toy))
     assert told.startswith(f"{folder.state(0)} does not fit (")

@@ -264,9 +264,9 @@ OTHER = "choose another `output`"
 @pytest.mark.parametrize(
     ("number", "fix"),
     [
-        *((getattr(errno, name), ROOM) for name in ("ENOSPC", "EFBIG", "EDQUOT")),
-        *((getattr(errno, name), PERMISSIONS) for name in ("EACCES", "EPERM", "EROFS")),
-        *((getattr(errno, name), OTHER) for name in ("ENOTDIR", "EEXIST", "EISDIR", "EIO")),
+        *((getattr(errno, name), ROOM) for name in ("ENOSPC", "EDQUOT")),
+        *((getattr(errno, name), PERMISSIONS) for name in ("EACCES", "EROFS")),
+        *((getattr(errno, name), OTHER) for name in ("ENOTDIR", "EIO")),
     ],
 )
 def test_what_stops_a_write_is_told_with_its_fix(tmp_path, monkeypatch, number, fix):

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from conftest import Interrupt, assert_same_run
-from memoryless.heads import HEADS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import grid_of, methods_of
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import grid_of, methods_of
+from memoryless.stats.traits import TRAITS
 from memoryless.strategies import STRATEGIES, ModelSettings, stored_problems
 from memoryless.strategies.base import BASE_RECIPE
 
@@ -33,10 +34,10 @@ def test_end_to_end_and_resumed_to_the_bit(name, tiny, toy):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_only_heads_that_mean_something_are_scored(name):
     """Of row heads those that the strategy names, or all; of the others all but projection."""
-    allowed = STRATEGIES[name].heads or [h.name for h in HEADS.values() if h.gives_logits]
+    allowed = TRAITS[name].row_heads or [h.name for h in HEADS.values() if h.gives_logits]
     offered = {method.head for method in grid_of(name).values()}
     assert {head for head in offered if HEADS[head].gives_logits} == set(allowed)
-    assert ("projection" in offered) == STRATEGIES[name].backbone_stays
+    assert ("projection" in offered) == TRAITS[name].backbone_stays
     assert {method.head for method in methods_of(name).values()} <= set(allowed)
 
 
@@ -116,15 +117,33 @@ def test_later_states_are_as_long_and_as_patient_as_the_first():
     [
         ("memoryless", False, {"joint", "replay"}),
         ("one_state", True, {"joint"}),
-        ("backbone_stays", True, {"frozen", "fixed", "untrained"}),
-        ("backbone_learns", False, {"fixed", "untrained"}),
-        ("unit_features", True, {"lucir"}),
         ("last_relu", False, {"lucir"}),
     ],
 )
 def test_what_a_strategy_says_of_itself(fact, expected, true_of):
     """Every report and head relies on it; a strategy that is not listed is as fine-tuning."""
     assert {n for n, s in STRATEGIES.items() if getattr(s, fact) == expected} == true_of
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected", "true_of"),
+    [
+        ("backbone_stays", True, {"frozen", "fixed", "untrained"}),
+        ("backbone_learns", False, {"fixed", "untrained"}),
+        ("unit_features", True, {"lucir"}),
+        ("row_heads", ("current",), {"lucir", "joint"}),
+        ("recommended", "lda", {"fixed", "untrained"}),
+    ],
+)
+def test_what_is_said_of_a_strategy(fact, expected, true_of):
+    assert {n for n, traits in TRAITS.items() if getattr(traits, fact) == expected} == true_of
+
+
+def test_traits_are_told_of_every_strategy():
+    assert [*TRAITS] == [*STRATEGIES]
+    assert all(HEADS[traits.recommended].reads_statistics for traits in TRAITS.values())
+    named = {head for traits in TRAITS.values() for head in traits.row_heads}
+    assert all(HEADS[head].gives_logits for head in named)
 
 
 def test_recipes_are_those_published():

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
@@ -20,7 +19,6 @@ from conftest import (
     toy_learner,
 )
 from memoryless.backbones import ResNet18
-from memoryless.build import EndOfState, build_scorers
 from memoryless.errors import ConfigError
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
@@ -28,8 +26,9 @@ from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_state
 from memoryless.lab.stream import Stream
-from memoryless.methods import grid_of, parse_method
-from memoryless.scorers import View, square_roots, unit
+from memoryless.stats.build import EndOfState, build_scorer
+from memoryless.stats.methods import grid_of, parse_method
+from memoryless.stats.scorers import View, square_roots
 from memoryless.store import read_tensors
 from memoryless.training import Checkpoint
 
@@ -80,8 +79,8 @@ def test_the_layer_learns_from_the_features(tiny):
     learner = fixed_learner(tiny, Counting(32), epochs=30, lr=0.1)
     learned = learner.learn(STREAM[0].train, 2)
     assert learned.history.loss[-1] < 0.5 * learned.history.loss[0]
-    scores = learner.features(STREAM[0].train) @ learner.layer[0].T + learner.layer[1]
-    assert (scores.argmax(1).numpy() == STREAM[0].train.labels).mean() > 0.9
+    scores = learner.all_features(STREAM[0].train) @ learner.layer[0].T + learner.layer[1]
+    assert (scores.argmax(1) == STREAM[0].train.labels).mean() > 0.9
 
 
 def test_a_checkpoint_holds_the_layer_alone(tiny, tmp_path):
@@ -147,69 +146,68 @@ def end_of(learner) -> EndOfState:
 
 
 @pytest.mark.parametrize("form", ["tied", "full"])
-@pytest.mark.parametrize("roots", [False, True])
-def test_lda_is_that_of_all_images_at_once(tiny, form, roots):
-    """Deep SLDA: scikit-learn's on features at length one, or their roots, of all states."""
-    learner = fixed_learner(tiny, Counting(), statistics=form, square_roots=roots)
+def test_lda_is_that_of_all_images_at_once(tiny, form):
+    """Deep SLDA: scikit-learn's on the square roots of features of all states."""
+    learner = fixed_learner(tiny, Counting(), statistics=form)
     for state in STREAM[:3]:
         learner.learn(state.train, 2)
-    g = 0.3
-    scorer = build_scorers({"lda": parse_method(f"fixed+lda:{g}")}, end_of(learner))["lda"]
-    read = square_roots if roots else unit
-    X, y = (
-        torch.cat([learner.features(s.train) for s in STREAM]),
-        np.concatenate([s.train.labels for s in STREAM]),
-    )
+    scorer = build_scorer(parse_method("fixed+lda:6"), end_of(learner))
+    X = np.concatenate([learner.all_features(s.train) for s in STREAM]).astype(np.float64)
+    y = np.concatenate([s.train.labels for s in STREAM])
+    g = 6 * X.shape[1] / len(y)  # S + 6 tr(S) / n I is S + g tr(S) / d I
     theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=g / (1 + g))
-    theirs.fit(read(X).double().numpy(), y)
-    new = learner.features(STREAM[2].test)
-    expected = theirs.decision_function(read(new).double().numpy()) / (1 + g)
-    mine = scorer(new).numpy()
+    theirs.fit(square_roots(X), y)
+    new = learner.all_features(STREAM[2].test)
+    expected = theirs.decision_function(square_roots(new.astype(np.float64))) / (1 + g)
+    mine = scorer(new)
     np.testing.assert_allclose(
         mine - mine[:, :1], expected - expected[:, :1], rtol=1e-3, atol=1e-3 * np.abs(mine).max()
     )
 
 
-@pytest.mark.parametrize("roots", [False, True])
-def test_rda_reads_means_and_covariances_as_they_are(tiny, roots):
-    learner = fixed_learner(tiny, Counting(), statistics="full", square_roots=roots)
+def test_rda_reads_means_and_covariances_as_they_are(tiny):
+    learner = fixed_learner(tiny, Counting(), statistics="full")
     for state in STREAM[:2]:
         learner.learn(state.train, 2)
-    scorer = build_scorers({"rda": parse_method("fixed+rda:0.2")}, end_of(learner))["rda"]
-    new, read = learner.features(STREAM[1].test), square_roots if roots else unit
-    x, y = np.concatenate([s.train.labels for s in STREAM[:2]]), read(new).double().numpy()
-    X = torch.cat([read(learner.features(s.train)) for s in STREAM[:2]]).double().numpy()
-    own = np.stack([np.cov(X[x == c].T, bias=True) for c in range(4)])
+    scorer = build_scorer(parse_method("fixed+rda:0.2"), end_of(learner))
+    new = learner.all_features(STREAM[1].test)
+    y = np.concatenate([s.train.labels for s in STREAM[:2]])
+    X = np.concatenate([learner.all_features(s.train) for s in STREAM[:2]])
+    X, read = square_roots(X.astype(np.float64)), square_roots(new.astype(np.float64))
+    own = np.stack([np.cov(X[y == c].T, bias=True) for c in range(4)])
     shared = own.mean(0)  # as many images of each class
     wide = 0.2 * np.trace(shared) / len(shared) * np.eye(len(shared))
     for c in range(4):
-        away = y - X[x == c].mean(0)
+        away = read - X[y == c].mean(0)
         inverse = np.linalg.inv((own[c] + shared) / 2 + wide)
         expected = -np.einsum("ni,ij,nj->n", away, inverse, away)
-        np.testing.assert_allclose(scorer(new)[:, c].numpy(), expected, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(scorer(new)[:, c], expected, rtol=1e-3, atol=1e-3)
 
 
-def test_heads_over_statistics_read_features_at_length_one(tiny):
+@pytest.mark.parametrize("given", [False, True])
+def test_statistics_are_of_square_roots_whatever_is_given(tiny, given):
+    learner = fixed_learner(tiny, Counting(), statistics="full", square_roots=given)
+    learner.learn(STREAM[0].train, 2)
+    assert learner.view == View(square_roots=True)
+    roots = square_roots(learner.all_features(STREAM[0].train).astype(np.float64))
+    mean = roots[STREAM[0].train.labels == 0].mean(0)
+    np.testing.assert_allclose(learner.record.statistics["none"].mean[0], mean, rtol=1e-9)
+
+
+def test_heads_over_statistics_do_not_read_lengths(tiny):
     learner = fixed_learner(tiny, Counting(), statistics="full", projection=20)
     learned = learner.learn(STREAM[0].train, 2)
-    assert learner.view == View(unit=True)
     end = replace(end_of(learner), fitted=learned.fitted)
-    features = learner.features(STREAM[0].test)
-    heads = ("ncm", "lda", "mahalanobis", "rda", "ridge", "projection")
-    made = build_scorers({head: parse_method(f"fixed+{head}") for head in heads}, end)
-    for scorer in made.values():
-        torch.testing.assert_close(scorer(7 * features), scorer(features), rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(
-        learner.record.statistics["none"].mean[0],
-        F.normalize(learner.features(STREAM[0].train))[STREAM[0].train.labels == 0].mean(0),
-    )
+    features = learner.all_features(STREAM[0].test)
+    for head in ("ncm", "lda", "mahalanobis", "rda", "ridge", "projection"):
+        scorer = build_scorer(parse_method(f"fixed+{head}"), end)
+        np.testing.assert_allclose(scorer(7 * features), scorer(features), rtol=1e-4, atol=1e-4)
 
 
 def test_nothing_is_kept_twice_and_no_drift_is_measured(gathering, toy):
     folder = RunFolder(run(replace(gathering, strategy="fixed"), toy)[0])
     assert set(last_state(folder).record.statistics) == {"none"}
-    assert last_state(folder).record.rows == {}
-    assert not [name for name in folder.tensors(2, "birth") if name.startswith("drift.")]
+    assert not [name for name in folder.arrays(2, "birth") if name.startswith("drift.")]
 
 
 def test_random_changes_are_neither_made_nor_accepted(tiny):
@@ -241,10 +239,9 @@ def test_a_stream_learned_in_another_order_gives_the_same_scores(tiny):
     scores = []
     for states in ("2", "6"):
         stream = Stream(make_toy(), states)
-        learner = fixed_learner(tiny, nn.Flatten(), statistics="tied", square_roots=True)
+        learner = fixed_learner(tiny, nn.Flatten(), statistics="tied")
         for state in stream:
             learner.learn(state.train, stream.sizes[state.index])
-        scorer = build_scorers({"lda": parse_method("fixed+lda")}, end_of(learner))["lda"]
-        scores.append(scorer(learner.features(stream[-1].test)))
-    spread = scores[0].max() - scores[0].min()
-    assert (scores[0] - scores[1]).abs().max() < 1e-4 * spread
+        scorer = build_scorer(parse_method("fixed+lda"), end_of(learner))
+        scores.append(scorer(learner.all_features(stream[-1].test)))
+    assert np.abs(scores[0] - scores[1]).max() < 1e-5 * np.ptp(scores[0])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,14 +16,14 @@ import torch
 
 from conftest import SMALL_MODEL, draw_birds, files
 from memoryless import Model
-from memoryless.calibration import CALIBRATIONS
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, DataError, TrainingError
-from memoryless.heads import HEADS
-from memoryless.methods import parse_method
 from memoryless.model_folder import PARTS, load_state
+from memoryless.stats.calibration import CALIBRATIONS
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import parse_method
+from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES, ModelSettings
-from memoryless.transports import TRANSPORTS
 
 METHODS = [
     "FT",
@@ -103,8 +104,8 @@ def test_a_folder_holds_no_image_and_no_feature_of_one(tmp_path):
     features = model._opened().learner.all_features(split)
     for image, feature in zip(images, features, strict=True):
         assert image.tobytes() not in stored
-        assert feature.numpy().tobytes() not in stored
-        assert feature.half().numpy().tobytes() not in stored
+        assert feature.tobytes() not in stored
+        assert feature.astype(np.float16).tobytes() not in stored
     state = load_state(tmp_path)
     sizes = [array.shape for part in PARTS for array in state.arrays(part).values()]
     assert all(len(images) not in shape[:1] for shape in sizes)
@@ -173,15 +174,79 @@ def test_the_callers_random_numbers_go_on(taught):
     assert torch.get_num_threads() == threads
 
 
-def test_loading_imports_no_torch(taught, tmp_path):
-    taught.save(tmp_path)
-    code = (
-        "import sys; sys.modules['torch'] = None\n"
-        "from memoryless import Model\n"
-        f"print(*Model.load({str(tmp_path)!r}).classes, sep=',')"
+WITHOUT_TORCH = """
+import sys; sys.modules['torch'] = None
+import numpy as np
+from memoryless import Model
+model = Model.load('model')
+np.save('scores.npy', model.scores(np.load('images.npy')))
+model.rename({'bird 0': 'owl'})
+model.save('model')
+try:
+    model.learn(np.load('images.npy'), ['new'] * 24)
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_predicting_and_renaming_need_no_torch(taught, tmp_path):
+    images, _ = draw_birds(0, 1)
+    np.save(tmp_path / "images.npy", images)
+    taught.save(tmp_path / "model")
+    command = [sys.executable, "-c", WITHOUT_TORCH]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert (
+        done.stdout == "this needs torch, which is not installed: pip install 'memoryless[lab]'\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "bird 0,bird 1\n"
+    assert np.array_equal(np.load(tmp_path / "scores.npy"), taught.scores(images))
+    again = Model.load(tmp_path / "model")
+    assert again.classes == ("owl", "bird 1")
+    assert np.array_equal(again.scores(images), taught.scores(images))
+
+
+MIDDLE = {"statistics": "tied", "square_roots": True, "level": "middle"}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("lwf_kd+lda+widened", MIDDLE), ("LUCIR", {}), ("FT", {"backbone": "resnet18"})],
+)
+def test_scores_are_those_of_the_network(method, settings, channels):
+    """Of images as large as what it sees, a little larger, much larger, and smaller."""
+    model = Model(method, **SMALL_MODEL, image_size=16, **settings)
+    rng = np.random.default_rng(0)
+    model.learn(rng.integers(0, 256, (24, channels, 16, 16), dtype=np.uint8), ["cat", "dog"] * 12)
+    learned = model._opened()
+    for side in (16, 18, 40, 11):
+        images = rng.integers(0, 256, (5, channels, side, side), dtype=np.uint8)
+        split = Split.whole(ArrayImages(torch.from_numpy(images)), np.zeros(5))
+        expected = learned.scorer(learned.learner.all_features(split))
+        assert np.abs(model.scores(images) - expected).max() < 1e-4 * np.abs(expected).max(), side
+
+
+@pytest.mark.parametrize(("crop", "apart"), [(0.875, 0.02), (0.5, 0.1)])
+def test_a_photo_is_seen_as_its_square_is(crop, apart):
+    """The square is rounded to whole numbers, and resized again where its margin is wide."""
+    model = Model("FT", **SMALL_MODEL, image_size=32, crop=crop)
+    model.learn(*draw_photos())
+    photo = np.tile(np.arange(256, dtype=np.uint8)[:, None], (256, 1, 3))
+    alone, square = model.scores([photo]), model.scores(model.look(photo)[None])
+    assert np.abs(alone - square).max() < apart * np.abs(square).max()
+
+
+@pytest.mark.parametrize("device", ["cuda:1", "mps"])
+def test_a_device_to_train_on_is_none_to_predict_on(device, taught):
+    images, _ = draw_birds(0, 1)
+    expected, learned = taught.scores(images), taught._opened()
+    taught._knows = replace(learned, settings=replace(learned.settings, device=device))
+    taught._knows.learner, taught._knows.scorer = learned.learner, learned.scorer
+    assert np.array_equal(taught.scores(images), expected)
+
+
+def test_a_grey_network_takes_no_photo(taught):
+    with pytest.raises(DataError, match="the images have 3 channels, and the model was taught on"):
+        taught.feature(np.zeros((9, 9, 3), np.uint8))
 
 
 def test_settings_that_the_method_needs_are_switched_on():

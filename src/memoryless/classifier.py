@@ -14,24 +14,20 @@ from typing import Any, Literal, Self
 import numpy as np
 from PIL import Image, ImageOps
 
-from memoryless.confidence import Judgement
 from memoryless.data.photos import Photo, load
 from memoryless.data.pixels import attempt, know_formats, read_file, to_mode
-from memoryless.errors import ConfigError, DataError
-from memoryless.extractor import ahead
+from memoryless.embed.session import ahead
+from memoryless.errors import ConfigError, DataError, extras
 from memoryless.fixed import as_photo
 from memoryless.labels import check_among, labels_of, listed, names_of
 from memoryless.model import Lesson, Model
 from memoryless.names import first_ten
+from memoryless.stats.confidence import Judgement
 
-try:
+with extras():
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.metrics import accuracy_score
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
-except ImportError as error:
-    raise ImportError(
-        "IncrementalClassifier needs scikit-learn 1.6 or newer: pip install 'memoryless[sklearn]'"
-    ) from error
 
 FLOATS = [np.float64, np.float32]
 """The first is what other numbers become."""
@@ -55,7 +51,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     forgettable
         Whether each class's own scatter is kept too, so that it can be forgotten exactly.
     device
-        Where a backbone of torch computes: auto, cpu, cuda, cuda:N or mps.
+        Where onnxruntime computes features: auto, cpu, cuda or cuda:N.
     settings
         Other settings of the backbone by name, such as crop, mean and std.
 

@@ -5,6 +5,9 @@ A sentence writes a setting as `name=value`, which is Python; the command line s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class MemorylessError(Exception):
     """Base of all errors shown to a user without a traceback."""
@@ -32,6 +35,39 @@ class StoreError(MemorylessError):
     """A folder that is damaged, or not what it is taken for."""
 
     exit_code = 3
+
+
+class MissingError(MemorylessError, ImportError):
+    """A package that is not installed."""
+
+
+EXTRAS = {
+    "torch": "lab",
+    "onnxscript": "lab",
+    "matplotlib": "lab",
+    "pandas": "lab",
+    "tabulate": "lab",
+    "simplejpeg": "lab",
+    "sklearn": "sklearn",
+    "timm": "timm",
+    "pillow_heif": "heic",
+}
+"""Which extra of this package installs a module."""
+
+
+@contextmanager
+def extras() -> Iterator[None]:
+    """Within, a module that is not installed becomes an error with the line to type."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRAS:
+            raise
+        raise MissingError(
+            f"this needs {module}, which is not installed: pip install "
+            f"'memoryless[{EXTRAS[module]}]'"
+        ) from error
 
 
 def cause(error: Exception) -> str:

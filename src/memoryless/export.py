@@ -13,38 +13,31 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
 from PIL import Image
 
 from memoryless.card import honest
-from memoryless.confidence import Confidence
 from memoryless.data.glances import load
 from memoryless.data.photos import Found, Photo
 from memoryless.data.quickdraw import SIDE, read_drawings
-from memoryless.errors import ConfigError, DataError, StoreError, WriteError, cause
-from memoryless.extractor import ahead, open_session
-from memoryless.fixed import without_folder
+from memoryless.embed import without_folder
+from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
+from memoryless.embed.graph import LARGEST
+from memoryless.embed.session import ahead, open_session
+from memoryless.errors import ConfigError, DataError, WriteError, cause
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
 from memoryless.model_folder.apart import check_apart
-from memoryless.names import first_ten, printable
+from memoryless.names import printable
+from memoryless.stats.confidence import Confidence
+from memoryless.stats.scorers import restore
 from memoryless.store import write_bytes
-
-if TYPE_CHECKING:
-    import onnx
 
 LIMIT = 1e-3
 """The largest difference in probability, and in margin as a share of the range of margins; what is
 left between two runs of one graph is near 1e-6."""
-OUTPUTS = ("scores", "probabilities", "margin", "known")
-SCORER = {
-    "kind": "viewed",
-    "over": {"kind": "linear", "unit": False},
-    "start": 0,
-    "square_roots": True,
-}
 # Height and width of drawings; a JPEG of the last size is decoded at half of it.
 SIZES = ((SIDE, SIDE), (300, 200), (1600, 2000))
 WHOLE = 2**16  # no JPEG has a longer side: one is decoded in full to reach it
@@ -95,7 +88,10 @@ def export(
     """
     _check_file(file, force)
     saved = load_state(folder, parts=("scorer",))
-    content, model = exported(saved), Model.of(saved)
+    _check_exportable(saved)
+    model = Model.of(saved)
+    model.open()  # raises where the stored graph is not one of ours
+    content = exported(saved)
     run = Runner(content)
     drawn = compare(run, model, drawings())
     each = [[photo] for photo in found.photos] if found else []
@@ -120,25 +116,16 @@ def _check_file(file: Path, force: bool) -> None:
 
 def exported(saved: Saved) -> bytes:
     """A saved state as an ONNX file: uint8 photos (n, h, w, 3) in, `OUTPUTS` out."""
-    _check_exportable(saved)
-    import onnx
-
-    from memoryless.graph import LARGEST
-
     graph, arrays = saved.graph(), saved.arrays("scorer")
-    if len(graph) + arrays["over.W"].nbytes > LARGEST:
+    if len(graph) + sum(array.nbytes for array in arrays.values()) > LARGEST:
         raise ConfigError(
             f"{saved.folder} would have more than 2 GiB as one ONNX file, which none can have: "
             "export a model of fewer classes, or one with a smaller backbone"
         )
     model = onnx.load_model_from_string(graph)
-    if (outputs := [output.name for output in model.graph.output]) != ["features"]:
-        raise StoreError(
-            f"the backbone of {saved.folder} gives {first_ten(outputs)}, not features: teach a new "
-            "model"
-        )
     sure = Confidence(**saved.about["confidence"])
-    append_answers(model, arrays["over.W"], arrays["over.b"], sure)
+    scorer = restore(saved.about["scorer"], arrays)
+    append_answers(model, scorer, len(saved.about["classes"]), sure)
     own = {entry.key: entry.value for entry in model.metadata_props}  # such as a license
     onnx.helper.set_model_props(model, own | metadata(saved))
     model.producer_version = version("memoryless")
@@ -149,56 +136,26 @@ def exported(saved: Saved) -> bytes:
 def _check_exportable(saved: Saved) -> None:
     """Raise unless the state has a graph from photos to features, and a layer over them."""
     about, folder = saved.about, saved.folder
-    if "network" in about["files"]:
+    if about["backbone"] is None and "network" in about["files"]:
         raise ConfigError(
-            f"{folder} trains its features ({about['method']}), and only a backbone that is never "
-            "trained is kept as an ONNX graph: learn the photos into another model without "
-            "`train=True`, and export that"
+            f"{folder} was written by memoryless {about['memoryless']}, which kept no graph of "
+            "trained features: learn one more state, and export that"
         )
     if about["backbone"] is None:
         raise ConfigError(
             f"{folder} was made with `backbone=none` and is given features, not photos, so there "
             "is no way from a photo to an answer to export: read it as docs/model-format.md says"
         )
-    if not SCORER.items() <= about["scorer"].items():
-        raise StoreError(
-            f"{folder} scores features in a way that this version cannot export: install "
-            f"memoryless {about['memoryless']} or newer"
+    if len(about["preparation"]["mean"]) != 3:
+        raise ConfigError(
+            f"{folder} was taught on grey images of one channel, and an exported file takes photos "
+            "in colour: learn images of three channels into another model, and export that"
         )
-
-
-def append_answers(model: onnx.ModelProto, W: np.ndarray, b: np.ndarray, sure: Confidence) -> None:
-    """Make a features graph give answers instead: `scorers.Viewed`, then `confidence.judge`.
-
-    The last row of the layer is that of the mean of all photos.
-    """
-    from onnx import TensorProto, helper
-
-    from memoryless.graph import Nodes, whole
-
-    nodes, classes = Nodes(), len(W) - 1
-    columns = nodes.value(whole(1))
-    length = nodes.add("ReduceL2", "features", columns, keepdims=1)
-    length = nodes.add("Clip", length, nodes.value(np.float32(1e-12)))
-    unit = nodes.add("Div", "features", length)
-    root = nodes.add("Sqrt", nodes.add("Abs", unit))
-    view = nodes.add("Mul", nodes.add("Sign", unit), root)
-    rows = nodes.add("Gemm", view, nodes.value(W), nodes.value(b), transB=1)  # (n, N + 1)
-    sizes = nodes.value(whole(classes, 1))
-    nodes.nodes.append(helper.make_node("Split", [rows, sizes], ["scores", "everything"], axis=1))
-    cooled = nodes.add("Div", "scores", nodes.value(np.float32(sure.temperature)))
-    nodes.add("Softmax", cooled, name="probabilities", axis=1)
-    best = nodes.add("ReduceMax", "scores", columns, keepdims=0)
-    over = nodes.add("Sub", best, nodes.add("Squeeze", "everything", columns))
-    nodes.add("Sub", over, nodes.value(np.float32(sure.threshold)), name="margin")
-    nodes.add("GreaterOrEqual", "margin", nodes.value(np.float32(0)), name="known")
-    model.graph.node.extend(nodes.nodes)
-    model.graph.initializer.extend(nodes.values)
-    del model.graph.output[:]
-    for name in OUTPUTS:
-        kind = TensorProto.BOOL if name == "known" else TensorProto.FLOAT
-        shape: list[str | int | None] = ["n"] if name in ("margin", "known") else ["n", classes]
-        model.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
+    if not kinds_of(about["scorer"]) <= set(KINDS):
+        raise ConfigError(
+            f"{folder} scores features by {about['method']}, which cannot be written as a graph: "
+            "learn with another `method`, such as fixed+lda or lwf_kd+lda+widened"
+        )
 
 
 def metadata(saved: Saved) -> dict[str, str]:
@@ -278,7 +235,7 @@ def _compare_batch(run: Runner, model: Model, photos: Sequence[Photo]) -> Compar
     except DataError as error:
         return Compared(0, 0.0, 0, 0, (str(error),))
     answers = run.answers(pixels)
-    own = model.judge(np.stack([model.look(photo) for photo in pixels]))
+    own = model.judge(np.stack([model.feature(photo) for photo in pixels]))
     compared = Compared(
         photos=len(pixels),
         difference=float(np.abs(answers["probabilities"] - own.probabilities).max()),

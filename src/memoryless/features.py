@@ -13,7 +13,7 @@ from memoryless.data import Split
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
 
-FLOAT16_MAX = torch.finfo(torch.float16).max
+FLOAT16_MAX = np.finfo(np.float16).max
 
 
 @torch.no_grad()
@@ -97,6 +97,6 @@ def _unset(norm: _BatchNorm) -> bool:
     return mean is not None and var is not None and not mean.any() and bool((var == 1).all())
 
 
-def compact(features: Tensor) -> Tensor:
+def compact(features: np.ndarray) -> np.ndarray:
     """Features as float16 where the values fit, so that what is scored is what is stored."""
-    return features.half() if features.abs().max() < FLOAT16_MAX else features
+    return features.astype(np.float16) if np.abs(features).max() < FLOAT16_MAX else features

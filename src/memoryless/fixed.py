@@ -1,6 +1,6 @@
 """A model over fixed features: a backbone that never learns, sums over photos, and a layer.
 
-It needs torch only to make the graph of a backbone that is a torch module, once.
+It needs torch only to make the graph of `timm:NAME` or of weights in a file, once.
 """
 
 from __future__ import annotations
@@ -9,24 +9,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
 from memoryless.data.dataset import hold_out_groups
-from memoryless.errors import DataError
-from memoryless.preparation import PhotoPreparation
-from memoryless.scorers import Linear, View, Viewed, describe, restore
-from memoryless.sums import AT_ONCE, Sums, closest, far, moved
+from memoryless.embed import (
+    PhotoPreparation,
+    backbone_graph,
+    check_fixed,
+    needs_torch,
+    preparation_for,
+    without_folder,
+)
+from memoryless.errors import DataError, extras
+from memoryless.stats.class_statistics import (
+    AT_ONCE,
+    ClassStatistics,
+    chance_shift,
+    closest_pairs,
+    mean_shift,
+)
+from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
+from memoryless.stats.heads import HEADS
+from memoryless.stats.heads.classes import fixed_lda
+from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 
 if TYPE_CHECKING:
-    from memoryless.extractor import Extractor, TorchExtractor
+    from memoryless.embed.session import Extractor
     from memoryless.model_folder import Saved
     from memoryless.strategies import ModelSettings
 
 METHOD = "fixed+lda"
+LARGEST = 1e75  # of a feature: fourth powers of it can still be computed
 HELD_OUT = 0.2
 """Share of a state's photos that measure the model before they are added to the sums too."""
 
@@ -49,8 +64,6 @@ class FixedFeatures:
         """Before the first photo: the graph is made of the backbone that settings name."""
         if settings.backbone == "none":
             return cls(settings, forgettable=forgettable)
-        from memoryless.fixed_backbone import features_graph_of
-
         graph, preparation = features_graph_of(settings)
         settings = replace(settings, backbone=without_folder(settings.backbone))
         made = cls(settings, preparation, forgettable=forgettable)
@@ -67,7 +80,7 @@ class FixedFeatures:
 
     def __getstate__(self) -> dict[str, Any]:
         """All that is known, so that no folder is needed; onnxruntime's session is opened again."""
-        _ = self.graph, self.sums, self.held_out, self.view
+        _ = self.graph, self.statistics, self.held_out, self.view
         if self.saved:
             _ = self.scorer
         return {name: value for name, value in vars(self).items() if name != "extractor"}
@@ -77,8 +90,10 @@ class FixedFeatures:
         return self.saved.graph() if self.saved and self.preparation else None
 
     @cached_property
-    def sums(self) -> Sums | None:
-        return Sums.restore(self.saved.arrays("record")) if self.saved else None
+    def statistics(self) -> ClassStatistics | None:
+        if self.saved is None:
+            return None
+        return ClassStatistics.restore(self.saved.arrays("record"), fixed=True)
 
     @cached_property
     def held_out(self) -> HeldOut:
@@ -86,7 +101,7 @@ class FixedFeatures:
 
     @cached_property
     def view(self) -> View:
-        """What of features is summed up: square roots of photos', others as settings say."""
+        """What statistics read: square roots of photos' features; of others as settings say."""
         if self.saved:
             return View(square_roots=self.saved.about["scorer"]["square_roots"])
         return View(square_roots=self.settings.square_roots or self.preparation is not None)
@@ -97,11 +112,11 @@ class FixedFeatures:
         return restore(self.saved.about["scorer"], self.saved.arrays("scorer"))
 
     @cached_property
-    def extractor(self) -> Extractor | TorchExtractor:
-        from memoryless.fixed_backbone import open_extractor
+    def extractor(self) -> Extractor:
+        from memoryless.embed.session import Extractor
 
-        assert self.graph is not None and self.preparation is not None
-        return open_extractor(self.graph, self.settings, self.preparation)
+        assert self.graph is not None
+        return Extractor(self.graph, self.settings.device)
 
     def open(self) -> None:
         if self.preparation:
@@ -120,11 +135,13 @@ class FixedFeatures:
         assert self.least
         return self.extractor.feature(photo)
 
-    def looks(self, images: Any) -> np.ndarray:
+    feature = look
+
+    def features(self, images: Any) -> np.ndarray:
         """Features (n, d) of photos; features are given back."""
         if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
             return self._checked(images)
-        from memoryless.extractor import ahead
+        from memoryless.embed.session import ahead
 
         features = list(ahead(self.look, map(as_photo, images)))
         return self._checked(np.stack(features) if features else np.zeros((0, self._d or 0)))
@@ -140,11 +157,18 @@ class FixedFeatures:
         d = self._d or features.shape[-1]
         if features.ndim != 2 or features.shape[1] != d:
             raise DataError(f"features must be (n, {d}), not {features.shape}")
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = features.sum()  # not finite if a number is not, and faster than asking each
-        if not np.isfinite(total) and not np.isfinite(features).all():
+        largest = float(np.maximum(features.max(initial=0), -features.min(initial=0)))
+        if not np.isfinite(largest):
             raise DataError("features must be finite numbers: some are nan or infinite")
+        for wrong, what, other in ((largest > LARGEST, "large", "smaller"),
+                                   (0 < largest < 1 / LARGEST, "small", "larger")):  # fmt: skip
+            if wrong:
+                raise DataError(
+                    f"features are too {what} to compute with: bring them to a {other} scale"
+                )
         return features
+
+    looks = features
 
     def learn(
         self, features: np.ndarray, labels: np.ndarray, groups: np.ndarray, report: Any
@@ -153,36 +177,52 @@ class FixedFeatures:
 
         Held-out photos measure the model that the others make; then all are added to the sums.
         """
-        roots = self.view.square_roots
-        seen = self.view(features.astype(np.float64, copy=False) if roots else features)
-        past = self.sums if self.sums is not None else Sums.none(seen.shape[1], self.forgettable)
+        d = self.view(features[:0]).shape[1]
+        past = self.statistics or ClassStatistics.empty(d, self.forgettable)
         held = hold_out_groups(within(labels)[1], groups, HELD_OUT, past.classes)
-        without = past.join(*self._sums_of(seen, labels, ~held))
-        scores, margin = _scored_rows(without.discriminant(), seen, np.flatnonzero(held))
-        sums = without.join(*self._sums_of(seen, labels, held)) if held.any() else without
+        without = past.join(*self._statistics_of(features, labels, ~held))
+        scores, margin = self._scored_rows(layer_of(without), features, np.flatnonzero(held))
+        both = without.join(*self._statistics_of(features, labels, held)) if held.any() else without
         held_out = self.held_out.join(HeldOut.of(scores, margin, labels[held]))
-        after, layer = self.after(sums, held_out, held_out.confidence)
-        new, temperature = sums.classes - past.classes, after.confidence.temperature
-        alike = closest(sums, layer, new, temperature)
-        return after, Measured(scores, labels[held], alike, _unlike(past, sums))
+        after, layer = self.after(both, held_out, held_out.confidence)
+        new, temperature = both.classes - past.classes, after.confidence.temperature
+        alike = closest_pairs(both, layer.W[:-1], new, temperature)
+        return after, Measured(scores, labels[held], alike, _unlike(past, both))
 
-    def _sums_of(
-        self, seen: np.ndarray, labels: np.ndarray, mask: np.ndarray
-    ) -> tuple[Sums, np.ndarray]:
-        """Sums over the photos of a mask, by the classes that labels name, and which these are."""
+    def _statistics_of(
+        self, features: np.ndarray, labels: np.ndarray, mask: np.ndarray
+    ) -> tuple[ClassStatistics, np.ndarray]:
+        """Statistics of the photos of a mask by their classes, and which classes these are."""
         rows = np.flatnonzero(mask)
         places, own = within(labels[rows])
-        return Sums.of(seen, own, len(places), self.forgettable, rows), places
+        made = ClassStatistics.of(
+            features,
+            own,
+            len(places),
+            view=self.view,
+            fixed=True,
+            forgettable=self.forgettable,
+            rows=rows,
+        )
+        return made, places
+
+    def _scored_rows(
+        self, layer: Linear, features: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and margins of some rows, in double precision, and never of too many at once."""
+        chunks = np.array_split(rows, len(rows) * features.shape[1] // AT_ONCE + 1)
+        parts = [scored(layer, self.view(features[some].astype(np.float64))) for some in chunks]
+        scores, margin = zip(*parts, strict=True)
+        return np.concatenate(scores), np.concatenate(margin)
 
     def after(
-        self, sums: Sums, held_out: HeldOut, sure: Confidence
+        self, statistics: ClassStatistics, held_out: HeldOut, sure: Confidence
     ) -> tuple[FixedFeatures, Linear]:
-        """The same with other sums, and the layer that these make."""
-        after = FixedFeatures(self.settings, self.preparation, None, sure, sums.spread is not None)
-        layer = sums.discriminant()
-        if not (np.isfinite(layer.W).all() and np.isfinite(layer.b).all()):
-            raise DataError("features are too large to compute with: bring them to a smaller scale")
-        after.graph, after.sums, after.held_out, after.view = self.graph, sums, held_out, self.view
+        """The same with other statistics, and the layer that these make."""
+        after = FixedFeatures(self.settings, self.preparation, None, sure, statistics.forgettable)
+        layer = layer_of(statistics)
+        after.graph, after.statistics = self.graph, statistics
+        after.held_out, after.view = held_out, self.view
         after.scorer = Viewed(self._rounded(layer), 0, self.view.square_roots)
         if "extractor" in vars(self):
             after.extractor = self.extractor
@@ -197,20 +237,20 @@ class FixedFeatures:
 
     def forget(self, gone: np.ndarray) -> FixedFeatures:
         """The same without the classes of a mask (N,)."""
-        assert self.sums is not None
-        return self.after(self.sums.without(gone), self.held_out, self.confidence)[0]
+        assert self.statistics is not None
+        return self.after(self.statistics.without(gone), self.held_out, self.confidence)[0]
 
     @classmethod
     def merge(cls, parts: Sequence[tuple[FixedFeatures, np.ndarray]]) -> FixedFeatures:
-        """The sums of several; class i of one with its places is class places[i] of the result."""
+        """All of several; class i of one with its places is class places[i] of the result."""
         each = [part for part, _ in parts]
-        sums = Sums.none(each[0]._d or 0, all(part.forgettable for part in each))
+        whole = ClassStatistics.empty(each[0]._d or 0, all(part.forgettable for part in each))
         held_out = HeldOut.none()
         for part, places in parts:
-            assert part.sums is not None
-            sums, held_out = sums.join(part.sums, places), held_out.join(part.held_out)
+            assert part.statistics is not None
+            whole, held_out = whole.join(part.statistics, places), held_out.join(part.held_out)
         sure = average([(part.confidence, part.held_out) for part in each])
-        return each[0].after(sums, held_out, sure)[0]
+        return each[0].after(whole, held_out, sure)[0]
 
     def differences(self, other: FixedFeatures) -> Iterator[str]:
         """Why features of the two do not compare, and what to do about it."""
@@ -234,9 +274,9 @@ class FixedFeatures:
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
         """What stands in model.json, the arrays of each file, and the graph."""
-        assert self.sums is not None
+        assert self.statistics is not None
         facts, arrays = describe(self.scorer)
-        record = self.sums.arrays() | self.held_out.arrays()
+        record = self.statistics.arrays() | self.held_out.arrays()
         digest = self.graph and sha256(self.graph).hexdigest()
         about = {
             "preparation": self.preparation and asdict(self.preparation),
@@ -246,6 +286,24 @@ class FixedFeatures:
             "forgettable": self.forgettable,
         }
         return about, {"record": record, "scorer": arrays}, self.graph
+
+
+@extras()
+def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]:
+    """The graph from photos to features of the backbone that settings name, tried on one photo, and
+    how it prepares photos.
+    """
+    from memoryless.embed.graph import features_graph
+    from memoryless.embed.session import Extractor, trial_photo
+
+    check_fixed(settings)
+    preparation = preparation_for(settings)
+    make = backbone_graph
+    if needs_torch(settings):
+        from memoryless.backbones import backbone_graph as make
+    graph = features_graph(make(settings, preparation.size), preparation)
+    Extractor(graph).feature(trial_photo())
+    return graph, preparation
 
 
 def _differing(
@@ -272,36 +330,23 @@ def within(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(there), (np.cumsum(there) - 1)[labels]
 
 
-def _unlike(past: Sums, after: Sums) -> dict[int, float]:
+def layer_of(statistics: ClassStatistics) -> Linear:
+    """The layer of `fixed+lda`, and below it the row of the mean of all photos."""
+    shrinkage = HEADS["lda"].fixed_shrinkage
+    assert shrinkage is not None
+    return fixed_lda(statistics, shrinkage)
+
+
+def _unlike(past: ClassStatistics, after: ClassStatistics) -> dict[int, float]:
     """Past classes whose new photos differ from the past ones by more than chance."""
-    errors, chance = moved(past, after), far(after)
+    errors, chance = mean_shift(past, after), chance_shift(after)
     return {int(c): float(errors[c]) for c in np.flatnonzero(errors > chance)}
-
-
-def without_folder(backbone: str) -> str:
-    """The name of a backbone; of a file without its folder, which may name a person.
-
-    >>> without_folder("onnx:/home/ada/net.onnx"), without_folder("efficientnet-lite0")
-    ('onnx:net.onnx', 'efficientnet-lite0')
-    """
-    kind, colon, file = backbone.partition(":")
-    return f"onnx:{Path(file).name}" if kind == "onnx" and colon else backbone
 
 
 def scored(scorer: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scores (n, N) of classes, and the margin (n,) of the best over the mean of all photos."""
     scores = scorer(features)
     return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
-
-
-def _scored_rows(
-    layer: Linear, features: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same of some rows, in double precision, and never of too many at once."""
-    chunks = np.array_split(rows, len(rows) * features.shape[1] // AT_ONCE + 1)
-    parts = [scored(layer, features[some].astype(np.float64, copy=False)) for some in chunks]
-    scores, margin = zip(*parts, strict=True)
-    return np.concatenate(scores), np.concatenate(margin)
 
 
 def as_photo(image: Any) -> np.ndarray:

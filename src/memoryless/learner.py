@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,18 +25,21 @@ from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.features import FeatureImages, compact, extract_features
-from memoryless.heads import HEADS, ProjectionSums
-from memoryless.network import Layer, Network, pick_device
-from memoryless.randomness import derive, seeded, torch_generator
-from memoryless.record import Record
-from memoryless.scorers import Scorer, View
+from memoryless.network import Network, pick_device
+from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
 from memoryless.settings import plain_values
-from memoryless.statistics import Moments, Statistics
+from memoryless.stats.build import fitted_name, view_of
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.heads import HEADS, ProjectionSums
+from memoryless.stats.heads.base import Layer
+from memoryless.stats.record import Record
+from memoryless.stats.scorers import Scorer, View
+from memoryless.stats.traits import TRAITS
+from memoryless.stats.transports import TRANSPORTS, Drift, Passage, measure_drift
+from memoryless.store import part
 from memoryless.strategies import STRATEGIES, Arrival, ModelSettings, Totals
-from memoryless.training import LOWER_RATE, Checkpoint, History, Report, StateTraining, part
-from memoryless.transports import TRANSPORTS, Drift, Passage, measure_drift
+from memoryless.training import LOWER_RATE, Checkpoint, History, Report, StateTraining
 
-CHUNK = 1024  # features taken into the moments at once
 Working = Callable[[str, int, int], None]
 
 
@@ -46,12 +48,12 @@ class Learned:
     """What a state leaves beside the model: for the laboratory, which composes methods later."""
 
     history: History
-    birth: Statistics | None
+    birth: ClassStatistics | None
     """Statistics of the new classes at the end of their state."""
     drift: Drift | None
     """How features moved, from the second state on."""
     fitted: dict[str, Scorer]
-    held_out: tuple[Tensor, Tensor] | None = None
+    held_out: tuple[np.ndarray, np.ndarray] | None = None
     """Features and labels of images that were held out from training and statistics."""
 
 
@@ -69,6 +71,7 @@ class Learner:
     ):
         self.settings, self.seed, self.preparation = settings, seed, preparation
         self.strategy = STRATEGIES[settings.strategy](settings, totals)
+        self.traits = TRAITS[settings.strategy]
         with seeded(derive(seed, "backbone")):
             backbone = backbone or build_backbone(settings, channels)
         if isinstance(backbone, ResNet18) and not self.strategy.last_relu:
@@ -97,7 +100,7 @@ class Learner:
     def layer(self) -> Layer:
         """The classification layer as trained, for the classes seen, on the CPU."""
         seen = self.record.classes
-        W, b = self.network.layer.as_linear()
+        W, b = (values.numpy() for values in self.network.layer.as_linear())
         return W[:seen], b[:seen]
 
     def learn(
@@ -116,7 +119,7 @@ class Learner:
         strategy.past = self.record.classes
         held_out = self._held_out(images, state) if held_out is None else held_out
         train = images.take(~held_out)
-        moves = strategy.past and self._gathers and strategy.backbone_learns
+        moves = strategy.past and self._gathers and self.traits.backbone_learns
         old = self.all_features(train) if moves else None
         generator = torch_generator(self.seed, state, "layer")
         strategy.begin_state(
@@ -124,7 +127,7 @@ class Learner:
                 self.network, train, new_classes, self.features, generator, self.preparation.test
             )
         )
-        once = None if strategy.backbone_learns else self.all_features(images)
+        once = self.all_features(images) if self.fixed else None
         network, preparation, seen = self._trained_on(images, once)
         training = StateTraining(
             network, strategy, preparation, self.settings, self.seed, state, checkpoint, report
@@ -133,26 +136,25 @@ class Learner:
         history = training.run(strategy.training_images(seen.take(~held_out)), watched)
         strategy.end_state(self.network, train, self.features)
         features = self.all_features(images) if once is None else once
-        labels = torch.from_numpy(images.labels)
+        labels = images.labels
         mu = self._mu(self.view.rows(features), labels, strategy.past + new_classes)
         if not math.isfinite(mu):  # the last step can spoil weights after a sound loss
             raise TrainingError(f"the model of state {state} gives {mu}, no scores: {LOWER_RATE}")
         self.record = strategy.remember(self.record, self.network, new_classes, mu)
-        apart = torch.from_numpy(held_out)
-        learned = self._gather(features[~apart], labels[~apart], old, history)
+        learned = self._gather(features[~held_out], labels[~held_out], old, history)
         if not held_out.any():
             return learned
-        return replace(learned, held_out=(compact(features[apart]), labels[apart]))
+        return replace(learned, held_out=(compact(features[held_out]), labels[held_out]))
 
     def _trained_on(
-        self, images: Split, features: Tensor | None
+        self, images: Split, features: np.ndarray | None
     ) -> tuple[Network, Preparation | None, Split]:
         """What the loop trains, how it prepares images, and the images; or the layer alone, and
         features in their place.
         """
         if features is None:
             return self.network, self.preparation, images
-        rows = FeatureImages(self.view.rows(features))
+        rows = FeatureImages(torch.from_numpy(self.view.rows(features)))
         return Network(nn.Identity(), self.network.layer), None, Split.whole(rows, images.labels)
 
     def _held_out(self, images: Split, state: int) -> np.ndarray:
@@ -164,16 +166,21 @@ class Learner:
         return hold_out(labels, self.settings.held_out, self.seed, state, "holdout")
 
     @property
+    def fixed(self) -> bool:
+        """Whether features are fixed: the backbone never learns."""
+        return not self.traits.backbone_learns
+
+    @property
     def _gathers(self) -> bool:
         return self.settings.statistics != "none"
 
     @property
     def _transports(self) -> tuple[str, ...]:
         """Under which transports the record holds statistics: one where nothing ever moves."""
-        return self.settings.transports if self.strategy.backbone_learns else ("none",)
+        return ("none",) if self.fixed else self.settings.transports
 
     def _gather(
-        self, features: Tensor, labels: Tensor, old: Tensor | None, history: History
+        self, features: np.ndarray, labels: np.ndarray, old: np.ndarray | None, history: History
     ) -> Learned:
         """Put statistics of new classes into the record, and move those of past classes along."""
         record, settings, past = self.record, self.settings, self.strategy.past
@@ -182,22 +189,26 @@ class Learner:
         if old is not None:
             passage = Passage(old, features, self.view)
             drift = measure_drift(passage, record.statistics, settings.transports)
-        elif past and not self.strategy.backbone_learns:
+        elif past and self.fixed:
             drift = {}
-        features = self.view(features)
+        if self._gathers:
+            birth = ClassStatistics.of(
+                features,
+                labels - past,
+                new,
+                view=self.view,
+                form=settings.statistics,
+                fixed=self.fixed,
+            )
+            record = record.carry(birth, drift, self._transports)
+        seen = self.view(features)
         if settings.projection:
             so_far = record.projection or ProjectionSums.empty(settings.projection)
-            record = replace(record, projection=so_far.add(features, labels, new))
-        if self._gathers:
-            moments = Moments(new, features.shape[1], settings.statistics)
-            for f, y in zip(features.split(CHUNK), labels.split(CHUNK), strict=True):
-                moments.add(f, y - past)
-            birth = moments.statistics()
-            record = record.carry(birth, drift, self._transports)
+            record = replace(record, projection=so_far.add(seen, labels, new))
         self.record = record
-        return Learned(history, birth, drift, self._fit(features, labels))
+        return Learned(history, birth, drift, self._fit(seen, labels))
 
-    def _fit(self, features: Tensor, labels: Tensor) -> dict[str, Scorer]:
+    def _fit(self, features: np.ndarray, labels: np.ndarray) -> dict[str, Scorer]:
         """The heads that need the state's features, under every transport that is kept."""
         state = self.record.states - 1
         sources = [
@@ -210,8 +221,8 @@ class Learner:
         ]
         fitted = {}
         for done, (head, name, source) in enumerate(sources, 1):
-            generator = torch_generator(self.seed, state, head.name)
-            fitted[fitted_name(head.name, name)] = head.make(source, features, labels, generator)
+            random = numpy_generator(self.seed, state, head.name)
+            fitted[fitted_name(head.name, name)] = head.make(source, features, labels, random)
             self.working("fitting heads", done, len(sources))
         return fitted
 
@@ -230,9 +241,9 @@ class Learner:
 
     def features(self, images: Split) -> Tensor:
         """Features that rows read."""
-        return self.view.rows(self.all_features(images))
+        return torch.from_numpy(self.view.rows(self.all_features(images)))
 
-    def all_features(self, images: Split) -> Tensor:
+    def all_features(self, images: Split) -> np.ndarray:
         """Features that rows read, and those that statistics read beside them."""
         middle = self.view.start > 0
         return extract_features(
@@ -242,35 +253,25 @@ class Learner:
             self.settings.batch_size,
             middle,
             partial(self.working, "features"),
-        )
+        ).numpy()
 
     def _extracting(self) -> nn.Module:
         """The backbone, as a graph where it never learns and runs on a CPU: five times as fast."""
         backbone = self.network.backbone
-        apart = self.strategy.backbone_learns or self.device.type != "cpu"
+        apart = not self.fixed or self.device.type != "cpu"
         if apart or not isinstance(backbone, EfficientNetLite0):
             return backbone
         self._graph = self._graph or OnnxBackbone(backbone.graph(self.preparation.size))
         return self._graph
 
     @torch.no_grad()
-    def _mu(self, features: Tensor, labels: Tensor, seen: int) -> float:
+    def _mu(self, features: np.ndarray, labels: np.ndarray, seen: int) -> float:
         """mu(M_t): the mean largest (or true-class) logit over the state's training images."""
         layer = self.network.layer
-        logits = layer(features.to(self.device))[:, :seen].cpu()
+        logits = layer(torch.from_numpy(features).to(self.device))[:, :seen].cpu()
         if self.settings.mu == "largest":
             return logits.amax(1).mean().item()
-        return logits.gather(1, labels[:, None]).mean().item()
-
-
-def view_of(settings: Mapping[str, Any], row: int) -> View:
-    """The view that settings ask for; where nothing ever moves, it is of features at length one."""
-    return View.of(settings, row, unit=not STRATEGIES[settings["strategy"]].backbone_learns)
-
-
-def fitted_name(head: str, transport: str) -> str:
-    """The name of a fitted head among what a state leaves."""
-    return f"{head}+{transport}"
+        return logits.gather(1, torch.from_numpy(labels)[:, None]).mean().item()
 
 
 def prepare(
@@ -293,6 +294,6 @@ def prepare(
         mean, std = channel_statistics(first_images)
     if not len(mean) == len(std) == channels:
         raise ConfigError(f"mean and std need {channels} values each, one a channel")
-    if not STRATEGIES[settings.strategy].backbone_learns:
+    if not TRAITS[settings.strategy].backbone_learns:
         augment = ()  # each image is seen once
     return Preparation(size, mean, std, augment if settings.augment is None else settings.augment)

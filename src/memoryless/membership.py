@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memoryless.randomness import numpy_generator
-from memoryless.sums import Sums
+from memoryless.stats.class_statistics import ClassStatistics
 
 DRAWS = 1000
 INTERVAL = (2.5, 97.5)  # percentiles between which 95 % of the draws lie
@@ -124,22 +124,25 @@ def by_score(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return own - left.max(1)
 
 
-def by_distance(features: np.ndarray, labels: np.ndarray, sums: Sums) -> np.ndarray:
+def by_distance(
+    features: np.ndarray, labels: np.ndarray, statistics: ClassStatistics
+) -> np.ndarray:
     """How near a feature is to the stored mean of its class."""
-    return -np.linalg.norm(features - sums.mean[labels], axis=1)
+    return -np.linalg.norm(features - statistics.mean[labels], axis=1)
 
 
-def by_scatter(features: np.ndarray, labels: np.ndarray, sums: Sums) -> np.ndarray:
+def by_scatter(features: np.ndarray, labels: np.ndarray, statistics: ClassStatistics) -> np.ndarray:
     """How near it is by the stored scatter, whose directions are those of the photos that made it.
 
     A scatter of fewer photos than a feature has numbers spans just these photos: a member has no
     part outside of it, and any other photo has. Where each class's own scatter is kept, that one
     tells more, since it is of fewer photos.
     """
-    away = features - sums.mean[labels]
-    if sums.spread is None:
-        return _within(sums.scatter, away)
-    found, spreads = np.zeros(len(away)), sums.spreads()
+    away = features - statistics.mean[labels]
+    if not statistics.forgettable:
+        assert statistics.first.scatter is not None
+        return _within(statistics.first.scatter, away)
+    found, spreads = np.zeros(len(away)), statistics.spreads()
     for c in np.unique(labels):
         found[labels == c] = _within(spreads[c].T @ spreads[c], away[labels == c])
     return found

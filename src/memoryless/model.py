@@ -1,7 +1,7 @@
 """A model that learns classes state by state, scores images, and is rebuilt from its folder alone.
 
-Features are fixed (`fixed.py`), or trained in every state (`trained.py`). Importing this module,
-loading a model and predicting over fixed features import no torch.
+Features are fixed (`fixed.py`), or trained in every state (`trained.py`). Only training, and making
+a model over a backbone of torch, import torch.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from memoryless.classes import Classes, model_name
-from memoryless.confidence import Judgement, Measured
 from memoryless.data.dataset import counted
-from memoryless.errors import ConfigError, DataError
+from memoryless.errors import ConfigError, DataError, extras
 from memoryless.fixed import METHOD, FixedFeatures
 from memoryless.labels import class_names
 from memoryless.model_folder import Place, Saved, load_state, now, save_state
 from memoryless.names import choose, first_ten
 from memoryless.settings import conform, plain_values
+from memoryless.stats.confidence import Judgement, Measured
 from memoryless.strategies import ModelSettings
 from memoryless.trained import TrainedFeatures
 
@@ -115,11 +115,16 @@ class Model:
         return self._opened().least
 
     def look(self, photo: np.ndarray) -> np.ndarray:
-        """What the model takes from a photo, uint8 (H, W, 3): its feature (d,), or, where features
+        """What the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where features
         are trained, its central square.
         """
         return self._opened().look(photo)
 
+    def feature(self, photo: np.ndarray) -> np.ndarray:
+        """The feature (d,) of a photo, uint8 (H, W, 3)."""
+        return self._opened().feature(photo)
+
+    @extras()
     def learn(
         self,
         images: np.ndarray | Iterable[np.ndarray] | Images,
@@ -139,7 +144,7 @@ class Model:
             self.check_sums("add images to known classes")
         names = self._checked(labels, new=not more)
         knows = self._opened()
-        looks = _looks(knows, images)
+        looks: Any = knows.looks(_checked_images(images))
         if len(names) != len(looks) or not names:
             raise DataError(f"there are {len(looks)} images and {len(names)} labels: give each one")
         count = dict(sorted(Counter(names).items()))
@@ -223,11 +228,12 @@ class Model:
         return whole
 
     def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
-        """Scores, probabilities, and whether any class fits, of images or of what `look` gave."""
+        """Scores, probabilities, and whether any class fits, of images, of what `look` gave, or of
+        features.
+        """
         self._check_taught()
         knows = self._opened()
-        looks = _looks(knows, images)
-        return knows.judge(looks)
+        return knows.judge(knows.features(_checked_images(images)))
 
     def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
         """Scores (n, classes), the larger the likelier."""
@@ -352,11 +358,11 @@ class Model:
         return names
 
 
-def _looks(knows: FixedFeatures | TrainedFeatures, images: Any) -> Any:
-    """What the model takes from images."""
+def _checked_images(images: Any) -> Any:
+    """Return the images, or raise an error if they are none."""
     if not isinstance(images, Iterable | Sized):
         raise DataError(f"images must be arrays of pixels, one a label, not {images!r}")
-    return knows.looks(images)
+    return images
 
 
 def _check_alike(each: Mapping[str, FixedFeatures]) -> None:
@@ -381,9 +387,11 @@ def _check_counted_once(models: Mapping[str, Model]) -> None:
 def _marks(model: Model) -> dict[tuple[Any, ...], str]:
     """What tells the photos of each class from others, and its name, which may have changed."""
     dates = [model._classes.states[first]["date"] for first in model.class_state]
-    sums = model._learned("be merged").sums
-    assert sums is not None
-    rows = zip(model.classes, dates, model.counts, sums.mean, strict=True)
+    statistics = model._learned("be merged").statistics
+    assert statistics is not None
+    if statistics.alike:  # nothing tells constant features of one model from those of another
+        return {}
+    rows = zip(model.classes, dates, model.counts, statistics.mean, strict=True)
     return {(date, count, mean.tobytes()): name for name, date, count, mean in rows}
 
 

@@ -31,19 +31,6 @@ MEANINGS: dict[str, dict[str, str]] = {
         "flip": "mirrored or not",
         "none": "as they are",
     },
-    "statistics": {
-        "none": "no statistics",
-        "mean": "count and mean",
-        "low-rank:K": "and the K widest directions of each class",
-        "tied": "and one covariance for all classes",
-        "full": "and a covariance of each class",
-    },
-    "transports": {
-        "none": "as it was when its state ended",
-        "linear": "moved by the linear map from old to new features",
-        "widened": "as linear, covariances widened by what the map leaves over",
-        "sdc": "means moved by the drift of nearby current images",
-    },
 }
 
 

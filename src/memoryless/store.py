@@ -1,7 +1,7 @@
 """Files that are whole, checked and in their place; no pickle.
 
 A file's checksum is also over `bound`, a text that says where the file belongs: a file from another
-place fails as one with a flipped bit does. Only `read_tensors` needs torch.
+place fails as one with a flipped bit does. Only `as_tensors` needs torch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
@@ -41,6 +41,7 @@ UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 # What zipfile raises of damaged files, and of kinds that it does not know.
 ZIP_ERRORS = (BadZipFile, EOFError, NotImplementedError, struct.error)
 EXACT = 2**53  # up to here floats hold every whole number
+T = TypeVar("T")
 ANY = object()  # a shape for `check` that everything has
 
 
@@ -82,12 +83,22 @@ def read_tensors(
     path: Path, *, bound: str = "", fix: str = RESTORE
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """What `read_arrays` gives, as tensors of torch."""
+    arrays, facts = read_arrays(path, bound=bound, fix=fix)
+    return as_tensors(arrays), facts
+
+
+def as_tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    """Arrays as tensors of torch."""
     import torch
 
-    arrays, facts = read_arrays(path, bound=bound, fix=fix)
     # Copies in torch's own memory, because kernels round by address, and NumPy's memory is not as
     # well aligned: a resumed run would end with other bits.
-    return {name: torch.from_numpy(array).clone() for name, array in arrays.items()}, facts
+    return {name: torch.from_numpy(array).clone() for name, array in arrays.items()}
+
+
+def part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
+    """The entries under a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in entries.items() if k.startswith(prefix)}
 
 
 def _array(tensor: Any) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""A model over trained features: the backbone learns in every state, as in the paper."""
+"""A model over trained features: the backbone learns in every state, as in the paper.
+
+Learning needs torch. Predicting does not: after each state the network is kept as a graph too.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,27 @@ import copy
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.confidence import Confidence, HeldOut, Judgement, Measured, judge
-from memoryless.data.dataset import hold_out_groups
+from memoryless.data.dataset import as_pixels, hold_out_groups
+from memoryless.embed import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError
-from memoryless.scorers import Scorer, describe, restore
+from memoryless.fixed import as_photo
+from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, judge
+from memoryless.stats.scorers import Scorer, describe, restore
 
 if TYPE_CHECKING:
     from memoryless.data import Images
+    from memoryless.embed.session import Extractor, SquareExtractor
     from memoryless.learner import Learner
     from memoryless.model_folder import Saved
     from memoryless.strategies import ModelSettings
 
-PHOTO_SIDE = 224  # of what the network sees of photos, as for ImageNet
+SESSIONS = ("extractor", "squares")
+"""What cannot be copied, and is opened again."""
 
 
 @dataclass
@@ -32,7 +40,7 @@ class TrainedFeatures:
     settings: ModelSettings
     seed: int
     saved: Saved | None = None
-    """Where network, record and scorer are read from when they are first needed."""
+    """Where network, graph, record and scorer are read from when they are first needed."""
     confidence: Confidence = field(default_factory=Confidence)
 
     @classmethod
@@ -40,28 +48,29 @@ class TrainedFeatures:
         """What was saved."""
         about = saved.about
         sure = Confidence(**(about["confidence"] or {}))
-        return cls(about["method"], settings, about["seed"], saved, sure)
+        made = cls(about["method"], settings, about["seed"], saved, sure)
+        if about["backbone"]:
+            made.graph = saved.graph()  # now: a writer may take it away later
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in SESSIONS}
 
     @cached_property
     def learner(self) -> Learner | None:
         """Network and record; made again of what was saved, and nothing before the first state."""
         if self.saved is None:
             return None
-        import torch
-
         from memoryless.data.augment import Preparation
         from memoryless.learner import Learner
-        from memoryless.record import Record
+        from memoryless.stats.record import Record
+        from memoryless.store import as_tensors
 
-        record, network = (
-            # Copies in torch's own memory: kernels round by address.
-            {name: torch.from_numpy(array).clone() for name, array in self.saved.arrays(f).items()}
-            for f in ("record", "network")
-        )
         preparation = Preparation(**self.saved.about["preparation"])
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
         learner = Learner(settings, self.seed, len(preparation.mean), preparation)
-        learner.restore(network, Record.of(record))
+        record = Record.of(self.saved.arrays("record"), learner.fixed)
+        learner.restore(as_tensors(self.saved.arrays("network")), record)
         return learner
 
     @cached_property
@@ -69,20 +78,71 @@ class TrainedFeatures:
         assert self.saved is not None
         return restore(self.saved.about["scorer"], self.saved.arrays("scorer"))
 
+    @property
+    def _learned(self) -> bool:
+        return self.saved is not None or vars(self).get("learner") is not None
+
+    @cached_property
+    def graph(self) -> bytes:
+        """From photos to features; written from the network, where a state was just learned."""
+        if self.saved and self.saved.about["backbone"]:
+            return self.saved.graph()
+        from memoryless.backbones.export import module_graph
+        from memoryless.embed.graph import features_graph
+
+        assert self.learner is not None
+        backbone, seen, middle = self.learner.network.backbone, self.preparation, self.learner.view
+        graph = module_graph(backbone, seen.size, seen.channels, middle.start > 0)
+        return features_graph(graph, seen)
+
+    @property
+    def preparation(self) -> PhotoPreparation:
+        """How a graph prepares photos: their edges are cut off where training cuts them off."""
+        stored = self._stored_preparation
+        size, crop = stored["size"], self.settings.crop
+        mean, std = (tuple(255 * x for x in stored[name]) for name in ("mean", "std"))
+        cuts = round(size / crop) <= size * MARGIN + 1
+        return PhotoPreparation(size, crop if cuts else 1.0, mean, std)
+
+    @property
+    def _stored_preparation(self) -> dict[str, Any]:
+        if self.saved:
+            return self.saved.about["preparation"]
+        assert self.learner is not None
+        return asdict(self.learner.preparation)
+
+    @property
+    def _device(self) -> str:
+        """Where onnxruntime runs the graph; it may lack the device that torch trains on."""
+        return "cpu" if self.settings.device == "cpu" else "auto"
+
+    @cached_property
+    def extractor(self) -> Extractor:
+        from memoryless.embed.session import Extractor
+
+        return Extractor(self.graph, self._device)
+
+    @cached_property
+    def squares(self) -> SquareExtractor:
+        from memoryless.embed.session import SquareExtractor
+
+        return SquareExtractor(self.graph, self.preparation, self._device)
+
     def open(self) -> None:
-        _ = self.learner
+        if self._learned:
+            _ = self.extractor
 
     @property
     def least(self) -> int:
         """The side of the squares that photos become: what the network sees, and a margin."""
-        if self.learner is None and self.settings.image_size is None:
+        if not self._learned and self.settings.image_size is None:
             self.settings = replace(self.settings, image_size=PHOTO_SIDE)
-        size = self.learner.preparation.size if self.learner else self.settings.image_size
+        size = self.preparation.size if self._learned else self.settings.image_size
         assert size is not None
         return round(size / self.settings.crop)
 
     def look(self, photo: np.ndarray) -> np.ndarray:
-        """The central square of a photo, uint8 (side, side, 3)."""
+        """The central square of a photo, uint8 (side, side, 3), to be learned."""
         import torch
         from torch.nn.functional import interpolate
 
@@ -94,6 +154,30 @@ class TrainedFeatures:
         resized = interpolate(pixels, (self.least,) * 2, mode="bicubic", antialias=True)
         return resized[0].permute(1, 2, 0).round().clamp(0, 255).to(torch.uint8).numpy()
 
+    def feature(self, photo: np.ndarray) -> np.ndarray:
+        """The feature (d,) of a photo."""
+        self._check_channels(photo.shape[2])
+        return self.extractor.feature(photo)
+
+    def features(self, images: Any) -> np.ndarray:
+        """Features (n, d) of photos or of square images; features are given back."""
+        if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
+            return images
+        if isinstance(images, Sequence):
+            return np.stack([self.feature(as_photo(photo)) for photo in images])
+        if hasattr(images, "read"):
+            images = images.read(np.arange(len(images)))
+        pixels = as_pixels(images, len(images))
+        self._check_channels(pixels.shape[1])
+        return self.squares.features(pixels)
+
+    def _check_channels(self, channels: int) -> None:
+        if channels != self.preparation.channels:
+            raise DataError(
+                f"the images have {channels} channels, and the model was taught on "
+                f"{self.preparation.channels}: convert them"
+            )
+
     def looks(self, images: Any) -> Images:
         """Images that can be read by index; photos of several sizes become squares."""
         from memoryless.data.dataset import as_images
@@ -101,12 +185,8 @@ class TrainedFeatures:
         if isinstance(images, Sequence):
             images = np.stack([self.look(photo) for photo in images])
         found = as_images(images)
-        channels = found.shape[0]
-        if self.learner and channels != len(self.learner.preparation.mean):
-            raise DataError(
-                f"the images have {channels} channels, and the model was taught on "
-                f"{len(self.learner.preparation.mean)}: convert them"
-            )
+        if self._learned:
+            self._check_channels(found.shape[0])
         return found
 
     def learn(
@@ -117,9 +197,9 @@ class TrainedFeatures:
         report: Any,
     ) -> tuple[TrainedFeatures, Measured]:
         """What is known after a state of new classes; their labels follow those of the past."""
-        from memoryless.build import EndOfState, build_scorers
         from memoryless.data import Split
-        from memoryless.methods import parse_method
+        from memoryless.stats.build import EndOfState, build_scorer
+        from memoryless.stats.methods import parse_method
 
         split = Split.whole(images, labels)
         learner = copy.deepcopy(self.learner) if self.learner else self._first_learner(split)
@@ -128,14 +208,13 @@ class TrainedFeatures:
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
-        scorer = build_scorers({self.method: parse_method(self.method)}, end)[self.method]
         after = TrainedFeatures(self.method, learner.settings, self.seed)
-        after.learner, after.scorer = learner, in_numpy(scorer)
+        after.learner, after.scorer = learner, build_scorer(parse_method(self.method), end)
         if learned.held_out is None:
             after.confidence = self.confidence
             return after, Measured(np.zeros((0, learner.record.classes)), np.zeros(0, np.int64))
-        scores = after.scorer(learned.held_out[0].float().numpy())
-        own = learned.held_out[1].numpy()
+        scores = after.scorer(learned.held_out[0].astype(np.float32))
+        own = learned.held_out[1]
         after.confidence = HeldOut.of(scores, lead(scores), own).confidence
         return after, Measured(scores, own)
 
@@ -148,7 +227,7 @@ class TrainedFeatures:
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.learner import Learner, prepare
-        from memoryless.methods import trained_settings
+        from memoryless.strategies import trained_settings
 
         channels, whole, _ = split.images.shape
         side = self.settings.image_size or whole
@@ -158,31 +237,29 @@ class TrainedFeatures:
         preparation = prepare(settings, split, side, augment)
         return Learner(settings, self.seed, channels, preparation)
 
-    def judge(self, images: Images) -> Judgement:
-        from memoryless.data import Split
-
-        assert self.learner is not None
-        split = Split.whole(images, np.zeros(len(images), dtype=np.int64))
-        scores = self.scorer(self.learner.all_features(split).numpy())
+    def judge(self, features: np.ndarray) -> Judgement:
+        scores = self.scorer(features)
         return judge(scores, lead(scores), self.confidence)
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
-        """What stands in model.json, the arrays of each file, and no graph."""
-        assert self.learner is not None
+        """What stands in model.json, the arrays of each file, and the graph."""
         facts, arrays = describe(self.scorer)
+        digest = sha256(self.graph).hexdigest()
         about = {
-            "preparation": asdict(self.learner.preparation),
-            "backbone": None,
+            "preparation": self._stored_preparation,
+            "backbone": {"name": self.settings.backbone, "sha256": digest},
             "scorer": facts,
             "confidence": asdict(self.confidence),
             "forgettable": False,
         }
-        parts = {
-            "record": self.learner.record.tensors(),
-            "network": self.learner.tensors(),
-            "scorer": arrays,
-        }
-        return about, parts, None
+        return about, self._stored_parts() | {"scorer": arrays}, self.graph
+
+    def _stored_parts(self) -> dict[str, Any]:
+        """Record and network, as they were saved or as a state has left them."""
+        if self.saved:
+            return {name: self.saved.arrays(name) for name in ("record", "network")}
+        assert self.learner is not None
+        return {"record": self.learner.record.arrays(), "network": self.learner.tensors()}
 
 
 def lead(scores: np.ndarray) -> np.ndarray:
@@ -195,9 +272,3 @@ def lead(scores: np.ndarray) -> np.ndarray:
         return np.zeros(len(scores))
     two = np.partition(scores, -2, axis=1)[:, -2:]
     return two[:, 1] - two[:, 0]
-
-
-def in_numpy(scorer: Scorer) -> Any:
-    """The scorer with arrays in place of tensors."""
-    facts, arrays = describe(scorer)
-    return restore(facts, {name: np.asarray(array) for name, array in arrays.items()})

@@ -25,7 +25,7 @@ from memoryless.network import Network
 from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
 from memoryless.schedules import epochs_of, learning_rate
 from memoryless.settings import TrainingSettings
-from memoryless.store import read_tensors, write_tensors
+from memoryless.store import part, read_tensors, write_tensors
 from memoryless.strategies import Strategy
 
 SECONDS_BETWEEN_REPORTS = 0.2
@@ -240,8 +240,3 @@ class StateTraining:
         wanted |= {f"momentum.{name}": p for name, p in self.parameters.items() if name in momentum}
         shapes = ({n: (t.shape, t.dtype) for n, t in side.items()} for side in (wanted, tensors))
         return next(shapes) == next(shapes)
-
-
-def part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The entries under a prefix, without it."""
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

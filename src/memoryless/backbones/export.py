@@ -12,20 +12,28 @@ from onnx import ModelProto
 from torch import nn
 
 from memoryless.backbones.efficientnet import EfficientNetLite0
+from memoryless.backbones.resnet import ResNet18
+from memoryless.embed.graph import OPSET
 from memoryless.errors import ConfigError, cause
-from memoryless.graph import OPSET
 
 
-def module_graph(module: nn.Module, size: int) -> ModelProto:
-    """The graph of a module, from images (n, 3, size, size) to features (n, d), n free."""
+def module_graph(
+    module: nn.Module, size: int, channels: int = 3, middle: bool = False
+) -> ModelProto:
+    """The graph of a module, from images (n, channels, size, size) to features (n, d), n free.
+
+    With `middle`, features of a ResNet's middle stages follow.
+    """
     module.eval()
+    if isinstance(module, ResNet18):
+        return module.graph(size, middle)
     if isinstance(module, EfficientNetLite0):
-        return module.graph(size)
+        return module.graph(size, channels)
     try:
         with _quiet():
             program = torch.onnx.export(
                 module,
-                (torch.zeros(2, 3, size, size),),
+                (torch.zeros(2, channels, size, size, device=_device(module)),),
                 dynamo=True,
                 external_data=False,
                 verbose=False,
@@ -41,6 +49,10 @@ def module_graph(module: nn.Module, size: int) -> ModelProto:
         ) from error
     assert program is not None
     return program.model_proto
+
+
+def _device(module: nn.Module) -> torch.device:
+    return next((value.device for value in module.parameters()), torch.device("cpu"))
 
 
 @contextmanager

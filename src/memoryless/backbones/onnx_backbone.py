@@ -9,8 +9,8 @@ import torch
 from onnx import ModelProto
 from torch import Tensor, nn
 
-from memoryless.extractor import ahead, open_session
-from memoryless.graph import images_input
+from memoryless.embed.graph import images_input
+from memoryless.embed.session import ahead, open_session
 
 
 class OnnxBackbone(nn.Module):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
+from onnx import ModelProto
 from torch import Tensor, nn
+
+from memoryless.embed.resnet import network_graph
 
 
 class Pointwise(nn.Conv2d):
@@ -71,9 +74,13 @@ class ResNet18(nn.Module):
 
     def drop_last_relu(self) -> None:
         """Let features be negative too, as a cosine layer wants them (LUCIR)."""
+        self._last_block.last_relu = False
+
+    @property
+    def _last_block(self) -> BasicBlock:
         block = self.layer4[-1]
         assert isinstance(block, BasicBlock)
-        block.last_relu = False
+        return block
 
     def forward(self, x: Tensor) -> Tensor:
         return self.stages(x)[-1].mean((2, 3))  # (B, d)
@@ -93,6 +100,11 @@ class ResNet18(nn.Module):
         second = self.layer2(x)
         third = self.layer3(second)
         return second, third, self.layer4(third)
+
+    def graph(self, size: int, middle: bool = False) -> ModelProto:
+        """The network as an ONNX graph of images (n, C, size, size), perhaps `with_middle`."""
+        weights = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
+        return network_graph(weights, size, self._last_block.last_relu, middle)
 
 
 def _quarters(x: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ from memoryless.cli.table import table
 from memoryless.cli.undo import undo
 from memoryless.cli.unpack import unpack
 from memoryless.cli.whole_numbers import check_whole_numbers
-from memoryless.errors import ConfigError, MemorylessError
+from memoryless.errors import ConfigError, MemorylessError, extras
 from memoryless.names import as_flags, printable
 
 if TYPE_CHECKING:
@@ -100,13 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if "" in words:  # which a path would take for the folder that one is in
             raise ConfigError("an argument is empty, perhaps a variable that was not set: name it")
-        code = app(
-            words,
-            console=_console_for_help() if not words or {"--help", "-h"} & set(words) else None,
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
-        )
+        with extras():
+            code = app(
+                words,
+                console=_console_for_help() if not words or {"--help", "-h"} & set(words) else None,
+                exit_on_error=False,
+                print_error=False,
+                result_action="return_value",
+            )
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
     except cyclopts.CycloptsError as error:

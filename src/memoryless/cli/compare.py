@@ -47,16 +47,15 @@ def compare(
     figure
         File for accuracy against bytes kept; .png, .svg or .pdf says the format.
     """
-    from memoryless.calibration import CALIBRATIONS
-    from memoryless.cli.figures import figures_module
     from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
-    from memoryless.heads import HEADS
     from memoryless.lab.analysis import compare as comparison
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
-    from memoryless.transports import TRANSPORTS
+    from memoryless.stats.calibration import CALIBRATIONS
+    from memoryless.stats.heads import HEADS
+    from memoryless.stats.transports import TRANSPORTS
 
     k = by.replace("-", "")
     found = find_later_runs(runs)
@@ -73,8 +72,9 @@ def compare(
     if not wanted:
         raise ConfigError(CANNOT_GIVE + _nonsense(found, heads, calibrations, transports))
     check_formats(write)
-    drawing = figures_module() if figure else None
-    if figure and drawing:
+    if figure:
+        from memoryless.lab.analysis import figures as drawing
+
         choose("format", figure.suffix[1:], drawing.METADATA)
     with ReadingPrinter(found) as printer:
         printer.scoring(wanted)
@@ -82,14 +82,14 @@ def compare(
     if not rows:
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))
     present(comparison.compare_grids(rows, k), write)
-    if figure and drawing:
+    if figure:
         drawn = drawing.pareto_figure(comparison.labelled_streams(rows), k)
         say(f"written: {drawing.save_figure(drawn, figure)}")
 
 
 def _nonsense(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
     """Why no combination of these heads, calibrations and transports means anything."""
-    from memoryless.methods import Method, nonsense
+    from memoryless.stats.methods import Method, nonsense
 
     strategies = [run.about["config"]["strategy"] for run in runs]
     parts = [given or [own] for given, own in zip(names, ("current", "none", "none"), strict=True)]
@@ -100,7 +100,7 @@ def _nonsense(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
 def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
     """What the runs lack for these methods, of the one that needs the least more."""
     from memoryless.lab.analysis.rescore import lacked_by
-    from memoryless.methods import parse_method
+    from memoryless.stats.methods import parse_method
 
     lacks = (
         lacked_by(run, method)

@@ -91,8 +91,8 @@ def _show_laboratory(output: Path) -> None:
     from memoryless.lab.control import control_of
     from memoryless.lab.experiment import run, work_of
     from memoryless.lab.runs import RunFolder
-    from memoryless.methods import headline
     from memoryless.names import size
+    from memoryless.stats.methods import headline
 
     config = Config(**SETTINGS, output=output)
     control = control_of(config)
@@ -132,16 +132,9 @@ def _table(runs: list[RunFolder]) -> Grid:
 
 
 def _report(runs: list[RunFolder], page: Path) -> None:
-    """Write the report about the runs, or say what it needs."""
+    """Write the report about the runs."""
     from memoryless.cli.output import say
-    from memoryless.cli.report import lacking
+    from memoryless.lab.report import write_report
 
-    try:
-        from memoryless.lab.report import write_report
-
-        write_report(runs, page, places=[page.parent])
-    except ImportError as error:
-        folder = shlex.quote(str(page.parent))
-        say(f"{lacking(error)}, then memoryless report {folder}")
-    else:
-        say(f"the report is {page}: open it in a browser")
+    write_report(runs, page, places=[page.parent])
+    say(f"the report is {page}: open it in a browser")

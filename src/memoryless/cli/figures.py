@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 from typing import Literal
 
 
@@ -34,10 +33,10 @@ def figures(
     """
     from memoryless.cli.output import say
     from memoryless.cli.reading import ReadingPrinter
+    from memoryless.lab.analysis import figures as drawing
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
 
-    drawing = figures_module()
     for name in only:
         choose("figure", name, drawing.FIGURES)
     for form in formats:
@@ -51,14 +50,3 @@ def figures(
     for path in paths:
         say(str(path))
     say(f"the figures are in {output}")
-
-
-def figures_module() -> ModuleType:
-    """The module that draws, or an error if its libraries are not installed."""
-    from memoryless.errors import ConfigError
-
-    try:
-        from memoryless.lab.analysis import figures
-    except ImportError as error:
-        raise ConfigError(f"figures need {error.name}: pip install matplotlib scipy") from error
-    return figures

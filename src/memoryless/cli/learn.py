@@ -75,7 +75,7 @@ def learn(
     seed
         Seed of everything that is drawn.
     device
-        auto, cpu, cuda, cuda:N or mps.
+        auto, cpu, cuda or cuda:N; with --train also mps.
     history
         How many earlier states stay in the folder for memoryless undo: 5 at first, and then as
         many as were asked for last.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from memoryless.methods import Method
+    from memoryless.stats.methods import Method
 
 NARROWEST, WIDEST = 80, 120  # columns of the lines
 PLAIN = "finetune"  # the strategy that a meaning need not name
@@ -26,16 +26,16 @@ def _table(module: str, name: str) -> Callable[[], Mapping[str, Any]]:
     return lambda: getattr(import_module(f"memoryless.{module}"), name)
 
 
-def _meanings(setting: str, module: str, name: str) -> Callable[[], Mapping[str, Any]]:
-    """What gives the meanings of a setting's names, and what else a table has."""
-    return lambda: {**_table(module, name)(), **_table("settings", "MEANINGS")()[setting]}
+def _meanings(setting: str) -> Callable[[], Mapping[str, Any]]:
+    """What gives the meanings of a setting's names."""
+    return lambda: _table("settings", "MEANINGS")()[setting]
 
 
 def _methods() -> dict[str, str]:
     """The paper's methods, each with its name by its parts and what these mean; then the method
     that is recommended for each strategy.
     """
-    from memoryless.methods import METHODS, method_name
+    from memoryless.stats.methods import METHODS, method_name
 
     longest = max(map(len, METHODS))
     named = {
@@ -48,7 +48,7 @@ def _methods() -> dict[str, str]:
 def _recommended() -> dict[str, str]:
     """The method of each memoryless strategy that statistics give, and what it is for."""
     from memoryless.lab.control import CONTROL
-    from memoryless.methods import grid_of, headline, parse_method
+    from memoryless.stats.methods import grid_of, headline, parse_method
     from memoryless.strategies import STRATEGIES
 
     able = [name for name, strategy in STRATEGIES.items() if strategy.memoryless]
@@ -62,7 +62,7 @@ def _recommended() -> dict[str, str]:
 
 def _meaning(method: Method) -> str:
     """What a method's head is, or its strategy where that is read by its own layer."""
-    from memoryless.heads import HEADS
+    from memoryless.stats.heads import HEADS
     from memoryless.strategies import STRATEGIES
 
     if method.head == "current":
@@ -76,16 +76,16 @@ def _meaning(method: Method) -> str:
 KINDS: dict[str, Callable[[], Mapping[str, Any]]] = {
     "data": _table("data", "SOURCES"),
     "orders": _table("lab.stream", "ORDERS"),
-    "backbones": _meanings("backbone", "backbones", "BACKBONES"),
-    "augmentations": _meanings("augment", "data.augment", "AUGMENTATIONS"),
+    "backbones": _meanings("backbone"),
+    "augmentations": _meanings("augment"),
     "strategies": _table("strategies", "STRATEGIES"),
     "schedules": _table("schedules", "SCHEDULES"),
     "lr-later": _table("schedules", "LR_RULES"),
     "presets": _table("lab.presets", "PRESETS"),
-    "heads": _table("heads", "HEADS"),
-    "calibrations": _table("calibration", "CALIBRATIONS"),
-    "transports": _table("transports", "TRANSPORTS"),
-    "statistics": _table("statistics", "FORMS"),
+    "heads": _table("stats.heads", "HEADS"),
+    "calibrations": _table("stats.calibration", "CALIBRATIONS"),
+    "transports": _table("stats.transports", "TRANSPORTS"),
+    "statistics": _table("stats.class_statistics", "FORMS"),
     "methods": _methods,
 }
 

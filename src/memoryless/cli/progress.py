@@ -20,7 +20,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.estimate import Estimate
 from memoryless.lab.experiment import Observer
 from memoryless.lab.time_left import TimeLeft, Work
-from memoryless.methods import headline, parse_method
+from memoryless.stats.methods import headline, parse_method
 
 SECONDS_BETWEEN_LINES = 5
 LINES = 50  # at most about so many more by the time a run has taken twice as long

@@ -22,20 +22,12 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.compare import named_methods
+    from memoryless.lab.report import write_report
     from memoryless.lab.runs import find_runs
 
-    try:
-        from memoryless.lab.report import write_report
-    except ImportError as error:
-        raise ConfigError(lacking(error)) from error
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
     with ReadingPrinter(found) as printer:
         write_report(found, output, named_methods(found, methods), printer.doing, runs)
     say(f"the report is {output}")
-
-
-def lacking(error: ImportError) -> str:
-    """What a report needs that is not installed."""
-    return f"a report needs {error.name}: pip install jinja2 matplotlib scipy"

@@ -14,11 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from memoryless.embed import MARGIN
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 
 PADDING = 1 / 8  # of the side: 4 pixels at 32, as in He et al. 2016
-MARGIN = 256 / 224  # the border that centre crops cut off
 Augmentation = Callable[[Tensor, int, torch.Generator], Tensor]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -230,7 +230,7 @@ def from_arrays(
                 f"0..{number - 1}, at {first_ten(map(str, wrong))}: number the classes from 0"
             )
     train, test = (
-        Split.whole(ArrayImages(_pixels(x, len(y))), y)
+        Split.whole(_in_memory(as_pixels(x, len(y))), y)
         for x, y in zip((train_images, test_images), labels, strict=True)
     )
     if train.images.shape != test.images.shape:
@@ -244,13 +244,15 @@ def from_arrays(
 
 def as_images(images: np.ndarray | torch.Tensor | Images) -> Images:
     """Images that can be read by index: arrays are wrapped, others are given back."""
+    if hasattr(images, "read"):
+        return cast(Images, images)
+    return _in_memory(as_pixels(images, len(images)))
+
+
+def _in_memory(pixels: np.ndarray) -> ArrayImages:
     import torch
 
-    if isinstance(images, np.ndarray):
-        images = torch.from_numpy(np.ascontiguousarray(images))
-    if isinstance(images, torch.Tensor):
-        return ArrayImages(_pixels(images, len(images)))
-    return images
+    return ArrayImages(torch.from_numpy(pixels))
 
 
 def _labels(labels: np.ndarray | torch.Tensor) -> np.ndarray:
@@ -260,27 +262,22 @@ def _labels(labels: np.ndarray | torch.Tensor) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def _pixels(images: np.ndarray | torch.Tensor, number: int) -> torch.Tensor:
-    import torch
-
-    # torch cannot share arrays that are reversed, and warns of those that are read-only.
-    array = images
-    if not isinstance(images, torch.Tensor):
-        array = np.require(images, requirements=["C", "W"])
-    if str(array.dtype).removeprefix("torch.") != "uint8" or array.ndim not in (3, 4):
+def as_pixels(images: np.ndarray | torch.Tensor, number: int) -> np.ndarray:
+    """Images as one array (n, C, H, W) of their own, checked: square, of one or three channels."""
+    array = np.asarray(images)
+    if array.dtype != np.uint8 or array.ndim not in (3, 4):
         raise DataError(
             f"images must be uint8 (n, H, W), (n, C, H, W) or (n, H, W, C), "
-            f"not {array.dtype} {tuple(array.shape)}"
+            f"not {array.dtype} {array.shape}"
         )
-    pixels = torch.as_tensor(array)
-    if pixels.ndim == 3:
-        pixels = pixels[:, None]
+    pixels = array[:, None] if array.ndim == 3 else array
     if pixels.shape[1] not in (1, 3) and pixels.shape[-1] in (1, 3):
-        pixels = pixels.permute(0, 3, 1, 2)
+        pixels = pixels.transpose(0, 3, 1, 2)
     _, channels, height, width = pixels.shape
     if channels not in (1, 3) or height != width or len(pixels) != number:
         raise DataError(
             f"images must be square, with 1 or 3 channels, one for each of the {number} labels, "
-            f"not {tuple(pixels.shape)}"
+            f"not {pixels.shape}"
         )
-    return pixels.contiguous()
+    # torch cannot share arrays that are reversed, and warns of those that are read-only.
+    return np.require(pixels, requirements=["C", "W"])

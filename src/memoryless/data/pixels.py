@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
-from memoryless.extractor import cores
+from memoryless.embed.session import cores
 
 T = TypeVar("T")
 LARGEST_FILE = 2**30  # of the images that Pillow takes, none needs more bytes
@@ -72,7 +72,7 @@ def _learn_heic() -> None:
         importlib.import_module("pillow_heif").register_heif_opener()
     except ImportError:
         raise OSError(
-            "HEIC, which needs pillow-heif: convert it to JPEG, or pip install pillow-heif"
+            "HEIC, which needs pillow-heif: convert it to JPEG, or pip install 'memoryless[heic]'"
         ) from None
 
 

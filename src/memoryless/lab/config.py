@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.settings import COUNT, SEED, SOME, DataSettings, plain_values
+from memoryless.stats.traits import TRAITS, Traits
 from memoryless.strategies import ModelSettings
 
 
@@ -44,10 +45,12 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         from memoryless.data import SOURCES
 
         source = None if side else SOURCES.get(self.data)
+        traits = TRAITS.get(self.strategy, Traits())
+        given = replace(self, square_roots=self.square_roots or not traits.backbone_learns)
         if source is None:
-            return super().resolved(side or self.image_size)
+            return ModelSettings.resolved(given, side or self.image_size)
         width = source.width if self.width is None else self.width
-        return ModelSettings.resolved(replace(self, width=width), self.image_size or source.side)
+        return ModelSettings.resolved(replace(given, width=width), self.image_size or source.side)
 
     def problems(self) -> list[str]:
         from memoryless.data import SOURCES
@@ -68,7 +71,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
 
     def _method_problems(self, name: str) -> list[str]:
         """What is wrong with a method that is to be scored in a run."""
-        from memoryless.methods import lacking, parse_method
+        from memoryless.stats.methods import lacking, parse_method
 
         try:
             method = parse_method(name)

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from memoryless.data import Dataset
 from memoryless.lab.config import Config, StreamSettings
 from memoryless.settings import BackboneSettings, DataSettings
+from memoryless.stats.traits import TRAITS
 from memoryless.strategies import STRATEGIES
 
 CONTROL = "untrained"  # the strategy of it
@@ -23,16 +24,14 @@ def control_of(config: Config, dataset: Dataset | None = None) -> Config | None:
     none for a strategy that never trains a backbone, or that learns all classes at once, nor for a
     backbone other than a ResNet: that brings weights of another training.
     """
-    strategy = STRATEGIES[config.strategy]
+    learns = TRAITS[config.strategy].backbone_learns
     resnet = (config.backbone or "resnet18").startswith("resnet18")
-    if not strategy.backbone_learns or strategy.one_state or not resnet:
+    if not learns or STRATEGIES[config.strategy].one_state or not resnet:
         return None
     parts = (DataSettings, StreamSettings, BackboneSettings)
     shared = [*SHARED, *(field.name for part in parts for field in fields(part))]
     settings = {name: getattr(config, name) for name in shared} | {"backbone_weights": None}
-    control = Config(
-        **settings, strategy=CONTROL, square_roots=True, output=config.output / "untrained"
-    )
+    control = Config(**settings, strategy=CONTROL, output=config.output / "untrained")
     sound = control.resolved(dataset.image_size if dataset else None)
     if sound.width > WIDEST:
         return replace(control, statistics="tied")

@@ -23,7 +23,8 @@ from memoryless.lab.stream import Stream
 from memoryless.lab.time_left import Work
 from memoryless.learner import Learner, prepare
 from memoryless.schedules import epochs_of
-from memoryless.strategies import SMALL_SIDE, STRATEGIES, ModelSettings, Strategy, Totals
+from memoryless.stats.traits import TRAITS
+from memoryless.strategies import SMALL_SIDE, STRATEGIES, ModelSettings, Totals
 from memoryless.strategies.teacher import Teacher
 from memoryless.training import LESS
 
@@ -49,14 +50,14 @@ class Estimate:
 
 def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
     """What each state has to do, in passes of an image through the backbone and their like."""
-    strategy = STRATEGIES[settings.strategy]
+    traits = TRAITS[settings.strategy]
     gathers = settings.statistics != "none"
     states: list[Work] = []
     for state in stream:
         train, test, later = len(state.train), len(state.test), state.index > 0
-        past = strategy.backbone_stays and int((state.test.labels < state.past).sum())
-        again = later and gathers and strategy.backbone_learns  # through the backbone as it was
-        step = _step(strategy, later)
+        past = traits.backbone_stays and int((state.test.labels < state.past).sum())
+        again = later and gathers and traits.backbone_learns  # through the backbone as it was
+        step = _step(settings.strategy, later)
         states.append({
             "training": epochs_of(settings, state.index) * train * step,
             "features": train * (2 if again else 1) + test - past,
@@ -66,13 +67,14 @@ def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
     return states
 
 
-def _step(strategy: type[Strategy], later: bool) -> float:
+def _step(strategy: str, later: bool) -> float:
     """What a training step takes of an image, in passes: forward one, backward two."""
-    if not strategy.backbone_learns:
+    traits = TRAITS[strategy]
+    if not traits.backbone_learns:
         return LAYER_ALONE
-    if strategy.backbone_stays and later:
+    if traits.backbone_stays and later:
         return 1
-    return 4 if later and issubclass(strategy, Teacher) else 3
+    return 4 if later and issubclass(STRATEGIES[strategy], Teacher) else 3
 
 
 def looks_long(config: Config, dataset: Dataset, images: int) -> bool:
@@ -135,7 +137,7 @@ def estimate(config: Config, dataset: Dataset, stream: Stream, images: int) -> E
     """What this many passes of an image take, or an error if the machine has not the memory."""
     learner = _trial_learner(config, dataset, stream)
     side, backbone = dataset.image_size, learner.network.backbone
-    learns = learner.strategy.backbone_learns
+    learns = learner.traits.backbone_learns
     if learns:
         needed = training_bytes(backbone, (dataset.channels, side, side), config.batch_size)
     else:

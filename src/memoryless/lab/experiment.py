@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from memoryless.backbones import named_backbone
-from memoryless.build import EndOfState
 from memoryless.data import Dataset, load
 from memoryless.data.augment import Preparation
 from memoryless.errors import StoreError, WriteError
 from memoryless.features import compact
-from memoryless.heads import HEADS
 from memoryless.lab.config import Config
-from memoryless.lab.counting import score_methods
 from memoryless.lab.estimate import Estimate, estimate, looks_long, plan
+from memoryless.lab.evaluate import score_methods
 from memoryless.lab.run_format import MEND
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, read_test, write_state
@@ -32,9 +29,12 @@ from memoryless.lab.stream import State, Stream
 from memoryless.lab.time_left import Work
 from memoryless.learner import Learned, Learner, prepare
 from memoryless.locks import locked
-from memoryless.methods import Method, grid_of, lacking, methods_of, parse_method
 from memoryless.schedules import epochs_of
-from memoryless.store import commit_folder, write_json
+from memoryless.stats.build import EndOfState
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import Method, grid_of, lacking, methods_of, parse_method
+from memoryless.stats.traits import TRAITS
+from memoryless.store import as_tensors, commit_folder, write_json
 from memoryless.strategies import STRATEGIES, ModelSettings, Totals
 from memoryless.training import Checkpoint, Progress, advice
 
@@ -142,7 +142,7 @@ def _facts(
 
 def passes(settings: ModelSettings, stream: Stream) -> list[int]:
     """How often an image goes through the backbone in each state: in training, or only once."""
-    if STRATEGIES[settings.strategy].backbone_learns:
+    if TRAITS[settings.strategy].backbone_learns:
         return [epochs_of(settings, state.index) * len(state.train) for state in stream]
     return [len(s.train) + int((s.test.labels >= s.past).sum()) for s in stream]
 
@@ -196,7 +196,8 @@ class Run:
         learner, images = self.learner, self.stream.dataset.train.images
         features = learner.record.W.shape[1]
         try:
-            learner.restore(self.folder.tensors(t, "network"), last_record(self.folder), images)
+            network = as_tensors(self.folder.arrays(t, "network"))
+            learner.restore(network, last_record(self.folder), images)
             for rows in (learner.record.W, learner.layer[0]):
                 if rows.shape[1] != features:
                     raise ValueError(f"rows of {rows.shape[1]} features, not {features}")
@@ -214,12 +215,11 @@ class Run:
         started = time.perf_counter()
         features = self._test_features(state)
         extracted = time.perf_counter()
-        labels = torch.from_numpy(state.test.labels)
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
         tell = partial(self.observer.working, "scores")
-        scored = score_methods(features, labels, self.methods, end, tell)
+        scored = score_methods(features, state.test.labels, self.methods, end, tell)
         past = self.stream[: state.index + 1]
         results = {
             "state": state.index,
@@ -242,29 +242,28 @@ class Run:
         self._commit(state, learned, features, results)
         return results
 
-    def _test_features(self, state: State) -> Tensor:
+    def _test_features(self, state: State) -> np.ndarray:
         """Features of the test images; those of past classes are read back where they stay."""
-        new = torch.from_numpy(state.test.labels >= state.past)
-        if not (self.learner.strategy.backbone_stays and state.index and new.any()):
+        new = state.test.labels >= state.past
+        if not (self.learner.traits.backbone_stays and state.index and new.any()):
             return compact(self.learner.all_features(state.test))
         before, _ = read_test(self.folder, state.index - 1)
-        added = compact(self.learner.all_features(state.test.take(new.numpy())))
-        features = before.new_empty((len(new), before.shape[1]))
-        features = features.to(torch.promote_types(before.dtype, added.dtype))
-        features[new], features[~new] = added.to(features.dtype), before.to(features.dtype)
+        added = compact(self.learner.all_features(state.test.take(new)))
+        kind = np.promote_types(before.dtype, added.dtype)
+        features = np.empty((len(new), before.shape[1]), kind)
+        features[new], features[~new] = added, before
         return features
 
     def _commit(
-        self, state: State, learned: Learned, features: Tensor, results: dict[str, Any]
+        self, state: State, learned: Learned, features: np.ndarray, results: dict[str, Any]
     ) -> None:
         folder, t = self.folder, state.index
-        labels = torch.from_numpy(state.test.labels)
 
         def place(name: str) -> str:
             return folder.place(name, t)
 
         def fill(draft: Path) -> None:
-            write_state(draft, place, self.learner, learned, features, labels)
+            write_state(draft, place, self.learner, learned, features, state.test.labels)
             files = {path.name: path.stat().st_size for path in sorted(draft.iterdir())}
             write_json(
                 draft / "results.json", results | {"files": files}, bound=place("results.json")

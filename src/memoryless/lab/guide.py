@@ -15,6 +15,8 @@ from memoryless.lab.config import Config, StreamSettings
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.lab.stream import ORDERS
 from memoryless.schedules import LR_RULES, SCHEDULES
+from memoryless.stats.class_statistics import FORMS
+from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import PHOTO_BATCH, SMALL_BATCH, SMALL_SIDE, STRATEGIES
 from memoryless.strategies.base import BASE_RECIPE
 from memoryless.strategies.lucir import LucirSettings
@@ -39,6 +41,8 @@ CHOICES: dict[str, Mapping[str, Any]] = {
     "schedule": SCHEDULES,
     "lr_later": {**LR_RULES, "NUMBER": "that rate"},
     "preset": PRESETS,
+    "statistics": FORMS,
+    "transports": TRANSPORTS,
     **parts.MEANINGS,
 }
 

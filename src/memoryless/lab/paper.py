@@ -22,8 +22,8 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.lab.time_left import Work
 from memoryless.locks import writer_in
-from memoryless.methods import headline
 from memoryless.settings import OPEN
+from memoryless.stats.methods import headline
 
 
 @dataclass(frozen=True)

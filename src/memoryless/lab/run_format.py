@@ -118,8 +118,8 @@ def _check_files(folder: Path, files: Mapping[str, int]) -> None:
 STATISTICS = {
     "count": "N",
     "mean": "N e",
-    "full": "N e e",
-    "tied": "e e",
+    "own": "N e e",
+    "scatter": "triangle",
     "factors": "N K e",
     "rest": "N",
 }
@@ -143,21 +143,20 @@ NEEDED = {"fitted": (), "birth": ("birth.count", "birth.mean"), "record": tuple(
 WHOLE_NUMBERS = ("labels", "class_state")
 
 
-def check_tensors(
-    file: str, tensors: Mapping[str, Any], sizes: dict[str, int], class_state: np.ndarray
+def check_arrays(
+    file: str, arrays: Mapping[str, np.ndarray], sizes: dict[str, int], class_state: np.ndarray
 ) -> Iterator[str]:
-    """What is wrong with the tensors in a state's file.
+    """What is wrong with the arrays in a state's file.
 
     `sizes` has the length of each dimension by name; those of features, which run.json does not
     tell, are taken into it from the first file that has them.
     """
     shapes = TENSORS.get(file, {})
-    yield from (f"it lacks {name}" for name in NEEDED.get(file, shapes) if name not in tensors)
-    for name, tensor in tensors.items() if shapes else ():
+    yield from (f"it lacks {name}" for name in NEEDED.get(file, shapes) if name not in arrays)
+    for name, array in arrays.items() if shapes else ():
         first, _, last = name.rpartition(".")
         keys = (name, f"*.{last}", f"{first}.*", "*")
         key = next((key for key in keys if key in shapes), None)
-        array = tensor.numpy()
         if key is None:
             yield f"it has {name}, which does not belong there"
             continue

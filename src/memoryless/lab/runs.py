@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +33,8 @@ from memoryless.lab.run_format import (
     MEND,
     TO_GO_ON,
     check_about,
+    check_arrays,
     check_results,
-    check_tensors,
 )
 from memoryless.names import first_ten
 from memoryless.store import (
@@ -42,12 +42,8 @@ from memoryless.store import (
     parse_json,
     read_arrays,
     read_json,
-    read_tensors,
     write_json,
 )
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 # Settings that may differ between two commands that continue the same run: paths, devices, and what
 # is scored. A change of the data is noticed by its facts.
@@ -162,22 +158,22 @@ class RunFolder:
         """Whether state t left a file of tensors of this name."""
         return f"{name}.safetensors" in self._read_results(t)["files"]
 
-    def tensors(self, t: int, name: str) -> dict[str, Tensor]:
-        """A file of tensors that state t left."""
-        return self.tensors_and_facts(t, name)[0]
+    def arrays(self, t: int, name: str) -> dict[str, np.ndarray]:
+        """A file of arrays that state t left."""
+        return self.arrays_and_facts(t, name)[0]
 
-    def tensors_and_facts(self, t: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """A file of tensors that state t left, and the facts in its header."""
+    def arrays_and_facts(self, t: int, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """A file of arrays that state t left, and the facts in its header."""
         self.reading(self, t)
         file = self.state(t) / f"{name}.safetensors"
-        tensors, facts = read_tensors(file, bound=self.place(file.name, t), fix=MEND)
+        arrays, facts = read_arrays(file, bound=self.place(file.name, t), fix=MEND)
         sizes = self.about["sizes"][: t + 1]
         known = {"N": sum(sizes), "new": sizes[t], "past": sum(sizes[:t]), "states": t + 1}
         class_state = np.repeat(np.arange(t + 1), sizes)
         self._sizes |= known | {"tests": self._read_results(t)["test_images"]}
-        for problem in check_tensors(name, tensors, self._sizes, class_state):
+        for problem in check_arrays(name, arrays, self._sizes, class_state):
             raise StoreError(f"the file {file} does not fit its run: {problem}: {MEND}")
-        return tensors, facts
+        return arrays, facts
 
     def verify(self, config: dict[str, Any], facts: dict[str, Any]) -> None:
         """Raise unless the folder is free, or holds this very run or one without an epoch."""

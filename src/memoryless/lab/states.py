@@ -18,20 +18,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+import numpy as np
 
-from memoryless.build import EndOfState
 from memoryless.lab.runs import RunFolder
-from memoryless.learner import Learned, Learner, view_of
-from memoryless.record import Record
-from memoryless.scorers import Scorer, describe, restore
-from memoryless.statistics import Statistics
-from memoryless.store import write_tensors
-from memoryless.strategies import STRATEGIES
-from memoryless.training import part
-from memoryless.transports import TRANSPORTS
+from memoryless.stats.build import EndOfState, view_of
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.record import Record
+from memoryless.stats.scorers import Scorer, describe, restore
+from memoryless.stats.traits import TRAITS
+from memoryless.stats.transports import TRANSPORTS
+from memoryless.store import part, write_tensors
+
+if TYPE_CHECKING:
+    from memoryless.learner import Learned, Learner
 
 
 def write_state(
@@ -39,8 +40,8 @@ def write_state(
     place: Callable[[str], str],
     learner: Learner,
     learned: Learned,
-    features: Tensor,
-    labels: Tensor,
+    features: np.ndarray,
+    labels: np.ndarray,
 ) -> None:
     """Write all that a state leaves but its results; `place` is what files are bound to."""
 
@@ -51,13 +52,13 @@ def write_state(
         write_tensors(file, tensors, facts, bound=place(file.name))
 
     W, b = learner.layer
-    write("rows", learner.record.basics.tensors())
-    write("record", learner.record.tensors())
+    write("rows", learner.record.basics.arrays())
+    write("record", learner.record.arrays())
     write("layer", {"W": W, "b": b})
     write("test", {"features": features, "labels": labels})
     write("network", learner.tensors())
     if learned.birth:
-        born = {f"birth.{name}": part for name, part in learned.birth.tensors().items()}
+        born = {f"birth.{name}": part for name, part in learned.birth.arrays().items()}
         moved = {f"drift.{name}": part for name, part in (learned.drift or {}).items()}
         write("birth", born | moved)
     if learned.fitted:
@@ -71,17 +72,22 @@ def write_state(
 
 def last_record(run: RunFolder) -> Record:
     """The record of the last finished state."""
-    return Record.of(run.tensors(run.finished - 1, "record"))
+    return Record.of(run.arrays(run.finished - 1, "record"), _fixed(run))
 
 
 def read_rows(run: RunFolder, t: int) -> Record:
     """What every strategy keeps, after state t."""
-    return Record.of(run.tensors(t, "rows"))
+    return Record.of(run.arrays(t, "rows"), _fixed(run))
+
+
+def _fixed(run: RunFolder) -> bool:
+    """Whether a run's features are fixed."""
+    return not TRAITS[run.about["config"]["strategy"]].backbone_learns
 
 
 def composable(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The transports that births and drifts can give, whatever the record held."""
-    if not STRATEGIES[config["strategy"]].backbone_learns:
+    if not TRAITS[config["strategy"]].backbone_learns:
         return ("none",)
     return tuple(n for n, t in TRANSPORTS.items() if not t.follows or n in config["transports"])
 
@@ -92,11 +98,11 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
     for t in range(run.finished):
         record = read_rows(run, t)
         if run.holds(t, "birth"):
-            parts = run.tensors(t, "birth")
+            parts = run.arrays(t, "birth")
             drift = part(parts, "drift.") if before else None
             if before:
                 record = replace(record, statistics=before.statistics)
-            birth = Statistics(**part(parts, "birth."))
+            birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
             record = record.carry(birth, drift, composable(run.about["config"]))
         if t == run.finished - 1 and run.about["config"]["projection"]:  # kept by the last only
             record = replace(record, projection=last_record(run).projection)
@@ -110,26 +116,26 @@ def last_state(run: RunFolder) -> EndOfState:
 
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
-    layer = run.tensors(t, "layer")
+    layer = run.arrays(t, "layer")
     view = view_of(run.about["config"], record.W.shape[1])
     return EndOfState(record, (layer["W"], layer["b"]), _fitted(run, t), _held_out(run, t), view)
 
 
-def read_test(run: RunFolder, t: int) -> tuple[Tensor, Tensor]:
+def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
     """Features and labels of the test images after state t."""
-    test = run.tensors(t, "test")
+    test = run.arrays(t, "test")
     return test["features"], test["labels"]
 
 
-def _held_out(run: RunFolder, t: int) -> tuple[Tensor, Tensor] | None:
+def _held_out(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray] | None:
     if not run.holds(t, "held_out"):
         return None
-    held = run.tensors(t, "held_out")
+    held = run.arrays(t, "held_out")
     return held["features"], held["labels"]
 
 
 def _fitted(run: RunFolder, t: int) -> dict[str, Scorer]:
     if not run.holds(t, "fitted"):
         return {}
-    arrays, facts = run.tensors_and_facts(t, "fitted")
+    arrays, facts = run.arrays_and_facts(t, "fitted")
     return {name: restore(kind, part(arrays, f"{name}.")) for name, kind in facts.items()}

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.confidence import MARGINS, TEMPERATURES
 from memoryless.errors import StoreError
-from memoryless.scorers import misshapen, restore
+from memoryless.stats.class_statistics import spread_rows
+from memoryless.stats.confidence import MARGINS, TEMPERATURES
+from memoryless.stats.scorers import misshapen, restore
 from memoryless.store import ANY, RESTORE, Within, check, read_json
 from memoryless.strategies import ModelSettings, stored_problems
-from memoryless.sums import spread_rows
 
 FORMAT = 3
 HISTORY = 5

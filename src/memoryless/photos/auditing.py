@@ -24,8 +24,8 @@ from memoryless.model import Model
 from memoryless.model_folder import Saved, now
 from memoryless.names import first_ten
 from memoryless.photos.seeing import CHUNK, Progress, see, silent
-from memoryless.scorers import square_roots
-from memoryless.sums import Sums
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.scorers import square_roots
 
 LEAST = 2
 """Photos of each class on each side that are needed at all."""
@@ -209,7 +209,7 @@ def _see(model: Model, photos: Sequence[Photo], progress: Progress) -> Seen:
     sound: list[Photo] = []
     broken: dict[str, str] = {}
     scores, features = [np.zeros((0, len(index)))], []
-    pairs = zip(photos, see(model, photos, progress), strict=True)
+    pairs = zip(photos, see(model, photos, progress, model.feature), strict=True)
     while chunk := list(islice(pairs, CHUNK)):
         broken |= {photo.name: look for photo, look in chunk if isinstance(look, str)}
         good = [(photo, look) for photo, look in chunk if not isinstance(look, str)]
@@ -251,7 +251,7 @@ def _attacks(saved: Saved, seen: Seen) -> dict[str, np.ndarray]:
     """
     found = {"score": by_score(seen.scores, seen.labels)}
     if seen.features is not None:
-        sums = Sums.restore(saved.arrays("record"))
+        sums = ClassStatistics.restore(saved.arrays("record"), fixed=True)
         roots = square_roots(seen.features.astype(np.float64))
         found["distance"] = by_distance(roots, seen.labels, sums)
         found["scatter"] = by_scatter(roots, seen.labels, sums)

@@ -11,9 +11,9 @@ import numpy as np
 
 from memoryless.data.photos import Photo
 from memoryless.errors import DataError
-from memoryless.metrics import accuracy_at, auroc, calibration_error, ranks
 from memoryless.names import first_ten
 from memoryless.photos.seeing import Progress, Verdict, judge, silent
+from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
 
 if TYPE_CHECKING:
     from memoryless.model import Model

@@ -97,7 +97,7 @@ def _told(name: str, value: Any) -> str:
 
 def _same(name: str, value: Any, made: Mapping[str, Any], saved: Saved) -> bool:
     if name == "backbone" and str(value).startswith("onnx:") and saved.about["backbone"]:
-        from memoryless.fixed_backbone import features_graph_of
+        from memoryless.fixed import features_graph_of
 
         settings = replace(Model.of(saved).settings, backbone=value)
         return (

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memoryless.confidence import MARGINS, TEMPERATURES
 from memoryless.data.dataset import counted
 from memoryless.data.glances import Glance, glances, near_identical, usable
 from memoryless.data.photos import Found, Photo, find_photos
+from memoryless.embed import PHOTO_SIDE
 from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten
 from memoryless.photos.cautions import (
@@ -32,8 +32,8 @@ from memoryless.photos.cautions import (
     too_few,
 )
 from memoryless.photos.seeing import Progress, see, silent
-from memoryless.sums import spread_rows
-from memoryless.trained import PHOTO_SIDE
+from memoryless.stats.class_statistics import spread_rows
+from memoryless.stats.confidence import MARGINS, TEMPERATURES
 
 if TYPE_CHECKING:
     from memoryless.model import Model
@@ -175,7 +175,7 @@ def check_settings(model: Model, more: bool = False) -> None:
     if model.classes and model.fixed:
         _ = model.least  # raises where the model takes no photos
     if not model.fixed:
-        from memoryless.methods import trained_settings  # imports torch
+        from memoryless.strategies import trained_settings  # imports torch
 
         trained_settings(model.method, given, given.image_size or PHOTO_SIDE)
     elif given.strategy != "fixed":  # nothing is filled in before the backbone is made

@@ -10,8 +10,8 @@ import numpy as np
 
 from memoryless.data.glances import load
 from memoryless.data.photos import Photo
+from memoryless.embed.session import ahead
 from memoryless.errors import DataError
-from memoryless.extractor import ahead
 
 if TYPE_CHECKING:
     from memoryless.model import Model
@@ -38,15 +38,20 @@ class Verdict(NamedTuple):
 
 
 def see(
-    model: Model, photos: Sequence[Photo], progress: Progress = silent
+    model: Model,
+    photos: Sequence[Photo],
+    progress: Progress = silent,
+    take: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Iterator[np.ndarray | str]:
-    """What the model takes from each photo, or why one cannot be read."""
+    """What the model learns from each photo, or what else is to be taken from it, or why one cannot
+    be read.
+    """
     model.open()
-    least = model.least  # raises where the model takes no photos
+    least, take = model.least, take or model.look  # raises where the model takes no photos
 
     def look(photo: Photo) -> np.ndarray | str:
         try:
-            return model.look(load(photo, least))
+            return take(load(photo, least))
         except DataError as error:
             return str(error)
 
@@ -59,7 +64,7 @@ def judge(
     model: Model, photos: Sequence[Photo], progress: Progress = silent
 ) -> Iterator[Verdict | str]:
     """What the model makes of each photo, or why one cannot be read."""
-    seen = see(model, photos, progress)
+    seen = see(model, photos, progress, model.feature)
     while looks := list(islice(seen, CHUNK)):
         sound = [look for look in looks if not isinstance(look, str)]
         verdicts = iter(_verdicts(model, np.stack(sound)) if sound else ())

@@ -15,6 +15,7 @@ from memoryless.settings import (
     TrainingSettings,
     conform,
 )
+from memoryless.stats.traits import TRAITS, Traits
 from memoryless.strategies.base import BASE_RECIPE, Arrival, Strategy, Totals
 from memoryless.strategies.finetune import Finetune
 from memoryless.strategies.fixed import Fixed
@@ -27,7 +28,15 @@ from memoryless.strategies.lwf_kd import LwfKd, LwfKdSettings
 from memoryless.strategies.replay import Replay, ReplaySettings
 from memoryless.strategies.untrained import Untrained
 
-__all__ = ["STRATEGIES", "Arrival", "ModelSettings", "Strategy", "Totals", "stored_problems"]
+__all__ = [
+    "STRATEGIES",
+    "Arrival",
+    "ModelSettings",
+    "Strategy",
+    "Totals",
+    "stored_problems",
+    "trained_settings",
+]
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "finetune": Finetune,
@@ -102,12 +111,12 @@ class ModelSettings(
 
     def problems(self) -> list[str]:
         """What is wrong with resolved settings; every name is looked up."""
-        from memoryless.backbones import check_backbone
         from memoryless.data.augment import check_augmentations
+        from memoryless.embed import check_backbone
         from memoryless.network import check_device
         from memoryless.schedules import LR_RULES, SCHEDULES
-        from memoryless.statistics import check_form
-        from memoryless.transports import TRANSPORTS
+        from memoryless.stats.class_statistics import check_form
+        from memoryless.stats.transports import TRANSPORTS
 
         checks: list[Any] = [
             lambda: choose("strategy", self.strategy, STRATEGIES),
@@ -127,17 +136,17 @@ class ModelSettings(
                 found.append(str(error))
         if (self.mean is None) != (self.std is None):
             found.append("mean and std must be given together")
-        strategy = STRATEGIES.get(self.strategy, Strategy)
-        if self.projection and not strategy.backbone_stays:
+        traits = TRAITS.get(self.strategy, Traits())
+        if self.projection and not traits.backbone_stays:
             found.append(
                 "projection needs a backbone that stays as it is: choose `strategy=frozen`, "
                 "fixed or untrained"
             )
-        return [*found, *self._fixed_problems(strategy)]
+        return [*found, *self._fixed_problems(traits)]
 
-    def _fixed_problems(self, strategy: type[Strategy]) -> Iterator[str]:
+    def _fixed_problems(self, traits: Traits) -> Iterator[str]:
         """What does not go with a backbone that learns, or with one that does not."""
-        if strategy.backbone_learns:
+        if traits.backbone_learns:
             if (self.backbone or "").startswith("onnx:"):
                 yield f"backbone {self.backbone} cannot be trained: choose `strategy=fixed`"
             return
@@ -147,7 +156,7 @@ class ModelSettings(
                 "features of each image once: leave out `augment`"
             )
         drawn = (self.backbone or "").startswith("resnet18") and not self.backbone_weights
-        if strategy.draws_weights and not drawn:
+        if STRATEGIES[self.strategy].draws_weights and not drawn:
             yield (
                 f"{self.strategy} is the control whose weights are drawn: leave out "
                 "`backbone_weights`, and choose `backbone=resnet18` or resnet18_3x3"
@@ -168,3 +177,20 @@ def stored_problems(kind: type[ModelSettings], values: Mapping[str, Any]) -> Ite
     yield from (f"{name} is open" for name in (*BASE_RECIPE, "width") if values.get(name) is None)
     if values.get("strategy") not in STRATEGIES:
         yield f"unknown strategy {values.get('strategy')!r}"
+
+
+def trained_settings(name: str, given: ModelSettings, side: int) -> ModelSettings:
+    """Settings of a model that is trained by this method on images of a side, nothing left open.
+
+    Whatever is wrong with the method or the settings is an error here.
+    """
+    from memoryless.stats.methods import parse_method, settings_for
+
+    method = parse_method(name)
+    if not STRATEGIES[method.strategy].memoryless:
+        raise ConfigError(
+            f"strategy {method.strategy} needs images of the past, which a model does not keep: "
+            "choose a method of another"
+        )
+    given = replace(given, strategy=method.strategy)
+    return replace(given, **settings_for(method, given)).resolved(side)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memoryless.data import Images, Split
     from memoryless.network import GrowingLayer, Network
-    from memoryless.record import Record
+    from memoryless.stats.record import Record
     from memoryless.strategies import ModelSettings
 
     Extract = Callable[[Split], Tensor]
@@ -68,21 +68,10 @@ class Strategy:
     """Whether it works without past images; if not, every report says so."""
     one_state = False
     """Whether it takes all classes at once."""
-    backbone_stays = False
-    """Whether the backbone is the same from state 0 on, so that sums over its features add up."""
-    backbone_learns = True
-    """Whether the backbone is trained. If not, features are taken once for each state, the layer is
-    trained on them, and nothing that was kept ever moves."""
     draws_weights = False
     """Whether the backbone must not bring weights of any training."""
-    unit_features = False
-    """Whether its layer reads features at length one."""
     last_relu = True
     """Whether features are non-negative."""
-    heads: tuple[str, ...] | None = None
-    """The row heads that mean something for it; by default all."""
-    recommended = "rda"
-    """The head that is recommended where covariances are kept, by held-out images."""
 
     def __init__(self, settings: ModelSettings, totals: Totals | None = None):
         self.settings = settings
@@ -122,7 +111,7 @@ class Strategy:
 
     def remember(self, record: Record, network: Network, new: int, mu: float) -> Record:
         """The record after the state: the new classes' rows join it."""
-        W, b = network.layer.as_linear()
+        W, b = (values.numpy() for values in network.layer.as_linear())
         rows = slice(record.classes, record.classes + new)
         return record.extend(W[rows], b[rows], mu)
 

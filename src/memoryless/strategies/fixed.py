@@ -12,8 +12,6 @@ class Fixed(Strategy):
 
     about = "the backbone never learns: it came with weights"
     recipe: ClassVar[dict[str, Any]] = {"backbone": "efficientnet-lite0"}
-    backbone_stays = True
-    backbone_learns = False
 
     def begin_state(self, arrival: Arrival) -> None:
         if not self.past and arrival.prepare:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 class Frozen(Strategy):
     about = "the backbone learns in state 0 only, later states train the layer"
-    backbone_stays = True
 
     def begin_state(self, arrival: Arrival) -> None:
         if self.past:

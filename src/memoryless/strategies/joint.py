@@ -9,4 +9,3 @@ class Joint(Strategy):
     about = "all classes at once, with all images; not memoryless"
     memoryless = False
     one_state = True
-    heads = ("current",)

@@ -34,9 +34,7 @@ class Lucir(Teacher):
         "schedule": "multistep",
         "classifier_init": "grow",
     }
-    unit_features = True
     last_relu = False
-    heads = ("current",)
     weight = 0.0
     """Of the less-forget loss: grows with the share of past classes."""
 

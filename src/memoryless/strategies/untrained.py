@@ -15,4 +15,3 @@ class Untrained(Fixed):
     about = "the control: the backbone never learns, its weights are drawn"
     recipe: ClassVar[dict[str, Any]] = {}
     draws_weights = True
-    recommended = "lda"

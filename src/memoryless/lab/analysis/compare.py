@@ -11,7 +11,7 @@ from memoryless.lab.analysis.published import paper_name
 from memoryless.lab.analysis.summary import Summary, images_of, summarise
 from memoryless.lab.analysis.table import COLUMNS, by_stream, count_states
 from memoryless.lab.runs import RunFolder
-from memoryless.methods import grid_of, parse_method
+from memoryless.stats.methods import grid_of, parse_method
 
 
 def combinations(

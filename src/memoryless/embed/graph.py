@@ -1,0 +1,244 @@
+"""ONNX graphs from photos to features: any backbone behind one preparation of pixels.
+
+A features graph takes `photos`, uint8 (n, h, w, 3) of any size, and gives `features` (n, d). It
+takes the central square, resizes it, takes the centre, normalises, and applies the backbone.
+Networks that learned from grey images take one channel. Only the making of graphs needs this
+module; running one needs onnxruntime alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, compose, helper, numpy_helper, version_converter
+
+from memoryless.embed import PhotoPreparation
+from memoryless.errors import ConfigError, cause
+
+OPSET = 18  # the first in which Resize can antialias
+IR_VERSION = 9
+LARGEST = 2**31 - 2**20  # bytes: protobuf writes no message of 2 GiB
+
+
+class Nodes:
+    """Nodes of a graph, written in order; each gets a name of its own."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.values: list[onnx.TensorProto] = []
+
+    def value(self, array: Any) -> str:
+        """The name of a constant."""
+        name = f"value_{len(self.values)}"
+        self.values.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def add(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        """The name of what a new node puts out."""
+        output = name or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
+        return output
+
+    def model(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> onnx.ModelProto:
+        """The whole graph; inputs and outputs are (type, shape) by name."""
+        ends = [
+            [helper.make_tensor_value_info(name, *kind) for name, kind in part.items()]
+            for part in (inputs, outputs)
+        ]
+        graph = helper.make_graph(self.nodes, "memoryless", ends[0], ends[1], self.values)
+        opsets = [helper.make_opsetid("", OPSET)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+
+def whole(*numbers: int) -> np.ndarray:
+    """Whole numbers as ONNX wants them."""
+    return np.array(numbers, dtype=np.int64)
+
+
+def convolve(
+    nodes: Nodes,
+    weights: Mapping[str, np.ndarray],
+    x: str,
+    conv: str,
+    norm: str,
+    eps: float,
+    **attributes: Any,
+) -> str:
+    """A convolution without bias, the batch normalisation after it taken into its weights."""
+    scale, shift, mean, variance = (
+        weights[f"{norm}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+    )
+    gain = scale / np.sqrt(variance + np.float32(eps))
+    weight = weights[f"{conv}.weight"] * gain[:, None, None, None]
+    values = nodes.value(weight), nodes.value(shift - mean * gain)
+    return nodes.add("Conv", x, *values, **attributes)
+
+
+def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
+    """From `photos` uint8 (n, h, w, C) to `pixels` float (n, C, size, size)."""
+    size, resized, nodes = preparation.size, preparation.resized, Nodes()
+    channels = preparation.channels
+    # The square comes first: a photo of 1 x 30,000 would else grow to 256 x 7,680,000.
+    sides = nodes.add("Shape", "photos", start=1, end=3)
+    short = nodes.add("ReduceMin", sides, keepdims=1)
+    start = nodes.add("Div", nodes.add("Sub", sides, short), nodes.value(whole(2)))
+    end = nodes.add("Add", start, short)
+    square = nodes.add("Slice", "photos", start, end, nodes.value(whole(1, 2)))
+    planes = nodes.add("Transpose", square, perm=[0, 3, 1, 2])
+    nodes.add(
+        "Resize",
+        nodes.add("Cast", planes, to=TensorProto.FLOAT),
+        "",
+        "",
+        nodes.value(whole(resized, resized)),
+        name="resized",
+        axes=[2, 3],
+        mode="cubic",
+        antialias=1,
+        cubic_coeff_a=-0.5,  # as Pillow and torch have it where they antialias
+        exclude_outside=1,
+        coordinate_transformation_mode="half_pixel",
+    )
+    edge = (resized - size) // 2
+    cut = [nodes.value(whole(x, x)) for x in (edge, edge + size)]
+    centre = nodes.add("Slice", "resized", *cut, nodes.value(whole(2, 3)))
+    # Cubic weights overshoot at edges; no pixel is darker than 0 or brighter than 255.
+    bounds = [nodes.value(np.float32(x)) for x in (0, 255)]
+    clipped = nodes.add("Clip", centre, *bounds)
+    mean, std = (
+        nodes.value(np.array(x, dtype=np.float32).reshape(1, channels, 1, 1))
+        for x in (preparation.mean, preparation.std)
+    )
+    nodes.add("Div", nodes.add("Sub", clipped, mean), std, name="pixels")
+    return nodes.model(
+        {"photos": (TensorProto.UINT8, ["n", "h", "w", channels])},
+        {"pixels": (TensorProto.FLOAT, ["n", channels, size, size])},
+    )
+
+
+def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> bytes:
+    """The graph of preparation and backbone, as one file without external data."""
+    _check_size(images_input(backbone), preparation.size)
+    prepare = preparation_graph(preparation)
+    backbone = _of_one_version(backbone, prepare)
+    try:
+        joined = compose.merge_models(
+            compose.add_prefix(prepare, "prepare/", rename_inputs=False),
+            compose.add_prefix(backbone, "backbone/"),
+            io_map=[("prepare/pixels", "backbone/" + images_input(backbone).name)],
+            producer_name="memoryless",
+            producer_version="",
+        )
+    except Exception as error:  # onnx checks what it joins, and raises what it likes
+        raise ConfigError(
+            f"the backbone is not sound ONNX ({cause(error)}): export it again, or choose another "
+            "`backbone`"
+        ) from error
+    (output,) = joined.graph.output
+    joined.graph.node.append(helper.make_node("Identity", [output.name], ["features"]))
+    output.name = "features"
+    _forget_origins(joined)
+    return joined.SerializeToString(deterministic=True)
+
+
+def resize_graph(size: int) -> bytes:
+    """From `images` float (n, C, h, w) to (n, C, size, size): bilinear, antialiased, as torch's."""
+    nodes = Nodes()
+    sizes = nodes.value(whole(size, size))
+    nodes.add(
+        "Resize",
+        "images",
+        "",
+        "",
+        sizes,
+        name="resized",
+        axes=[2, 3],
+        mode="linear",
+        antialias=1,
+        exclude_outside=1,
+    )
+    return nodes.model(
+        {"images": (TensorProto.FLOAT, ["n", "channels", "h", "w"])},
+        {"resized": (TensorProto.FLOAT, ["n", "channels", size, size])},
+    ).SerializeToString()
+
+
+def backbone_alone(graph: bytes) -> bytes:
+    """What a features graph does behind its preparation: from `prepare/pixels` to `features`."""
+    model = onnx.load_model_from_string(graph)
+    prepared = [n for n in model.graph.node if n.output[0].startswith("prepare/")]
+    for node in prepared:
+        model.graph.node.remove(node)
+    del model.graph.input[:]
+    free = ["n", "channels", "height", "width"]
+    pixels = helper.make_tensor_value_info("prepare/pixels", TensorProto.FLOAT, free)
+    model.graph.input.append(pixels)
+    return model.SerializeToString()
+
+
+def _check_size(images: onnx.ValueInfoProto, size: int) -> None:
+    height, width = shape_of(images)[2:]
+    if height != width and isinstance(height, int) and isinstance(width, int):
+        raise ConfigError(
+            f"the backbone takes images of {width} x {height} pixels, and photos are prepared as "
+            "squares: export it for squares, or for any size"
+        )
+    for side in (height, width):
+        if isinstance(side, int) and side != size:
+            raise ConfigError(
+                f"the backbone takes images of {side} pixels, not of {size}: set "
+                f"`image_size={side}`"
+            )
+
+
+def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx.ModelProto:
+    """The backbone in a version of ONNX that can antialias; the preparation follows its version."""
+    own = {opset.domain: opset.version for opset in backbone.opset_import}.get("", OPSET)
+    if own < OPSET:
+        try:
+            backbone, own = version_converter.convert_version(backbone, OPSET), OPSET
+        except Exception as error:  # the converter raises whatever its C++ raises
+            raise ConfigError(
+                f"the backbone is of ONNX opset {own} and cannot be raised to {OPSET} "
+                f"({cause(error)}): export it again with opset {OPSET} or newer"
+            ) from error
+    prepare.opset_import[0].version = own
+    prepare.ir_version = backbone.ir_version = max(prepare.ir_version, backbone.ir_version)
+    return backbone
+
+
+def _forget_origins(model: onnx.ModelProto) -> None:
+    """Delete notes of exporters within the graph: traces with paths of whoever exported it."""
+    for message in chain(*map(messages, (model.graph, *model.functions))):
+        for note in {"doc_string", "metadata_props"} & set(message.DESCRIPTOR.fields_by_name):
+            message.ClearField(note)
+
+
+def messages(message: Any) -> Iterator[Any]:
+    """A message of protobuf and all within it, at any depth."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                yield from messages(part)
+
+
+def inputs_of(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs of a graph; in old files its weights stand among them."""
+    constants = {value.name for value in model.graph.initializer}
+    return [one for one in model.graph.input if one.name not in constants]
+
+
+def images_input(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
+    (images,) = inputs_of(backbone)
+    return images
+
+
+def shape_of(value: onnx.ValueInfoProto) -> list[int | str]:
+    """The sides of a shape; what is free has a name, and some write 0 or -1."""
+    sides = value.type.tensor_type.shape.dim
+    return [side.dim_value if side.dim_value > 0 else side.dim_param or "?" for side in sides]

@@ -1,0 +1,136 @@
+"""Networks of any framework in ONNX files, read and checked before anything runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto
+
+from memoryless.embed.graph import LARGEST, inputs_of, messages, shape_of
+from memoryless.errors import ConfigError, cause
+from memoryless.names import first_ten
+
+
+def read_backbone(file: Path) -> onnx.ModelProto:
+    """Any framework's network: one NCHW float input, features (n, d) out; nothing beside the file
+    but external data in its own folder is read.
+    """
+    if not file.is_file():
+        raise ConfigError(f"there is no file {file}: check `backbone`")
+    _check_bytes(file, file.stat().st_size)
+    try:
+        model = onnx.load_model_from_string(file.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read ({cause(error)}): check `backbone`") from error
+    except Exception:  # protobuf has errors of its own
+        model = onnx.ModelProto()
+    if not model.graph.node:
+        raise ConfigError(f"{file} is not an ONNX file of a network: check `backbone`")
+    for message in messages(model):
+        if getattr(message, "domain", "") == "ai.onnx":  # the long name of the same operators
+            message.domain = ""
+    _check_ends(file, model)
+    _inline(file, model)
+    return model
+
+
+def _check_bytes(file: Path, number: int) -> None:
+    if number > LARGEST:
+        raise ConfigError(f"{file} has more than 2 GiB with its data: choose a smaller backbone")
+
+
+def _check_ends(file: Path, model: onnx.ModelProto) -> None:
+    """Raise unless the graph takes float images of three channels, any number, and gives rows."""
+    images = _only(file, "input", inputs_of(model), "images")
+    features = _only(file, "output", list(model.graph.output), "features")
+    shape, rows = shape_of(images), shape_of(features)
+    if len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
+        raise ConfigError(
+            f"{file} takes images of shape {_shown(shape)}, and a backbone takes "
+            "(n, 3, height, width): export it so"
+        )
+    if len(rows) != 2:
+        raise ConfigError(
+            f"{file} gives features of shape {_shown(rows)}, and a backbone gives (n, d): export "
+            "it with its pooling, and flattened"
+        )
+    for number in (*shape[:1], *rows[:1]):
+        if isinstance(number, int):
+            raise ConfigError(
+                f"{file} takes {number} images at a time, and a backbone takes any number: export "
+                "it with a free (dynamic) first dimension"
+            )
+
+
+def _shown(shape: list[int | str]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+def _only(file: Path, kind: str, ends: list[onnx.ValueInfoProto], what: str) -> onnx.ValueInfoProto:
+    """The one input or output that a graph has, of floats."""
+    if len(ends) != 1:
+        names = first_ten(end.name for end in ends)
+        raise ConfigError(
+            f"{file} has {len(ends)} {kind}s ({names}), and a backbone has one: export it with "
+            f"the {what} alone"
+        )
+    found = TensorProto.DataType.Name(ends[0].type.tensor_type.elem_type).lower()
+    if found != "float":
+        raise ConfigError(
+            f"the {kind} of {file} is of type {found}, and that of a backbone is float: export it "
+            "so"
+        )
+    return ends[0]
+
+
+def _inline(file: Path, model: onnx.ModelProto) -> None:
+    """Bring external data into the model; data outside the file's own folder is refused.
+
+    onnxruntime would look for what is left outside in whatever folder it is run from.
+    """
+    total = model.ByteSize()
+    for tensor in messages(model):
+        if isinstance(tensor, TensorProto) and tensor.data_location == TensorProto.EXTERNAL:
+            entries = {entry.key: entry.value for entry in tensor.external_data}
+            place = entries.get("location", "")
+            try:
+                data = _inside(file, place)
+                start = int(entries.get("offset", 0))
+                length = int(entries.get("length", data.stat().st_size - start))
+                total += length
+                _check_bytes(file, total)
+                tensor.raw_data = _part(data, start, length)
+            except ConfigError:  # a ValueError that says more
+                raise
+            except (OSError, ValueError) as error:
+                raise ConfigError(
+                    f"{file} keeps data in {place}, which cannot be read ({cause(error)}): export "
+                    "it as one file"
+                ) from error
+            tensor.data_location = TensorProto.DEFAULT
+            del tensor.external_data[:]
+
+
+def _inside(file: Path, place: str) -> Path:
+    """The file of external data, which must lie in the folder of the graph."""
+    folder = file.parent.resolve()
+    data = (folder / place).resolve()
+    if not data.is_relative_to(folder):
+        raise ConfigError(
+            f"{file} keeps data in {place}, outside its folder, which is not followed: export it "
+            "as one file"
+        )
+    if not data.is_file():
+        raise ValueError("there is no such file")
+    return data
+
+
+def _part(file: Path, start: int, length: int) -> bytes:
+    """Bytes of a file, all of them."""
+    with file.open("rb") as opened:
+        opened.seek(start)
+        data = opened.read(max(length, 0))
+    if len(data) != length:
+        raise ValueError("it is too short")
+    return data

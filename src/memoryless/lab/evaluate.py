@@ -1,0 +1,244 @@
+"""Scores methods on the test images of a state, in bounded memory.
+
+Heads over rows are small and share their matrix products. Heads over class statistics may hold a
+matrix for each class, so each is built, scored with all its calibrations, and dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from memoryless.stats.build import EndOfState, build_scorer, head_scorer
+from memoryless.stats.calibration import CALIBRATIONS
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import Method, parts_used
+from memoryless.stats.metrics import accuracy_at, accuracy_by_state, error_typology
+from memoryless.stats.record import Record
+from memoryless.stats.scorers import Linear
+from memoryless.stats.threads import blas_threads, one_thread
+
+CHUNK = 256  # images scored at once: 1 MB of scores for 1,000 classes, which caches hold
+Progress = Callable[[int, int], None]
+ScoreChunk = Callable[[np.ndarray], Iterator[tuple[str, np.ndarray]]]
+"""Features (n, d) to the scores (n, N) of each method of a group."""
+Prepared = tuple[dict[str, int], ScoreChunk]
+"""The multiplications of each method for one image, and what scores a chunk."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answers of one method."""
+
+    predictions: np.ndarray  # (n,)
+    ranks: np.ndarray  # (n,) of the true class, 0 is best
+    cost: int
+    """Multiplications for one image."""
+
+    @classmethod
+    def empty(cls, images: int, cost: int) -> Outcome:
+        return cls(np.empty(images, np.int64), np.empty(images, np.int64), cost)
+
+    def enter(self, chunk: slice, scores: np.ndarray, labels: np.ndarray) -> None:
+        """Enter what scores (n, N) of a chunk of images with these labels (n,) give."""
+        self.predictions[chunk] = scores.argmax(1)
+        # metrics.ranks in half its time: NumPy sums small integers faster than booleans
+        true, classes = scores[np.arange(len(labels)), labels], scores.shape[1]
+        below = (scores < true[:, None]).view(np.uint8)
+        self.ranks[chunk] = (
+            classes - 1 - below.sum(1, dtype=np.min_scalar_type(classes)).astype(int)
+        )
+
+
+def score_methods(
+    features: np.ndarray,
+    labels: np.ndarray,
+    methods: Mapping[str, Method],
+    end: EndOfState,
+    progress: Progress = lambda done, total: None,
+) -> dict[str, dict[str, Any]]:
+    """What every method reaches on these images, in percent."""
+    outcomes = score(features, labels, methods, end, progress)
+    ledger = end.record.ledger
+    return {
+        name: accuracies(outcome, labels, end.record)
+        | {
+            "bytes": sum(ledger[part] for part in parts_used(methods[name], ledger)),
+            "cost": outcome.cost,
+        }
+        for name, outcome in outcomes.items()
+    }
+
+
+def accuracies(outcome: Outcome, labels: np.ndarray, record: Record) -> dict[str, Any]:
+    """What one method reached after the last state of the record, in percent."""
+    past = int((record.class_state < record.states - 1).sum())
+    return {
+        "top1": accuracy_at(outcome.ranks, 1),
+        "top5": accuracy_at(outcome.ranks, min(5, record.classes)),
+        "typology": error_typology(outcome.predictions, labels, past),
+        "by_state": accuracy_by_state(outcome.predictions, labels, record.class_state),
+    }
+
+
+def score(
+    features: np.ndarray,
+    labels: np.ndarray,
+    methods: Mapping[str, Method],
+    end: EndOfState,
+    progress: Progress = lambda done, total: None,
+) -> dict[str, Outcome]:
+    """The answers of every method.
+
+    `progress` gets the number of images scored by all methods so far, or as much work by some, and
+    the number of images.
+    """
+    found: dict[str, Outcome] = {}
+    groups = _groups(methods)
+    for number, group in enumerate(groups):
+        for finished in _score_group(features, labels, group, end, found):
+            progress((number * len(labels) + finished) // len(groups), len(labels))
+    return {name: found[name] for name in methods}
+
+
+def _score_group(
+    features: np.ndarray,
+    labels: np.ndarray,
+    group: RowMethods | StatisticsMethods,
+    end: EndOfState,
+    found: dict[str, Outcome],
+) -> Iterator[int]:
+    """Put the answers of methods that are scored together into `found`; gives the images finished.
+
+    Their scorers live in here only.
+    """
+    costs, score_chunk = group.prepare(end)
+    outcomes = {name: Outcome.empty(len(labels), cost) for name, cost in costs.items()}
+    found |= outcomes
+    yield from _each_chunk(partial(_enter, features, labels, score_chunk, outcomes), len(labels))
+
+
+def _enter(
+    features: np.ndarray,
+    labels: np.ndarray,
+    score_chunk: ScoreChunk,
+    outcomes: Mapping[str, Outcome],
+    chunk: slice,
+) -> int:
+    """Score one chunk of images by all methods of a group."""
+    for name, scores in score_chunk(features[chunk].astype(np.float32)):
+        outcomes[name].enter(chunk, scores, labels[chunk])
+    return len(labels[chunk])
+
+
+def _each_chunk(work: Callable[[slice], int], images: int) -> Iterator[int]:
+    """Do the work of every chunk, in as many threads as BLAS has; gives the images finished."""
+    chunks = [slice(start, start + CHUNK) for start in range(0, images, CHUNK)]
+    threads, finished = blas_threads(), 0
+    with one_thread(), ThreadPoolExecutor(threads) as pool:
+        for number in pool.map(work, chunks):
+            finished += number
+            yield finished
+
+
+@dataclass(frozen=True)
+class RowMethods:
+    """Methods over rows, whose layers are read off few matrix products."""
+
+    methods: Mapping[str, Method]
+
+    def prepare(self, end: EndOfState) -> Prepared:
+        layers = {name: build_scorer(method, end) for name, method in self.methods.items()}
+        return {name: layer.cost for name, layer in layers.items()}, SharedProducts.of(layers)
+
+
+@dataclass(frozen=True)
+class StatisticsMethods:
+    """The calibrations of one head over class statistics."""
+
+    methods: Mapping[str, Method]
+
+    def prepare(self, end: EndOfState) -> Prepared:
+        head = head_scorer(next(iter(self.methods.values())), end)
+        fits = {
+            n: CALIBRATIONS[m.calibration].fit(head, end.numbers) for n, m in self.methods.items()
+        }
+
+        def score_chunk(features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+            scores = head(features)
+            for name, (gain, offset) in fits.items():
+                yield name, scores * gain + offset
+
+        return dict.fromkeys(fits, head.cost), score_chunk
+
+
+def _groups(methods: Mapping[str, Method]) -> list[RowMethods | StatisticsMethods]:
+    """Methods that are scored together."""
+    rows: dict[str, Method] = {}
+    heads: dict[Method, dict[str, Method]] = {}
+    for name, method in methods.items():
+        if HEADS[method.head].gives_logits:
+            rows[name] = method
+        else:
+            heads.setdefault(replace(method, calibration="none"), {})[name] = method
+    return [*([RowMethods(rows)] if rows else []), *map(StatisticsMethods, heads.values())]
+
+
+@dataclass(frozen=True)
+class SharedLayer:
+    """A layer over rows that others share: scores = gain * (rows f) + (sum(f), 1) shift."""
+
+    product: int
+    """Which of the shared rows."""
+    gain: np.ndarray  # (N,)
+    shift: np.ndarray  # (2, N)
+    unit: bool
+    """Whether features are read at length one."""
+
+
+@dataclass(frozen=True)
+class SharedProducts:
+    """Few matrices that must be multiplied, and how to read every layer off their products.
+
+    A layer needs no product of its own if its rows, centred, are multiples of centred rows already
+    there: all of the paper's heads, with or without mc, are read off the initial rows. For a row w
+    with mean m, w f = (w - m) f + m sum(f), and those heads only shift and scale rows.
+    """
+
+    products: list[np.ndarray]
+    layers: dict[str, SharedLayer]
+
+    @classmethod
+    def of(cls, layers: Mapping[str, Linear]) -> SharedProducts:
+        shared = cls([], {})
+        for name, layer in layers.items():
+            tilt = layer.W.mean(1)
+            i, gain = shared._find(layer.W - tilt[:, None], 1e-6 * np.abs(layer.W).max(1))
+            shared.layers[name] = SharedLayer(i, gain, np.stack([tilt, layer.b]), layer.unit)
+        return shared
+
+    def _find(self, centred: np.ndarray, rounding: np.ndarray) -> tuple[int, np.ndarray]:
+        """The product that rows are multiples of, up to rounding, or a new one; and the factors."""
+        for i, rows in enumerate(self.products):
+            factor = (centred * rows).sum(1) / np.square(rows).sum(1).clip(min=1e-30)
+            if (np.abs(centred - factor[:, None] * rows).max(1) <= rounding).all():
+                return i, factor
+        self.products.append(centred)
+        return len(self.products) - 1, np.ones(len(centred), centred.dtype)
+
+    def __call__(self, features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        """The scores of every layer."""
+        rows = features[:, : self.products[0].shape[1]]
+        raw = [rows @ W.T for W in self.products]  # (n, N) each
+        sums, ones = rows.sum(1, keepdims=True), np.ones((len(rows), 1), rows.dtype)
+        length = np.linalg.norm(rows, axis=1, keepdims=True).clip(min=1e-12)
+        for name, layer in self.layers.items():
+            by = length if layer.unit else ones
+            scores = (raw[layer.product] if by is ones else raw[layer.product] / by) * layer.gain
+            scores += np.concatenate([sums / by, ones], 1) @ layer.shift
+            yield name, scores

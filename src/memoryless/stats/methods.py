@@ -1,0 +1,252 @@
+"""Methods by name: the paper's, and any strategy+head+calibration+transport with a meaning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memoryless.errors import ConfigError
+from memoryless.names import choose
+from memoryless.stats.calibration import CALIBRATIONS
+from memoryless.stats.heads import HEADS
+from memoryless.stats.traits import TRAITS
+from memoryless.stats.transports import TRANSPORTS
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method names its strategy, head, calibration and transport."""
+
+    strategy: str
+    head: str = "current"
+    calibration: str = "none"
+    transport: str = "none"
+    shrinkage: str = ""
+    """Shrinkage of covariances: a number, or nothing for the head's own."""
+
+
+METHODS: dict[str, Method] = {
+    "FT": Method("finetune", "current"),
+    "inFT": Method("finetune", "initial"),
+    "inFT_L2": Method("finetune", "l2"),
+    "inFT_mc": Method("finetune", "initial", "mc"),
+    "inFT_L2_mc": Method("finetune", "l2", "mc"),
+    "inFT_mean": Method("finetune", "mean"),
+    "inFT_min_max": Method("finetune", "min_max"),
+    "inFT_siw": Method("finetune", "siw"),
+    "inFT_siw_mc": Method("finetune", "siw", "mc"),
+    "LwF": Method("lwf", "current"),
+    "inLwF": Method("lwf", "initial"),
+    "inLwF_siw": Method("lwf", "siw"),
+    "inLwF_siw_mc": Method("lwf", "siw", "mc"),
+    "LUCIR": Method("lucir", "current"),
+    "LUCIR_mc": Method("lucir", "current", "mc"),
+    "Full": Method("joint", "current"),
+}
+
+
+def methods_of(strategy: str) -> dict[str, Method]:
+    """All methods of the paper's kind that one training with this strategy serves.
+
+    A strategy that the paper does not name serves the combinations that the paper has of
+    fine-tuning, called `strategy+head+calibration`.
+
+    >>> list(methods_of("lucir"))
+    ['LUCIR', 'LUCIR_mc']
+    >>> list(methods_of("frozen"))[:4]
+    ['frozen', 'frozen+initial', 'frozen+l2', 'frozen+initial+mc']
+    """
+    named = {name: method for name, method in METHODS.items() if method.strategy == strategy}
+    if named:
+        return named
+    combinations = [(m.head, m.calibration) for m in METHODS.values() if m.strategy == "finetune"]
+    methods = [Method(strategy, *combination) for combination in combinations]
+    return {method_name(method): method for method in methods}
+
+
+def grid_of(strategy: str) -> dict[str, Method]:
+    """Every head, calibration and transport that means something with this strategy.
+
+    >>> [name for name in grid_of("finetune") if "ncm" in name][:4]
+    ['finetune+ncm', 'finetune+ncm+linear', 'finetune+ncm+sdc', 'finetune+ncm+bg_z']
+    """
+    combinations = [
+        Method(strategy, head, calibration, transport)
+        for head in HEADS
+        for calibration in CALIBRATIONS
+        for transport in TRANSPORTS
+    ]
+    return {method_name(method): method for method in combinations if not nonsense(method)}
+
+
+SHOWN_FIRST = ("current", "initial", "siw", "ncm", "lda", "rda")
+STRONGEST = ("widened", "linear", "none")
+
+
+def headline(names: Iterable[str]) -> list[str]:
+    """Of a strategy's methods those to show first, each under its strongest transport.
+
+    The last is the one that is recommended. The order is fixed, so that no test image has a part
+    in the choice; it was found on held-out images.
+
+    >>> headline(["FT", "inFT_mc", "inFT_siw", "finetune+rda", "finetune+rda+linear"])
+    ['FT', 'inFT_siw', 'finetune+rda+linear']
+    """
+    methods = {name: parse_method(name) for name in names}
+    plain = {
+        (m.head, m.transport): name
+        for name, m in methods.items()
+        if m.calibration == "none" and not m.shrinkage
+    }
+    strategies = [TRAITS[m.strategy] for m in methods.values()]
+    transports = ("none",) if any(s.backbone_stays for s in strategies) else STRONGEST
+    last = {s.recommended for s in strategies}
+    found = []
+    for head in sorted(SHOWN_FIRST, key=lambda head: head in last):
+        found += [plain[head, t] for t in transports if (head, t) in plain][:1]
+    return found
+
+
+def parse_method(name: str) -> Method:
+    """A method by the paper's name, or by its parts after the strategy, in any order.
+
+    >>> parse_method("frozen+l2+mc")
+    Method(strategy='frozen', head='l2', calibration='mc', transport='none', shrinkage='')
+    >>> parse_method("lwf_kd+linear+lda:0.3").shrinkage
+    '0.3'
+    """
+    if name in METHODS:
+        return METHODS[name]
+    strategy, *parts = name.split("+")
+    if parts:
+        choose("strategy", strategy, TRAITS)
+    else:  # a name of the paper may have been meant
+        choose("method", name, {**METHODS, **TRAITS})
+    found: dict[str, str] = {}
+    kinds = dict.fromkeys(HEADS, "head") | dict.fromkeys(CALIBRATIONS, "calibration")
+    kinds |= dict.fromkeys(TRANSPORTS, "transport")
+    for part in parts:
+        plain, _, shrinkage = part.partition(":")
+        kind = choose("head, calibration or transport", plain, kinds)
+        if kind in found:
+            raise ConfigError(f"method '{name}' names more than one {kind}")
+        found[kind] = plain
+        if shrinkage:
+            found["shrinkage"] = _shrinkage(name, plain, shrinkage)
+    method = Method(strategy, **found)
+    problem = nonsense(method)
+    if problem:
+        raise ConfigError(problem)
+    return method
+
+
+def method_name(method: Method) -> str:
+    """A method's name by its parts, defaults left out.
+
+    >>> method_name(Method("lwf_kd", "lda", "none", "linear", "0.3"))
+    'lwf_kd+lda:0.3+linear'
+    """
+    head = f"{method.head}:{method.shrinkage}" if method.shrinkage else method.head
+    if (head, method.calibration) == ("current", "none"):
+        return method.strategy
+    rest = [part for part in (method.calibration, method.transport) if part != "none"]
+    return "+".join([method.strategy, head, *rest])
+
+
+def _shrinkage(name: str, head: str, text: str) -> str:
+    if head not in HEADS or HEADS[head].shrinkage is None:
+        able = [other.name for other in HEADS.values() if other.shrinkage is not None]
+        raise ConfigError(f"method '{name}': only {', '.join(able)} take a shrinkage")
+    try:
+        sound = 0 <= float(text) < math.inf
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ConfigError(f"method '{name}': a shrinkage is a number from 0 up")
+    return text
+
+
+def nonsense(method: Method) -> str | None:
+    """Why the parts mean nothing together, if so."""
+    strategy, head = TRAITS[method.strategy], HEADS[method.head]
+    calibration, transport = CALIBRATIONS[method.calibration], TRANSPORTS[method.transport]
+    allowed = strategy.row_heads
+    if head.gives_logits and allowed and head.name not in allowed:
+        return (
+            f"head {head.name} has no meaning for {method.strategy}: its row heads are "
+            f"{', '.join(allowed)}"
+        )
+    if head.reads == "projection" and not strategy.backbone_stays:
+        return (
+            f"head {head.name} needs a backbone that stays as it is: the strategy frozen, fixed or "
+            "untrained"
+        )
+    if calibration.logits_only and not head.gives_logits:
+        return (
+            f"calibration {calibration.name} compares logits, and head {head.name} has none: "
+            "choose another"
+        )
+    if transport.name != "none" and not strategy.backbone_learns:
+        return (
+            f"transport {transport.name} moves what was kept when the backbone learns, and with "
+            f"{method.strategy} it never does: leave it out"
+        )
+    if head.reads not in transport.moves:
+        able = [t.name for t in TRANSPORTS.values() if head.reads in t.moves]
+        return (
+            f"transport {transport.name} moves {' and '.join(transport.moves)}, and head "
+            f"{head.name} reads {head.reads}: choose {' or '.join(able)}"
+        )
+    return None
+
+
+def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
+    """Which settings a training lacked for this method, if any."""
+    head, form = HEADS[method.head], settings["statistics"]
+    measured = head.reads_statistics or method.transport != "none"
+    few = "mean" if head.reads == "covariances" else "none"
+    needs = [
+        (head.reads == "projection" and not settings["projection"], "`projection=1000`"),
+        (measured and form in ("none", few), "`statistics=full`"),
+        (measured and method.transport not in settings["transports"],
+         f"`transports={method.transport}`"),
+        (CALIBRATIONS[method.calibration].held_out and not settings["held_out"],
+         "`held_out=0.1`"),
+    ]  # fmt: skip
+    found = [setting for missing, setting in needs if missing]
+    return f"train with {' and '.join(found)}" if found else None
+
+
+def settings_for(method: Method, given: Any) -> dict[str, Any]:
+    """Settings that a model of this method needs, where those given do not have them."""
+    head = HEADS[method.head]
+    needs: dict[str, Any] = {"transports": (method.transport,)}
+    if (head.reads_statistics or method.transport != "none") and given.statistics == "none":
+        needs["statistics"] = "full" if head.reads == "covariances" else "mean"
+    if head.reads == "projection" and not given.projection:
+        needs["projection"] = 1000
+    if CALIBRATIONS[method.calibration].held_out and not given.held_out:
+        needs["held_out"] = 0.1
+    return needs
+
+
+def parts_used(method: Method, ledger: Mapping[str, int]) -> list[str]:
+    """The parts of a record that a method reads; `ledger` has them all.
+
+    >>> record = {"W": 40, "b": 4, "class_state": 8, "mu": 4, "linear.count": 4, "linear.mean": 40}
+    >>> parts_used(METHODS["FT"], record), parts_used(METHODS["LUCIR_mc"], record)
+    ([], ['class_state', 'mu'])
+    >>> parts_used(Method("finetune", "ncm", transport="linear"), record)
+    ['linear.mean']
+    """
+    transport = method.transport
+    of_head = {
+        "layer": lambda part: False,
+        "rows": lambda part: part in ("W", "b"),
+        "means": lambda part: part == f"{transport}.mean",
+        "covariances": lambda part: part.startswith(f"{transport}."),
+        "projection": lambda part: part.startswith("projection."),
+    }[HEADS[method.head].reads]
+    return [p for p in ledger if of_head(p) or p in CALIBRATIONS[method.calibration].reads]

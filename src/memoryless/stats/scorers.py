@@ -1,0 +1,235 @@
+"""Scorers: features (n, d) to scores (n, N), the larger the likelier.
+
+A scorer is data: a kind and arrays, so that a model can store it and predict with NumPy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from memoryless.errors import StoreError
+
+MOST_VALUES = 2**23  # held at once by a scorer that needs more than its scores
+COLUMNS = 64  # of a triangular root multiplied at once
+
+
+def unit(features: np.ndarray) -> np.ndarray:
+    """Features at length one; a row of zeros stays so."""
+    return features / np.linalg.norm(features, axis=1, keepdims=True).clip(min=1e-12)
+
+
+def square_roots(features: np.ndarray) -> np.ndarray:
+    """Square roots of features at length one, which keep their signs.
+
+    Their classes are closer to normal (Tukey's transformation, as in FeCAM, NeurIPS 2023).
+
+    >>> (square_roots(np.array([[0.36, -0.48, 0.8], [0, 0, 0]])) ** 2).round(2).tolist()
+    [[0.36, 0.48, 0.8], [0.0, 0.0, 0.0]]
+    """
+    whole = unit(features)
+    return np.copysign(np.sqrt(np.abs(whole)), whole)
+
+
+class Scorer(Protocol):
+    kind: ClassVar[str]
+
+    def __call__(self, features: np.ndarray) -> np.ndarray: ...
+
+    @property
+    def cost(self) -> int:
+        """Multiplications for one image."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """f W' + b, of the first d features, at length one if `unit`."""
+
+    kind: ClassVar[str] = "linear"
+    shapes: ClassVar[dict[str, str]] = {"W": "Nd", "b": "N"}
+    W: np.ndarray  # (N, d)
+    b: np.ndarray  # (N,)
+    unit: bool = False
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        read = features[:, : self.W.shape[1]]
+        return (unit(read) if self.unit else read) @ self.W.T + self.b
+
+    @property
+    def cost(self) -> int:
+        return self.W.shape[0] * self.W.shape[1]
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """-|(f - m) R|^2 with a mean and a root for each class, of features at length one if `unit`."""
+
+    kind: ClassVar[str] = "quadratic"
+    shapes: ClassVar[dict[str, str]] = {"mean": "Nd", "root": "Ndd"}
+    mean: np.ndarray  # (N, d)
+    root: np.ndarray  # (N, d, d) upper triangular, root root' is the inverse of a covariance
+    unit: bool = True
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        whole = unit(features) if self.unit else features
+        rows = max(1, MOST_VALUES // (len(self.mean) * COLUMNS))
+        parts = [self._score(whole[i : i + rows]) for i in range(0, len(whole), rows)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(self.mean)), whole.dtype)
+
+    def _score(self, features: np.ndarray) -> np.ndarray:
+        """Scores from a block of columns at a time; the zeros of roots below it are left out."""
+        scores = np.zeros((len(self.mean), len(features)), features.dtype)
+        for start in range(0, self.mean.shape[1], COLUMNS):
+            end = start + COLUMNS
+            block = self.root[:, :end, start:end]  # (N, end, columns)
+            away = features[:, :end] @ block  # (N, n, columns)
+            away -= self.mean[:, None, :end] @ block
+            scores -= np.einsum("cij,cij->ci", away, away)
+        return scores.T
+
+    @property
+    def cost(self) -> int:
+        classes, d = self.mean.shape
+        return classes * d * (d + 1) // 2
+
+
+@dataclass(frozen=True)
+class Projected:
+    """A linear scorer over random ReLU features."""
+
+    kind: ClassVar[str] = "projected"
+    shapes: ClassVar[dict[str, str]] = {"directions": "dP"}
+    directions: np.ndarray  # (d, P)
+    over: Linear  # (N, P)
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        return self.over((features @ self.directions).clip(min=0))
+
+    @property
+    def cost(self) -> int:
+        d, size = self.directions.shape
+        return d * size + self.over.cost
+
+
+@dataclass(frozen=True)
+class View:
+    """Which features class statistics are computed from: those that rows read, or the ones after
+    them; and as they are, or the square roots of those at length one.
+    """
+
+    start: int = 0
+    """The first column read; 0 for all, which rows read too."""
+    square_roots: bool = False
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        read = features[:, self.start :]
+        return square_roots(read) if self.square_roots else read
+
+    def rows(self, features: np.ndarray) -> np.ndarray:
+        """The features that rows read."""
+        return features[:, : self.start] if self.start else features
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """A scorer over a view of the features."""
+
+    kind: ClassVar[str] = "viewed"
+    shapes: ClassVar[dict[str, str]] = {}
+    over: Scorer
+    start: int
+    square_roots: bool
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        return self.over(View(self.start, self.square_roots)(features))
+
+    @property
+    def cost(self) -> int:
+        return self.over.cost
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Scores of another scorer, times a gain and plus an offset for each class."""
+
+    kind: ClassVar[str] = "affine"
+    shapes: ClassVar[dict[str, str]] = {"gain": "N", "offset": "N"}
+    over: Scorer
+    gain: np.ndarray  # (N,)
+    offset: np.ndarray  # (N,)
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        return self.over(features) * self.gain + self.offset
+
+    @property
+    def cost(self) -> int:
+        return self.over.cost
+
+
+SCORERS: dict[str, Any] = {
+    kind.kind: kind for kind in (Linear, Quadratic, Projected, Viewed, Affine)
+}
+
+INNER = ("Scorer", "Linear")
+PLAIN: dict[Any, type[int]] = {"bool": bool, "int": int}
+"""Types of fields, as they are annotated, that are scorers themselves, and that are plain facts."""
+
+
+def describe(scorer: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """A scorer as plain facts and arrays by name; `restore` makes it of them again."""
+    facts: dict[str, Any] = {"kind": scorer.kind}
+    arrays: dict[str, np.ndarray] = {}
+    for field in fields(scorer):
+        value = getattr(scorer, field.name)
+        if hasattr(value, "kind"):
+            facts[field.name], inner = describe(value)
+            arrays |= {f"{field.name}.{name}": array for name, array in inner.items()}
+        elif isinstance(value, bool | int):
+            facts[field.name] = value
+        else:
+            arrays[field.name] = value
+    return facts, arrays
+
+
+def restore(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    """The scorer that `describe` gave as facts and arrays."""
+    kind = facts.get("kind")
+    made = SCORERS.get(kind) if isinstance(kind, str) else None
+    if made is None:
+        raise StoreError(f"a scorer of the kind {kind!r} is unknown to this version")
+    values: dict[str, Any] = {}
+    for field in fields(made):
+        told, name = facts.get(field.name), field.name
+        if field.type in INNER and isinstance(told, Mapping):
+            prefix = f"{name}."
+            own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+            values[name] = restore(told, own)
+        elif field.type in PLAIN and type(told) is PLAIN[field.type] and told >= 0:
+            values[name] = told
+        elif field.type == "np.ndarray" and name in arrays:
+            values[name] = arrays[name]
+        elif told is not None:
+            raise StoreError(f"a scorer of the kind {kind} cannot have {told!r:.40} as its {name}")
+        elif field.default is MISSING:  # others are newer than the files of earlier versions
+            raise StoreError(f"a scorer of the kind {kind} lacks its {name}")
+    return made(**values)
+
+
+def misshapen(scorer: Any, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Arrays of a scorer that fit neither each other nor `sizes`: N of scores, d of features."""
+    known = dict(sizes)
+    for name, letters in scorer.shapes.items():
+        shape = tuple(getattr(scorer, name).shape)
+        fits = [known.setdefault(a, n) == n for a, n in zip(letters, shape, strict=False)]
+        if len(shape) != len(letters) or not all(fits):
+            wanted = ", ".join(str(known.get(letter, letter)) for letter in letters)
+            yield f"{name} is of the shape {shape}, not ({wanted})"
+    if hasattr(scorer, "over"):
+        inner = {"N": known["N"]}
+        width = known.get("P", known.get("d"))
+        if width is not None:
+            inner["d"] = width - getattr(scorer, "start", 0)
+        yield from (f"over.{problem}" for problem in misshapen(scorer.over, inner))

@@ -1,0 +1,485 @@
+"""Class statistics: by hand, against NumPy, in any order and split, and as they move and widen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from conftest import EVERY_FORM, Labelled, draw_classes, gather, single
+from memoryless.errors import ConfigError
+from memoryless.stats import class_statistics
+from memoryless.stats.class_statistics import (
+    FORMS,
+    ClassStatistics,
+    Group,
+    chance_shift,
+    check_form,
+    closest_pairs,
+    low_rank,
+    mean_shift,
+)
+from memoryless.stats.heads.classes import fixed_lda
+from memoryless.stats.scorers import View, square_roots
+from memoryless.stats.threads import blas_threads
+
+close = np.testing.assert_allclose
+
+
+def draw(classes: int = 4, d: int = 5, seed: int = 0, n: int = 40) -> Labelled:
+    generator = np.random.default_rng(seed)
+    labels = np.r_[np.arange(classes), generator.integers(0, classes, n - classes)]
+    centres = generator.normal(size=(classes, d)) * 2
+    return centres[labels] + generator.normal(size=(n, d)), labels
+
+
+def fixed(X: np.ndarray, y: np.ndarray, classes: int, **settings) -> ClassStatistics:
+    return ClassStatistics.of(X, y, classes, fixed=True, **settings)
+
+
+def made(mean: np.ndarray, count: np.ndarray | None = None, **parts) -> ClassStatistics:
+    """Statistics of these means, an image for each class if not said otherwise."""
+    return ClassStatistics(np.ones(len(mean)) if count is None else count, (Group(mean, **parts),))
+
+
+def assert_same(one: ClassStatistics, two: ClassStatistics, **tolerance) -> None:
+    one, two = one.arrays(), two.arrays()
+    assert one.keys() == two.keys()
+    for name in one:
+        close(one[name], two[name], err_msg=name, **tolerance)
+
+
+def of_numpy(features: np.ndarray, labels: np.ndarray, classes: int = 3):
+    groups = [features[labels == c].astype(np.float64) for c in range(classes)]
+    covariances = np.stack([np.cov(g.T, ddof=0) for g in groups])
+    return np.stack([g.mean(0) for g in groups]), covariances, np.array([len(g) for g in groups])
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 99), st.permutations(range(60)))
+def test_statistics_of_trained_features_are_those_of_numpy_in_any_order(seed, order):
+    features, labels = draw_classes(seed)
+    mean, covariances, count = of_numpy(features, labels)
+    for form in EVERY_FORM:
+        statistics = gather(features[order], labels[order], form)
+        assert {a.dtype for a in statistics.arrays().values()} == {np.dtype(np.float32)}
+        np.testing.assert_array_equal(statistics.count, count)
+        close(statistics.mean, mean, rtol=1e-4, atol=1e-5)
+        pooled = np.einsum("n,nij->ij", count / 60, covariances)
+        if form in ("full", "tied"):
+            close(statistics.pooled, pooled, rtol=1e-3, atol=1e-4)
+        if form == "full":
+            close(statistics.covariances, covariances, rtol=1e-3, atol=1e-4)
+        if form.startswith("low-rank"):  # the widest directions as they are, of the rest the sum
+            found, true = (np.linalg.eigvalsh(c) for c in (statistics.covariances, covariances))
+            close(found[:, -2:], true[:, -2:], rtol=1e-3, atol=1e-4)
+            close(found.sum(1), true.sum(1), rtol=1e-3, atol=1e-4)
+
+
+def test_statistics_by_hand():
+    X, y = np.array([[1.0, 0], [5, 4], [3, 2]]), np.array([1, 0, 1])
+    statistics = fixed(X, y, 2)
+    assert statistics.count.tolist() == [1, 2]
+    assert statistics.mean.tolist() == [[5, 4], [2, 1]]
+    assert statistics.first.scatter.tolist() == [[2, 2], [2, 2]]
+    assert statistics.centre.tolist() == [3, 2]
+    close(statistics.pooled, np.full((2, 2), 2 / 3))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("offset", [0, 1e6])
+@pytest.mark.parametrize("at_once", [1, 35, 50, 2**20])
+def test_features_that_are_summed_in_chunks_give_the_same(monkeypatch, at_once, offset, kind):
+    """Chunks end within classes or between them; far from zero nothing is lost by that."""
+    X, y = draw()
+    X = (X + offset).astype(kind)
+    monkeypatch.setattr(class_statistics, "AT_ONCE", at_once)
+    found = fixed(X, y, 4, forgettable=True)
+    exact = X.astype(np.float64)
+    mean = np.array([exact[y == c].mean(0) for c in range(4)])
+    away = exact - mean[y]
+    assert found.count.tolist() == np.bincount(y).tolist()
+    close(found.mean, mean, rtol=1e-14)
+    close(found.first.scatter, away.T @ away, rtol=1e-7)
+    close(found.first.spread.T @ found.first.spread, away.T @ away, rtol=1e-7)
+
+
+def test_statistics_of_some_rows_are_those_of_these_alone():
+    X, y = draw()
+    rows = np.flatnonzero(np.arange(len(y)) % 3)
+    some, alone = fixed(X, y[rows], 4, rows=rows), fixed(X[rows], y[rows], 4)
+    assert_same(some, alone, rtol=0)
+
+
+def test_features_stay_as_they_are():
+    X, y = draw()
+    before = X.copy()
+    fixed(X, np.sort(y), 4, forgettable=True)
+    assert np.array_equal(X, before)
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_statistics_are_of_a_view(form):
+    X, y = draw()
+    found = ClassStatistics.of(X, y, 4, view=View(2, True), form=form)
+    assert_same(found, gather(square_roots(X[:, 2:]), y, form, 4), rtol=1e-6)
+
+
+def test_more_than_256_classes_stand_in_their_order():
+    y = np.random.default_rng(0).permutation(300)
+    assert fixed(y[:, None].astype(float), y, 300).mean[:, 0].tolist() == list(range(300))
+
+
+def test_low_rank_by_hand():
+    """Variances 9, 4, 1, 1: two directions are kept, and 1 in every direction as the rest."""
+    factors, rest = low_rank(np.diag([1.0, 9, 1, 4])[None], 2)
+    close(rest, [1.0])
+    close(np.square(factors[0]).sum(0), [0.0, 8, 0, 3])
+
+
+def test_the_rest_may_be_one_direction():
+    _, rest = low_rank(np.diag([9.0, 1, 4])[None], 2)
+    close(rest, [1.0])
+
+
+def test_low_rank_keeps_all_when_it_can():
+    whole, low = (gather(*draw_classes(1), form) for form in ("full", "low-rank:9"))
+    close(low.covariances, whole.covariances, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["full", "tied"])
+def test_moved_statistics_are_those_of_moved_features(form):
+    features, labels = draw_classes(2)
+    A = single(5, 5)
+    moved, measured = gather(features, labels, form).move(A), gather(features @ A, labels, form)
+    close(moved.mean, measured.mean, rtol=1e-4, atol=1e-3)
+    close(moved.covariances, measured.covariances, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_joining_new_classes_is_gathering_them_at_once(form):
+    features, labels = draw_classes(3, classes=4)
+    first, second = labels < 2, labels >= 2
+    joined = gather(features[first], labels[first], form, 2).join(
+        gather(features[second], labels[second] - 2, form, 2)
+    )
+    assert_same(joined, gather(features, labels, form, 4), rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_the_identity_moves_nothing(form):
+    statistics = gather(*draw_classes(3), form)
+    assert_same(statistics.move(np.eye(5, dtype=np.float32)), statistics, rtol=1e-6)
+
+
+def test_low_rank_moves_as_it_stands():
+    low = gather(*draw_classes(4), "low-rank:2")
+    turn = np.linalg.qr(single(5, 5))[0]
+    close(low.move(turn).covariances, turn.T @ low.covariances @ turn, rtol=1e-3, atol=1e-2)
+
+
+def test_the_rest_of_a_low_rank_form_grows_by_the_mean_square_of_a_map():
+    low = made(np.ones((1, 2)), factors=np.ones((1, 1, 2)), rest=np.ones(1))
+    moved = low.move(np.diag([2.0, 4.0])).first
+    close(moved.rest, [10.0])  # (4 + 16) / 2
+    close(moved.factors, [[[2.0, 4.0]]])
+    close(moved.mean, [[2.0, 4.0]])
+
+
+def test_means_alone_have_no_covariance():
+    means = gather(*draw_classes(5), "mean")
+    assert not means.has_covariances
+    with pytest.raises(ConfigError, match="learn with `statistics=full`"):
+        _ = means.covariances
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_are_known(form):
+    assert check_form(form.replace(":K", ":8")) == form.replace(":K", ":8")
+
+
+@pytest.mark.parametrize("form", ["fool", "low-rank", "low-rank:0", "low-rank:K"])
+def test_other_forms_are_not(form):
+    with pytest.raises(ConfigError, match=f"choose from {', '.join(FORMS)}, K a number"):
+        check_form(form)
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_widening_adds_to_every_form(form):
+    before, noise = gather(*draw_classes(8), form), np.diag(np.arange(1.0, 6.0))
+    after = before.widen(noise)
+    close(after.mean, before.mean)
+    if form == "mean":
+        return
+    added = after.covariances - before.covariances
+    spread = 3 * np.eye(5) if form.startswith("low-rank") else noise  # 3 is the mean variance
+    close(added, np.broadcast_to(spread, (3, 5, 5)), rtol=1e-5, atol=1e-5)
+
+
+def test_past_means_come_to_the_length_of_new_ones_on_average():
+    """Past means of lengths 1 and 3 against a new one of 4: twice as long, spreads four times."""
+    means = np.array([[1.0, 0], [0, 3.0], [4.0, 0]])
+    statistics = made(means, own=np.broadcast_to(np.eye(2), (3, 2, 2)))
+    level = statistics.levelled(np.array([False, False, True]))
+    close(level.mean, [[2.0, 0], [0, 6.0], [4.0, 0]])
+    close(level.covariances[:, 0, 0], [4.0, 4.0, 1.0])
+
+
+def test_a_first_state_and_past_means_of_zero_stay():
+    statistics = made(np.array([[0.0, 0], [0, 3.0]]))
+    for is_new in ([True, True], [False, True]):
+        assert statistics.levelled(np.array(is_new)) is statistics
+
+
+@pytest.mark.parametrize("form", EVERY_FORM[1:])
+def test_scaling_features_scales_their_statistics(form, data):
+    """A factor for all classes, of which tied and low-rank forms know everything too."""
+    features, labels = data
+    statistics, expected = gather(features, labels, form), gather(2 * features, labels, form)
+    scaled = statistics.first.scale(np.full(3, 2.0), statistics.count)
+    assert scaled.parts().keys() == expected.first.parts().keys()
+    found = ClassStatistics(statistics.count, (scaled,))
+    close(found.mean, expected.mean, rtol=1e-5)
+    close(found.covariances, expected.covariances, rtol=1e-4, atol=1e-6)
+
+
+def test_tied_scatters_are_scaled_by_the_mean_over_images():
+    """Counts 3 and 1, factors 1 and 3: (3 + 9) / 4."""
+    group = Group(np.ones((2, 2)), np.eye(2))
+    scaled = group.scale(np.array([1.0, 3.0]), np.array([3.0, 1.0]))
+    close(scaled.scatter, 3 * np.eye(2))
+
+
+def test_other_means_leave_the_rest():
+    statistics = gather(*draw_classes(1), "full")
+    other = statistics.with_means(statistics.mean + 1)
+    assert np.array_equal(other.mean, statistics.mean + 1)
+    assert np.array_equal(other.covariances, statistics.covariances)
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_statistics_come_back_from_their_arrays(form):
+    statistics = gather(*draw_classes(1), form)
+    arrays = statistics.arrays()
+    again = ClassStatistics.restore(arrays | {"other": np.ones(1)})
+    assert_same(again, statistics, rtol=0)
+    assert again.fixed is False
+
+
+def test_of_a_scatter_one_triangle_is_stored():
+    statistics = fixed(*draw(), 4)
+    arrays = statistics.arrays()
+    assert arrays["scatter"].shape == (15,)
+    again, scatter = ClassStatistics.restore(arrays, fixed=True), statistics.first.scatter
+    assert np.array_equal(again.first.scatter, np.triu(scatter) + np.triu(scatter, 1).T)
+    assert again.fixed
+
+
+def test_more_images_of_a_class_move_its_mean_and_widen_the_scatter():
+    """Class 0 has 1 and 3, then 8: mean 4, scatter 9 + 1 + 16; class 1 is new."""
+    past = fixed(np.array([[1.0], [3.0]]), np.array([0, 0]), 1)
+    more = fixed(np.array([[8.0], [5.0]]), np.array([0, 1]), 2)
+    both = past.join(more, np.array([0, 1]))
+    assert both.count.tolist() == [3, 1]
+    assert both.mean.tolist() == [[4.0], [5.0]]
+    assert both.first.scatter.item() == pytest.approx(26)
+
+
+def learned(
+    X: np.ndarray, y: np.ndarray, states: list[np.ndarray]
+) -> tuple[ClassStatistics, list[int]]:
+    """Statistics of states of rows, one joined to the other, and the classes in their order."""
+    statistics, seen = ClassStatistics.empty(X.shape[1]), []
+    for rows in states:
+        own = np.unique(y[rows])
+        seen += [c for c in own if c not in seen]
+        state = fixed(X[rows], np.searchsorted(own, y[rows]), len(own))
+        statistics = statistics.join(state, np.array([seen.index(c) for c in own]))
+    return statistics, seen
+
+
+@given(st.integers(0, 10_000), st.permutations(range(30)), st.integers(1, 5), st.booleans())
+def test_any_order_and_any_split_into_states_gives_the_same_scores(seed, order, states, by_class):
+    X, y = draw(5, 4, seed, 30)
+    whole = fixed_lda(fixed(X, y, 5), 1.0)(X)
+    parts = np.array_split(np.array(order), states)
+    if by_class:
+        parts = [np.array([i for i in order if y[i] % states == s]) for s in range(states)]
+    statistics, seen = learned(X, y, parts)
+    found = fixed_lda(statistics, 1.0)(X)[:, :-1]
+    assert np.abs(found - whole[:, seen]).max() <= 1e-6 * np.ptp(whole)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("first", [range(2), range(4)], ids=["other classes", "more images"])
+def test_features_far_from_zero_are_answered_as_those_around_it(first, swapped):
+    X, y = draw()
+    scores = fixed_lda(fixed(X, y, 4), 1.0)(X)
+    in_first = np.isin(y, first) & ((len(first) < 4) | (np.arange(40) % 2 > 0))
+    states = [np.flatnonzero(in_first), np.flatnonzero(~in_first)]
+    statistics, seen = learned(X + 1e8, y, states[::-1] if swapped else states)
+    found = fixed_lda(statistics, 1.0)(X + 1e8)
+    close(found, scores[:, [*seen, 4]], rtol=0, atol=1e-6 * np.ptp(scores))
+    assert np.array_equal(np.array(seen)[found[:, :-1].argmax(1)], scores[:, :-1].argmax(1))
+
+
+def test_the_layer_over_fixed_features_is_linear_discriminant_analysis():
+    """Scores differ from -1/2 of the squared Mahalanobis distances by what all classes share."""
+    X, y = draw()
+    away = X - np.array([X[y == c].mean(0) for c in range(4)])[y]
+    S = away.T @ away / 40
+    inverse = np.linalg.inv(S + 0.7 * S.trace() / 40 * np.eye(5))
+    means = [*(X[y == c].mean(0) for c in range(4)), X.mean(0)]
+    distances = np.array([[(x - m) @ inverse @ (x - m) for m in means] for x in X])
+    found = fixed_lda(fixed(X, y, 4), 0.7)(X)
+    assert found.shape == (40, 5)
+    close(found - found[:, :1], (distances[:, :1] - distances) / 2, atol=1e-9)
+    close(found[:, 4], 0, atol=1e-12)  # that of the mean of all images
+
+
+def test_images_that_are_all_alike_give_scores():
+    statistics = fixed(np.ones((6, 3)), np.array([0, 0, 0, 1, 1, 1]), 2)
+    assert np.isfinite(fixed_lda(statistics, 1.0)(np.ones((1, 3)))).all()
+
+
+def test_rounding_is_no_spread():
+    """Images that are all alike, in two parts: nothing but rounding differs, and scores are those
+    of the identity.
+    """
+    X, y = np.array([[0.1, 0.7]] * 6 + [[0.3, 0.2]] * 5), np.array([0] * 6 + [1] * 5)
+    parts = ClassStatistics.empty(2).join(fixed(X[1::2], y[1::2], 2))
+    parts = parts.join(fixed(X[::2], y[::2], 2), np.array([0, 1]))
+    close(fixed_lda(parts, 1.0).W[:2], X[[0, 6]] - X.mean(0))
+
+
+def test_without_its_spread_a_forgotten_class_stays_in_the_covariance_with_its_weight():
+    X, y = np.array([[0.0], [2.0], [0.0], [4.0], [8.0]]), np.array([0, 0, 1, 1, 1])
+    statistics = fixed(X, y, 2)
+    left = statistics.without(np.array([False, True]))
+    assert (left.count.tolist(), left.mean.tolist()) == ([2], [[1.0]])
+    close(left.pooled, statistics.pooled)
+
+
+def test_with_its_spread_a_class_is_forgotten_as_if_it_had_never_been():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 9)), rng.integers(0, 4, 60)
+    left = fixed(X, y, 4, forgettable=True).without(np.arange(4) == 2)
+    places = np.array([0, 1, 0, 2])  # of the classes that stay
+    never = fixed(X[y != 2], places[y[y != 2]], 3, forgettable=True)
+    assert_same(left, never, rtol=0, atol=1e-12)
+
+
+def test_the_spread_of_a_class_is_its_scatter_and_no_image():
+    X = np.random.default_rng(0).normal(size=(5, 9))
+    (spread,) = fixed(X, np.zeros(5, dtype=int), 1, forgettable=True).spreads()
+    assert spread.shape == (4, 9)
+    close(spread.T @ spread, np.cov(X.T, bias=True) * 5)
+    differences = (X[:, None] - X).reshape(-1, 9)
+    away = np.concatenate([X, X - X.mean(0), differences])
+    for sign in (1, -1):
+        assert np.abs(spread[:, None] - sign * away).max(2).min() > 1e-3
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_joined_statistics_can_be_forgotten_exactly_if_both_can(other):
+    X, y = draw()
+    mine, theirs = fixed(X, y, 4, forgettable=True), fixed(X, y, 4, forgettable=other)
+    assert mine.join(theirs).forgettable == theirs.join(mine).forgettable == other
+
+
+def two_groups(X: np.ndarray, y: np.ndarray, classes: int) -> ClassStatistics:
+    """Statistics of the first two and of the other features, in a group each."""
+    groups = [fixed(part, y, classes, forgettable=True) for part in (X[:, :2], X[:, 2:])]
+    return ClassStatistics(groups[0].count, tuple(g.first for g in groups), fixed=True)
+
+
+def test_groups_join_one_by_one():
+    """Images of four classes come in two parts; a fifth class is in the second alone."""
+    X, y = single(40, 5), np.arange(40) % 5
+    first = (y < 4) & (np.arange(40) < 20)
+    more = two_groups(X[~first], y[~first], 5)
+    joined = two_groups(X[first], y[first], 4).join(more, np.arange(5))
+    whole = two_groups(X, y, 5)
+    assert [group.d for group in joined.groups] == [2, 3]
+    assert joined.count.tolist() == whole.count.tolist()
+    for mine, group in zip(joined.groups, whole.groups, strict=True):
+        close(mine.mean, group.mean, atol=1e-12)
+        close(mine.scatter, group.scatter, atol=1e-12)
+        close(mine.spread.T @ mine.spread, group.scatter, atol=1e-12)
+
+
+def test_groups_forget_one_by_one():
+    X, y = draw()
+    left = two_groups(X, y, 4).without(np.arange(4) == 0)
+    assert_same(left, two_groups(X[y > 0], y[y > 0] - 1, 3), rtol=0, atol=1e-12)
+
+
+def test_groups_come_back_one_by_one():
+    statistics = two_groups(*draw(), 4)
+    parts = ["mean", "scatter", "spread"]
+    assert [*statistics.arrays()] == ["count", *parts, *(f"1.{part}" for part in parts)]
+    again = ClassStatistics.restore(statistics.arrays(), fixed=True)
+    assert len(again.groups) == 2
+    assert_same(again, statistics, rtol=0)
+
+
+def test_the_closest_pairs_and_what_they_lose():
+    """Under the identity, means at 0, 1, 10 and 12: the new two and their nearest neighbours."""
+    mean = np.array([[0.0], [1.0], [10.0], [12.0]])
+    statistics, W = made(mean, scatter=np.zeros((1, 1))), mean - mean.mean()
+    pairs = closest_pairs(statistics, W, 2, temperature=1.0)
+    assert [pair[:2] for pair in pairs] == [(3, 2), (2, 1), (2, 0)]
+    assert pairs[0][2] == pytest.approx(norm.cdf(-1))
+    assert closest_pairs(statistics, W, 2, 4.0)[0][2] == pytest.approx(norm.cdf(-0.5))
+    assert closest_pairs(statistics, W, 4, 1.0, number=1)[0][:2] == (1, 0)
+
+
+def test_one_class_has_no_pair():
+    statistics = fixed(np.random.default_rng(0).normal(size=(5, 2)), np.zeros(5, dtype=int), 1)
+    assert closest_pairs(statistics, fixed_lda(statistics, 1.0).W[:-1], 1, 1.0) == []
+
+
+def test_images_of_another_kind_lie_many_standard_errors_away():
+    rng = np.random.default_rng(0)
+    old, same, other = rng.normal(size=(3, 50, 40)) + np.array([0, 0, 0.5])[:, None, None]
+    zeros = np.zeros(50, dtype=int)
+    past = fixed(old, zeros, 1)
+    for images, away in ((same, False), (other, True)):
+        after = past.join(fixed(images, zeros, 1), np.array([0]))
+        (errors,) = mean_shift(past, after)
+        direct = np.linalg.norm(images.mean(0) - old.mean(0))
+        variance = after.first.scatter.trace() / 99
+        assert errors == pytest.approx(direct / np.sqrt(variance * 2 / 50))
+        assert (errors > chance_shift(after)) == away
+
+
+def test_classes_without_new_images_have_not_moved():
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    past = fixed(X, y, 2)
+    after = past.join(fixed(X + 9, y, 2), np.array([1, 2]))
+    errors = mean_shift(past, after)
+    assert errors[0] == 0
+    assert errors[1] > chance_shift(after)
+
+
+def test_of_few_features_chance_is_wider():
+    X, y = np.random.default_rng(0).normal(size=(90, 50)), np.arange(90) % 3
+    assert chance_shift(fixed(X, y, 3)) == pytest.approx(1.5, abs=0.1)
+    alone = chance_shift(fixed(X[:, :1], y, 3))
+    assert alone == pytest.approx(np.sqrt(1 + 5 * np.sqrt(2)))
+
+
+def test_sums_use_one_thread_and_leave_the_number_as_it_was(monkeypatch):
+    """More threads would round in another order."""
+    seen, before, means = [], blas_threads(), class_statistics._means
+
+    def watched(*given):
+        seen.append(blas_threads())
+        return means(*given)
+
+    monkeypatch.setattr(class_statistics, "_means", watched)
+    ClassStatistics.of(*draw(), 4, fixed=True)
+    assert seen == [1]
+    assert blas_threads() == before

@@ -1,0 +1,270 @@
+"""The extractor: order, threads, and errors from within."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from memoryless.embed import PhotoPreparation
+from memoryless.embed.graph import Nodes, features_graph
+from memoryless.embed.session import (
+    AHEAD,
+    CPU,
+    CUDA,
+    Extractor,
+    ahead,
+    cores,
+    providers,
+    sound_feature,
+    trial_photo,
+)
+from memoryless.errors import ConfigError
+
+
+def backbone(kind: str, *values: object) -> onnx.ModelProto:
+    """Pixels, changed by one node, and flattened."""
+    nodes = Nodes()
+    nodes.add("Flatten", nodes.add(kind, "images", *map(nodes.value, values)), name="out")
+    ends = {"images": (TensorProto.FLOAT, ["n", 3, "h", "w"])}
+    return nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", "d"])})
+
+
+def extractor(kind: str, *values: object) -> Extractor:
+    return Extractor(features_graph(backbone(kind, *values), PhotoPreparation(8)))
+
+
+def photos(number: int) -> list[np.ndarray]:
+    """Random photos, each of a size of its own."""
+    draw = np.random.default_rng(0)
+    return [draw.integers(0, 256, (9 + i, 40 - i, 3), dtype=np.uint8) for i in range(number)]
+
+
+def test_threads_share_an_extractor():
+    found = extractor("Relu")
+    expected = [found.feature(photo) for photo in photos(20)]
+    for _ in range(5):
+        for one, other in zip(ahead(found.feature, photos(20), threads=8), expected, strict=True):
+            assert np.array_equal(one, other)
+    assert expected[0].any()
+
+
+def test_a_trial_tells_the_number_of_features():
+    assert extractor("Relu").d == 3 * 8 * 8
+    assert extractor("GlobalAveragePool").d == 3
+
+
+def test_the_trial_has_contrast_and_no_colour():
+    photo = trial_photo()
+    assert (photo.shape, photo.dtype) == ((256, 256, 3), np.uint8)
+    assert photo.std() > 50
+    assert (photo == photo[..., :1]).all()
+
+
+@pytest.mark.parametrize(
+    "photo",
+    [
+        np.zeros((8, 8, 3)),
+        np.zeros((8, 8), np.uint8),
+        np.zeros((8, 8, 4), np.uint8),
+        np.zeros((1, 8, 8, 3), np.uint8),
+    ],
+)
+def test_what_is_not_a_photo_is_a_fault_of_ours(photo):
+    with pytest.raises(AssertionError):
+        extractor("Relu").feature(photo)
+
+
+def test_a_size_that_the_backbone_cannot_take_is_one_sentence_and_no_more(capfd):
+    """Found when it runs, because the file says that any size will do."""
+    found = extractor("Reshape", np.array([-1, 3, 7, 7]))
+    with pytest.raises(ConfigError) as caught:
+        found.feature(trial_photo())
+    text = str(caught.value)
+    assert text.startswith("the backbone cannot take a photo of 256 x 256 pixels (")
+    assert text.endswith("): check `backbone` and `image_size`")
+    assert "\n" not in text
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_not_finite_are_refused(value):
+    found = extractor("Mul", np.float32(value))
+    with pytest.raises(ConfigError) as caught:
+        found.feature(trial_photo())
+    assert str(caught.value) == (
+        "the backbone gives features that are not finite (nan or inf): check its weights, and "
+        "`mean` and `std`"
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 1, 1), (3,), (2, 3)])
+def test_features_of_another_shape_are_refused(shape):
+    with pytest.raises(ConfigError) as caught:
+        sound_feature(np.zeros(shape))
+    assert str(caught.value) == (
+        f"the backbone gives features of shape {shape} for one photo, not (1, d): check `backbone`"
+    )
+
+
+def test_features_that_are_texts_are_refused():
+    nodes = Nodes()
+    flat = nodes.add("Flatten", "images")
+    nodes.add("Cast", flat, name="out", to=TensorProto.STRING)
+    ends = {"images": (TensorProto.FLOAT, ["n", 3, "h", "w"])}
+    network = nodes.model(ends, {"out": (TensorProto.STRING, ["n", "d"])})
+    with pytest.raises(ConfigError, match=r"gives features tensor\(string\), where a model's"):
+        Extractor(features_graph(network, PhotoPreparation(8)))
+
+
+COUNT = """
+import os, sys
+from memoryless.embed.session import Extractor, trial_photo
+graph = open(sys.argv[1], "rb").read()
+import onnxruntime
+before = len(os.listdir("/proc/self/task"))
+Extractor(graph).feature(trial_photo())
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as in Linux")
+def test_an_extractor_starts_no_thread_and_prints_nothing(tmp_path):
+    """Whoever calls decides how many there are."""
+    (tmp_path / "g.onnx").write_bytes(features_graph(backbone("Relu"), PhotoPreparation(8)))
+    command = [sys.executable, "-c", COUNT, str(tmp_path / "g.onnx")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+    options = extractor("Relu")._session.get_session_options()
+    assert options.intra_op_num_threads == options.inter_op_num_threads == 1
+
+
+def test_what_is_not_a_graph_is_refused_in_one_sentence():
+    with pytest.raises(
+        ConfigError, match=r"^onnxruntime [\d.]+ cannot run the backbone \(.*\): export it"
+    ):
+        Extractor(b"no graph")
+
+
+def with_ends(inputs: dict, outputs: dict, kind: str = "Identity", **attributes) -> bytes:
+    """A graph of one node."""
+    nodes = Nodes()
+    nodes.add(kind, *inputs, name=next(iter(outputs)), **attributes)
+    return nodes.model(inputs, outputs).SerializeToString()
+
+
+PHOTOS = {"photos": (TensorProto.UINT8, ["n", "h", "w", 3])}
+
+
+@pytest.mark.parametrize(
+    ("graph", "ends"),
+    [
+        (
+            with_ends(PHOTOS, {"features": (TensorProto.STRING, ["n"])}, "Cast", to=8),
+            "takes photos tensor(uint8) and gives features tensor(string)",
+        ),
+        (
+            with_ends(PHOTOS, {"out": (TensorProto.FLOAT, ["n"])}, "Cast", to=1),
+            "takes photos tensor(uint8) and gives out tensor(float)",
+        ),
+        (
+            with_ends(
+                {"images": (TensorProto.FLOAT, ["n"])}, {"features": (TensorProto.FLOAT, ["n"])}
+            ),
+            "takes images tensor(float) and gives features tensor(float)",
+        ),
+    ],
+)
+def test_a_graph_with_other_ends_is_refused_in_one_sentence(graph, ends):
+    with pytest.raises(ConfigError) as caught:
+        Extractor(graph)
+    assert str(caught.value) == (
+        f"the backbone's graph {ends}, where a model's takes photos tensor(uint8) and gives "
+        "features tensor(float): learn with a `backbone` again, or restore the model from a copy"
+    )
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:3"])
+def test_cuda_is_used_where_it_is_offered(device):
+    found = providers(device, [CUDA, CPU])
+    number = device.partition(":")[2] or "0"
+    cuda = [(CUDA, {"device_id": number, "use_tf32": "0"})]
+    assert found == ([] if device == "cpu" else cuda) + [CPU]
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("cuda", "device cuda needs onnxruntime-gpu in place of onnxruntime: pip uninstall"),
+        ("mps", "device mps is for training, and fixed features run in onnxruntime"),
+        ("gpu", "unknown device 'gpu': choose auto, cpu, cuda or cuda:N"),
+    ],
+)
+def test_a_device_that_onnxruntime_does_not_offer_is_refused(device, message):
+    with pytest.raises(ConfigError, match=message):
+        providers(device, [CPU])
+
+
+def test_cuda_that_onnxruntime_gives_up_on_is_refused(monkeypatch):
+    """It then runs on the CPU, and says so only in its log."""
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA, CPU])
+    monkeypatch.setattr("memoryless.embed.session.providers", lambda device, offered: [CPU])
+    graph = features_graph(backbone("Relu"), PhotoPreparation(8))
+    with pytest.raises(ConfigError, match=r"^onnxruntime cannot use device cuda, perhaps"):
+        Extractor(graph, "cuda")
+
+
+def test_results_come_in_order_and_few_are_ahead():
+    begun = []
+
+    def work(i: int) -> int:
+        begun.append(i)
+        time.sleep(0.001 * (i % 3))
+        return i
+
+    results = ahead(work, range(50), threads=2)
+    assert next(results) == 0
+    assert len(begun) <= 2 * AHEAD + 3
+    assert list(results) == list(range(1, 50))
+
+
+def test_an_error_within_reaches_the_caller_and_ends_the_work():
+    def work(i: int) -> int:
+        if i == 3:
+            raise ValueError("broken")
+        return i
+
+    results = ahead(work, range(1_000_000), threads=2)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="broken"):
+        next(results)
+
+
+def test_there_is_a_core():
+    assert cores() >= 1
+
+
+def test_who_stops_asking_ends_the_work():
+    """What has begun is waited for, what has not never begins."""
+    begun, gate, before = [], threading.Event(), threading.active_count()
+
+    def work(i: int) -> None:
+        begun.append(i)
+        if i:
+            gate.wait(10)
+
+    results = ahead(work, range(1_000_000), threads=2)
+    next(results)
+    timer = threading.Timer(0.5, gate.set)
+    timer.start()
+    results.close()
+    timer.join()
+    assert len(begun) <= 3
+    assert threading.active_count() == before

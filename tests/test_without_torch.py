@@ -1,0 +1,94 @@
+"""The photo tool without torch: every command but `learn --train` does its work."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from exports import NAMES, draw
+from memoryless import Model
+from memoryless.data.samples import write_samples
+from photo_toys import make_colours
+
+HOOK = """
+import sys
+class Lacking:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "onnxscript", "matplotlib", "sklearn", "pandas"):
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+sys.meta_path.insert(0, Lacking)
+from memoryless.cli import main
+codes = {line: main(line.split()) for line in sys.argv[1].splitlines()}
+print(codes, file=sys.stderr)
+"""
+LACKING = "memoryless: this needs torch, which is not installed: pip install 'memoryless[lab]'"
+
+
+def commands(lines: str, folder: Path) -> tuple[dict[str, int], str]:
+    """Exit codes of commands in a process that cannot import torch, and what they complain of."""
+    command = [sys.executable, "-c", HOOK, lines.strip()]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    assert done.returncode == 0, done.stderr
+    *complaints, codes = done.stderr.splitlines()
+    return ast.literal_eval(codes), "\n".join(complaints)
+
+
+PHOTOS = """
+learn a first
+learn a second
+learn b other --forgettable
+learn b other --forgettable --more
+predict a second
+evaluate a first --html page.html
+show a
+merge c a b
+rename c fox wolf
+forget c wolf
+undo b
+audit a --members first --others strangers
+export a a.onnx
+check a
+pack a a.memoryless
+unpack a.memoryless d
+samples drawings
+"""
+
+
+def test_the_photo_tool_needs_no_torch(tmp_path):
+    for place, names in {
+        "first": ("cat", "dog"),
+        "second": ("owl", "yak"),
+        "other": ("fox", "hen"),
+    }.items():
+        make_colours(tmp_path / place, *names)
+    make_colours(tmp_path / "strangers", "cat", "dog", seed=1)
+    codes, complaints = commands(PHOTOS, tmp_path)
+    assert [line for line, code in codes.items() if code] == [], complaints
+
+
+TRAINED = {"image_size": 16, "width": 2, "epochs": 1, "batch_size": 16, "level": "middle"}
+
+
+def test_a_trained_model_needs_torch_to_learn_alone(tmp_path):
+    model = Model("lwf_kd+lda", **TRAINED, statistics="tied", square_roots=True)
+    model.learn([p for n in NAMES for p in draw(n, 12)], [n for n in NAMES for _ in range(12)])
+    model.save(tmp_path / "m")
+    make_colours(tmp_path / "photos", *NAMES)
+    make_colours(tmp_path / "more", "yak", "fox")
+    lines = (
+        "predict m photos\nevaluate m photos\nshow m\nexport m m.onnx\nrename m cat puma\ncheck m"
+    )
+    codes, complaints = commands(f"{lines}\nlearn m more", tmp_path)
+    assert [line for line, code in codes.items() if code] == ["learn m more"], complaints
+    assert complaints == LACKING
+
+
+@pytest.mark.parametrize("line", ["run", "paper", "demo", "learn m photos/train --train"])
+def test_what_needs_torch_says_so_in_one_line(line, tmp_path):
+    write_samples(tmp_path / "photos", classes=4, per_class=20, test_per_class=4)
+    assert commands(line, tmp_path) == ({line: 2}, LACKING)
