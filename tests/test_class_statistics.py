@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from conftest import EVERY_FORM, Labelled, draw_classes, gather, single
 from memoryless.errors import ConfigError
@@ -15,11 +14,8 @@ from memoryless.stats.class_statistics import (
     FORMS,
     ClassStatistics,
     Group,
-    chance_shift,
     check_form,
-    closest_pairs,
     low_rank,
-    mean_shift,
 )
 from memoryless.stats.heads.classes import fixed_lda
 from memoryless.stats.scorers import View, square_roots
@@ -423,52 +419,6 @@ def test_groups_come_back_one_by_one():
     again = ClassStatistics.restore(statistics.arrays(), fixed=True)
     assert len(again.groups) == 2
     assert_same(again, statistics, rtol=0)
-
-
-def test_the_closest_pairs_and_what_they_lose():
-    """Under the identity, means at 0, 1, 10 and 12: the new two and their nearest neighbours."""
-    mean = np.array([[0.0], [1.0], [10.0], [12.0]])
-    statistics, W = made(mean, scatter=np.zeros((1, 1))), mean - mean.mean()
-    pairs = closest_pairs(statistics, W, 2, temperature=1.0)
-    assert [pair[:2] for pair in pairs] == [(3, 2), (2, 1), (2, 0)]
-    assert pairs[0][2] == pytest.approx(norm.cdf(-1))
-    assert closest_pairs(statistics, W, 2, 4.0)[0][2] == pytest.approx(norm.cdf(-0.5))
-    assert closest_pairs(statistics, W, 4, 1.0, number=1)[0][:2] == (1, 0)
-
-
-def test_one_class_has_no_pair():
-    statistics = fixed(np.random.default_rng(0).normal(size=(5, 2)), np.zeros(5, dtype=int), 1)
-    assert closest_pairs(statistics, fixed_lda(statistics, 1.0).W[:-1], 1, 1.0) == []
-
-
-def test_images_of_another_kind_lie_many_standard_errors_away():
-    rng = np.random.default_rng(0)
-    old, same, other = rng.normal(size=(3, 50, 40)) + np.array([0, 0, 0.5])[:, None, None]
-    zeros = np.zeros(50, dtype=int)
-    past = fixed(old, zeros, 1)
-    for images, away in ((same, False), (other, True)):
-        after = past.join(fixed(images, zeros, 1), np.array([0]))
-        (errors,) = mean_shift(past, after)
-        direct = np.linalg.norm(images.mean(0) - old.mean(0))
-        variance = after.first.scatter.trace() / 99
-        assert errors == pytest.approx(direct / np.sqrt(variance * 2 / 50))
-        assert (errors > chance_shift(after)) == away
-
-
-def test_classes_without_new_images_have_not_moved():
-    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
-    past = fixed(X, y, 2)
-    after = past.join(fixed(X + 9, y, 2), np.array([1, 2]))
-    errors = mean_shift(past, after)
-    assert errors[0] == 0
-    assert errors[1] > chance_shift(after)
-
-
-def test_of_few_features_chance_is_wider():
-    X, y = np.random.default_rng(0).normal(size=(90, 50)), np.arange(90) % 3
-    assert chance_shift(fixed(X, y, 3)) == pytest.approx(1.5, abs=0.1)
-    alone = chance_shift(fixed(X[:, :1], y, 3))
-    assert alone == pytest.approx(np.sqrt(1 + 5 * np.sqrt(2)))
 
 
 def test_sums_use_one_thread_and_leave_the_number_as_it_was(monkeypatch):

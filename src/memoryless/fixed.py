@@ -23,17 +23,12 @@ from memoryless.embed import (
     without_folder,
 )
 from memoryless.errors import DataError, extras
-from memoryless.stats.class_statistics import (
-    AT_ONCE,
-    ClassStatistics,
-    chance_shift,
-    closest_pairs,
-    mean_shift,
-)
+from memoryless.stats.class_statistics import AT_ONCE, ClassStatistics
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
 from memoryless.stats.heads import HEADS
 from memoryless.stats.heads.classes import fixed_lda
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
+from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
 
 if TYPE_CHECKING:
     from memoryless.embed.session import Extractor

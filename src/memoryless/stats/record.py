@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import ProjectionSums
 from memoryless.stats.transports import TRANSPORTS, Drift, holds
-from memoryless.store import read_arrays, write_tensors
 
 
 @dataclass(frozen=True)
@@ -98,13 +96,6 @@ class Record:
     def ledger(self) -> dict[str, int]:
         """Bytes of each part."""
         return {name: part.nbytes for name, part in self.arrays().items()}
-
-    def save(self, path: Path, bound: str = "") -> None:
-        write_tensors(path, self.arrays(), bound=bound)
-
-    @classmethod
-    def load(cls, path: Path, fixed: bool = False, bound: str = "") -> Record:
-        return cls.of(read_arrays(path, bound=bound)[0], fixed)
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray], fixed: bool) -> Record:
