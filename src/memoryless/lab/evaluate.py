@@ -172,7 +172,8 @@ class StatisticsMethods:
         def score_chunk(features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
             scores = head(features)
             for name, (gain, offset) in fits.items():
-                yield name, scores * gain + offset
+                plain = self.methods[name].calibration == "none"
+                yield name, scores if plain else scores * gain + offset
 
         return dict.fromkeys(fits, head.cost), score_chunk
 

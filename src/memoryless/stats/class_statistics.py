@@ -203,7 +203,7 @@ class ClassStatistics:
 
     @property
     def first(self) -> Group:
-        """The first group, which every head but lda reads alone."""
+        """The first group, which heads read."""
         return self.groups[0]
 
     @property
