@@ -22,7 +22,8 @@ from memoryless.cli import main
 from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
 from memoryless.lab.analysis.typology import KINDS
 from memoryless.lab.config import Config
-from memoryless.lab.experiment import Observer, run
+from memoryless.lab.experiment import run
+from memoryless.lab.observer import Observer
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream

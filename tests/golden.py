@@ -23,7 +23,8 @@ from conftest import make_toy
 from memoryless.lab.analysis.compare import combinations
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
-from memoryless.lab.experiment import Observer, run
+from memoryless.lab.experiment import run
+from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, read_test, states_of
 from memoryless.stats.methods import parse_method

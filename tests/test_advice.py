@@ -14,7 +14,8 @@ from conftest import make_toy
 from memoryless.cli import main
 from memoryless.data import SOURCES, Source
 from memoryless.errors import ConfigError, DataError, TrainingError
-from memoryless.lab.experiment import Observer, run
+from memoryless.lab.experiment import run
+from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder
 from memoryless.training import StateTraining
 

@@ -27,7 +27,8 @@ from memoryless.lab.estimate import (
     plan,
     training_bytes,
 )
-from memoryless.lab.experiment import Observer, run
+from memoryless.lab.experiment import run
+from memoryless.lab.observer import Observer
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner
 

@@ -22,7 +22,8 @@ from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import plan
 from memoryless.lab.evaluate import score
-from memoryless.lab.experiment import Observer, in_states, run, work_of
+from memoryless.lab.experiment import in_states, run, work_of
+from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.states import last_record, read_rows, read_test
 from memoryless.learner import Learner

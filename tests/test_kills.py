@@ -11,7 +11,8 @@ import pytest
 
 from conftest import make_photos
 from memoryless.lab.config import Config
-from memoryless.lab.experiment import Observer, run
+from memoryless.lab.experiment import run
+from memoryless.lab.observer import Observer
 from memoryless.strategies import STRATEGIES
 
 KILLS = int(os.environ.get("MEMORYLESS_KILLS", "100"))

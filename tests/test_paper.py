@@ -13,7 +13,7 @@ from memoryless.data import SOURCES, Source
 from memoryless.errors import DataError
 from memoryless.lab.analysis.figures import draw_similarity
 from memoryless.lab.analysis.paper_table import NORMALISATIONS
-from memoryless.lab.experiment import Observer
+from memoryless.lab.observer import Observer
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
 from memoryless.lab.runs import RunFolder

@@ -18,7 +18,8 @@ from memoryless.cli import main
 from memoryless.errors import ConfigError, StoreError
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
-from memoryless.lab.experiment import Observer, run
+from memoryless.lab.experiment import run
+from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_state, read_rows, states_of
 from memoryless.stats.methods import methods_of

@@ -7,20 +7,21 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from memoryless import training
 from memoryless.cli.output import terminal_text
-from memoryless.data import Dataset
-from memoryless.lab.config import Config
-from memoryless.lab.estimate import Estimate
-from memoryless.lab.experiment import Observer
+from memoryless.lab.observer import Observer
 from memoryless.lab.time_left import TimeLeft, Work
 from memoryless.stats.methods import headline, parse_method
+
+if TYPE_CHECKING:
+    from memoryless import training
+    from memoryless.data import Dataset
+    from memoryless.lab.config import Config
+    from memoryless.lab.estimate import Estimate
 
 SECONDS_BETWEEN_LINES = 5
 LINES = 50  # at most about so many more by the time a run has taken twice as long
@@ -29,13 +30,18 @@ LONG = 600  # seconds that are worth a word on what would be shorter
 
 
 def set_threads(config: Config) -> None:
-    """Let torch use as many CPU threads as resolved settings say, or one for a narrow ResNet; only
-    a face may do so, since all of a program share them.
+    """Let torch and NumPy use as many CPU threads as resolved settings say, or one for a narrow
+    ResNet. Only a command may do so, since all of a program share them.
     """
+    import torch
+    from threadpoolctl import threadpool_limits
+
     narrow = config.backbone.startswith("resnet18") and config.width <= NARROW
     number = config.threads or (1 if narrow else None)
     if number:
-        torch.set_num_threads(min(number, os.cpu_count() or 1))
+        number = min(number, os.cpu_count() or 1)
+        torch.set_num_threads(number)
+        threadpool_limits(number, user_api="blas")
 
 
 class ProgressPrinter(Observer):

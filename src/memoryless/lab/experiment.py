@@ -20,8 +20,9 @@ from memoryless.data.augment import Preparation
 from memoryless.errors import StoreError, WriteError
 from memoryless.features import compact
 from memoryless.lab.config import Config
-from memoryless.lab.estimate import Estimate, estimate, looks_long, plan
+from memoryless.lab.estimate import estimate, looks_long, plan
 from memoryless.lab.evaluate import score_methods
+from memoryless.lab.observer import Observer
 from memoryless.lab.run_format import MEND
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, read_test, write_state
@@ -36,28 +37,7 @@ from memoryless.stats.methods import Method, grid_of, lacking, methods_of, parse
 from memoryless.stats.traits import TRAITS
 from memoryless.store import as_tensors, commit_folder, write_json
 from memoryless.strategies import STRATEGIES, ModelSettings, Totals
-from memoryless.training import Checkpoint, Progress, advice
-
-
-class Observer:
-    """An observer is told how an experiment goes on; by default it stays silent."""
-
-    def working(self, what: str, done: int, total: int) -> None:
-        """How far slow work beside training is: checking images, features, fitting heads, scores.
-
-        A total of 0 is one that is not known.
-        """
-
-    def data_loaded(self, dataset: Dataset) -> None: ...
-
-    def estimated(self, estimate: Estimate) -> None: ...
-
-    def run_started(self, folder: Path, work: list[Work], finished: int) -> None:
-        """`work` is what each state has to do, and `finished` how many states are done."""
-
-    def training(self, progress: Progress) -> None: ...
-
-    def state_finished(self, results: dict[str, Any]) -> None: ...
+from memoryless.training import Checkpoint, advice
 
 
 def run(

@@ -16,7 +16,8 @@ from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.control import control_of
 from memoryless.lab.estimate import images_per_second
-from memoryless.lab.experiment import Observer, passes, run, work_of
+from memoryless.lab.experiment import passes, run, work_of
+from memoryless.lab.observer import Observer
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
