@@ -186,7 +186,7 @@ def test_rda_reads_means_and_covariances_as_they_are(tiny):
 
 @pytest.mark.parametrize("given", [False, True])
 def test_statistics_are_of_square_roots_whatever_is_given(tiny, given):
-    learner = fixed_learner(tiny, Counting(), statistics="full", square_roots=given)
+    learner = fixed_learner(tiny, Counting(), statistics="tied", square_roots=given)
     learner.learn(STREAM[0].train, 2)
     assert learner.view == View(square_roots=True)
     roots = square_roots(learner.all_features(STREAM[0].train).astype(np.float64))

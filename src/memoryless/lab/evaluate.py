@@ -7,9 +7,9 @@ matrix for each class, so each is built, scored with all its calibrations, and d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from memoryless.stats.methods import Method, parts_used
 from memoryless.stats.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Linear
-from memoryless.stats.threads import blas_threads, one_thread
+from memoryless.stats.threads import in_threads
 
 CHUNK = 256  # images scored at once: 1 MB of scores for 1,000 classes, which caches hold
 Progress = Callable[[int, int], None]
@@ -137,13 +137,9 @@ def _enter(
 
 
 def _each_chunk(work: Callable[[slice], int], images: int) -> Iterator[int]:
-    """Do the work of every chunk, in as many threads as BLAS has; gives the images finished."""
+    """Do the work of every chunk; gives the images finished."""
     chunks = [slice(start, start + CHUNK) for start in range(0, images, CHUNK)]
-    threads, finished = blas_threads(), 0
-    with one_thread(), ThreadPoolExecutor(threads) as pool:
-        for number in pool.map(work, chunks):
-            finished += number
-            yield finished
+    yield from accumulate(in_threads(work, chunks))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Class statistics: counts, means and scatter of each class's features, for one or more groups.
 
-Over fixed features they are sums in double precision, so they can be added in any order: in single
-precision scores, which span hundreds, would differ by 2e-5 between two orders of the same images;
-in double precision they differ by 2e-12. Over trained features they are kept in single precision
-and follow the features when the network changes.
+Over fixed features, in the form tied, they are sums in double precision, so they can be added in any
+order: in single precision scores, which span hundreds, would differ by 2e-5 between two orders of
+the same images; in double precision they differ by 2e-12. All others are kept in single precision;
+those of trained features follow the features when the network changes.
 
 Rows are features: a mean is (d,), a covariance (d, d), and a linear map A (d, d) moves features as
 f A, so that means move as m A and covariances as A' S A.
@@ -156,7 +156,8 @@ class ClassStatistics:
     count: np.ndarray  # (N,)
     groups: tuple[Group, ...]
     fixed: bool = False
-    """Whether features are fixed, so that everything here is a sum in double precision."""
+    """Whether features are fixed. In the form tied, everything here is then a sum in double
+    precision."""
 
     @classmethod
     def empty(cls, d: int, forgettable: bool = False) -> Self:
@@ -191,7 +192,7 @@ class ClassStatistics:
             else:
                 count, group = ordered.by_class(form)
         made = cls(count, (group,), fixed)
-        return made if fixed else made._single()
+        return made if fixed and form == "tied" else made._single()
 
     def _single(self) -> Self:
         parts = {name: array.astype(np.float32) for name, array in self.first.parts().items()}

@@ -6,14 +6,14 @@ and means at length one, and covariances without their scale.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 
 import numpy as np
 
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads.base import Head
 from memoryless.stats.scorers import Linear, Quadratic, unit
-from memoryless.stats.threads import one_thread
+from memoryless.stats.threads import in_threads, one_thread
 
 
 def ncm(statistics: ClassStatistics) -> Linear:
@@ -41,7 +41,7 @@ def fixed_lda(statistics: ClassStatistics, shrinkage: float) -> Linear:
     """
     centre, photos = statistics.centre, statistics.count.sum()
     means = np.concatenate([statistics.mean - centre, np.zeros_like(centre)[None]])
-    S = statistics.pooled
+    S = statistics.pooled.astype(np.float64)
     radius = 1.0 if statistics.alike else shrinkage * S.trace() / photos
     with one_thread():
         sphere = radius * np.eye(len(S))
@@ -54,13 +54,13 @@ def mahalanobis(statistics: ClassStatistics, shrinkage: float) -> Quadratic:
 
     FeCAM is from NeurIPS 2023; AdaGauss (NeurIPS 2024) has it with transported covariances.
     """
-    shrunken = (shrunk(S, shrinkage) for S in statistics.covariances)
-    return _distances(unit(statistics.mean), map(_correlation, shrunken), unit=True)
 
+    def correlation(S: np.ndarray) -> np.ndarray:
+        rounder = shrunk(S, shrinkage)
+        width = np.sqrt(rounder.diagonal())
+        return rounder / (width[:, None] * width)
 
-def _correlation(S: np.ndarray) -> np.ndarray:
-    width = np.sqrt(S.diagonal())
-    return S / (width[:, None] * width)
+    return _distances(unit(statistics.mean), statistics.covariances, correlation, unit=True)
 
 
 def rda(statistics: ClassStatistics, shrinkage: float) -> Quadratic:
@@ -70,19 +70,26 @@ def rda(statistics: ClassStatistics, shrinkage: float) -> Quadratic:
     a class was moved rather than how likely it is.
     """
     shared = shrunk(statistics.pooled, 2 * shrinkage)
-    halves = ((S + shared) / 2 for S in statistics.covariances)
-    return _distances(statistics.mean, halves, unit=False)
+    return _distances(statistics.mean, statistics.covariances, lambda S: (S + shared) / 2, False)
 
 
-def _distances(mean: np.ndarray, covariances: Iterable[np.ndarray], unit: bool) -> Quadratic:
-    """The scorer of Mahalanobis distances; one covariance at a time is in work."""
+def _distances(
+    mean: np.ndarray,
+    covariances: np.ndarray,
+    change: Callable[[np.ndarray], np.ndarray],
+    unit: bool,
+) -> Quadratic:
+    """The scorer of Mahalanobis distances by changed covariances; few at a time are in work."""
     from scipy.linalg import lapack
 
-    classes, d = mean.shape
-    roots = np.empty((classes, d, d), np.float32)
-    for root, covariance in zip(roots, covariances, strict=True):
-        inverse, _ = lapack.strtri(cholesky(covariance.astype(np.float32)), lower=1)
-        root[:] = np.tril(inverse).T
+    roots = np.empty(covariances.shape, np.float32)
+
+    def invert(c: int) -> None:
+        inverse, _ = lapack.strtri(cholesky(change(covariances[c]).astype(np.float32)), lower=1)
+        roots[c] = np.tril(inverse).T
+
+    for _ in in_threads(invert, range(len(roots))):
+        pass
     return Quadratic(mean.astype(np.float32), roots, unit)
 
 

@@ -15,6 +15,7 @@ from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads.base import Head
 from memoryless.stats.heads.classes import cholesky
 from memoryless.stats.scorers import Linear, unit
+from memoryless.stats.threads import in_threads
 
 FITTED = 8000  # features of all classes together that are fitted
 FEWEST = 40  # of one class, however many classes there are
@@ -56,10 +57,13 @@ def gaussian_replay(
     past, d = int(labels.min()), features.shape[1]
     number = max(1, round(len(labels) / (statistics.classes - past)))
     drawn = random.standard_normal((past, number, d), dtype=np.float32)
-    for own, mean, covariance in zip(
-        drawn, statistics.mean, statistics.covariances[:past], strict=False
-    ):
-        own[:] = own @ cholesky(covariance).T + mean
+    covariances = statistics.covariances
+
+    def spread(c: int) -> None:
+        drawn[c] = drawn[c] @ cholesky(covariances[c]).T + statistics.mean[c]
+
+    for _ in in_threads(spread, range(past)):
+        pass
     return drawn.reshape(-1, d), np.arange(past).repeat(number)
 
 
