@@ -1,9 +1,9 @@
 """Class statistics: counts, means and scatter of each class's features, for one or more groups.
 
-Over fixed features, in the form tied, they are sums in double precision, so they can be added in any
-order: in single precision scores, which span hundreds, would differ by 2e-5 between two orders of
-the same images; in double precision they differ by 2e-12. All others are kept in single precision;
-those of trained features follow the features when the network changes.
+Over fixed features, in the form tied, they are sums in double precision, so they can be added in
+any order: in single precision scores, which span hundreds, would differ by 2e-5 between two orders
+of the same images; in double precision they differ by 2e-12. All others are kept in single
+precision; those of trained features follow the features when the network changes.
 
 Rows are features: a mean is (d,), a covariance (d, d), and a linear map A (d, d) moves features as
 f A, so that means move as m A and covariances as A' S A.
