@@ -25,10 +25,9 @@ from memoryless.embed import (
 from memoryless.errors import DataError, extras
 from memoryless.stats.class_statistics import AT_ONCE, ClassStatistics
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
-from memoryless.stats.heads import HEADS
-from memoryless.stats.heads.classes import fixed_lda
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
+from memoryless.stats.threads import one_thread
 
 if TYPE_CHECKING:
     from memoryless.embed.session import Extractor
@@ -206,7 +205,8 @@ class FixedFeatures:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Scores and margins of some rows, in double precision, and never of too many at once."""
         chunks = np.array_split(rows, len(rows) * features.shape[1] // AT_ONCE + 1)
-        parts = [scored(layer, self.view(features[some].astype(np.float64))) for some in chunks]
+        with one_thread():
+            parts = [scored(layer, self.view(features[some].astype(np.float64))) for some in chunks]
         scores, margin = zip(*parts, strict=True)
         return np.concatenate(scores), np.concatenate(margin)
 
@@ -327,6 +327,9 @@ def within(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def layer_of(statistics: ClassStatistics) -> Linear:
     """The layer of `fixed+lda`, and below it the row of the mean of all photos."""
+    from memoryless.stats.heads import HEADS  # `predict` starts faster without them
+    from memoryless.stats.heads.classes import fixed_lda
+
     shrinkage = HEADS["lda"].fixed_shrinkage
     assert shrinkage is not None
     return fixed_lda(statistics, shrinkage)

@@ -21,6 +21,7 @@ R = TypeVar("R")
 
 @cache
 def _blas() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401 - SciPy has a BLAS of its own, which must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

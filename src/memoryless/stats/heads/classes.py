@@ -39,14 +39,13 @@ def fixed_lda(statistics: ClassStatistics, shrinkage: float) -> Linear:
     scores above it says whether any class fits. Means are taken less that mean, which changes all
     scores of an image alike: otherwise features far from zero would leave no digits for the rest.
     """
-    centre, photos = statistics.centre, statistics.count.sum()
-    means = np.concatenate([statistics.mean - centre, np.zeros_like(centre)[None]])
-    S = statistics.pooled.astype(np.float64)
-    radius = 1.0 if statistics.alike else shrinkage * S.trace() / photos
     with one_thread():
-        sphere = radius * np.eye(len(S))
-        W = np.ascontiguousarray(np.linalg.solve(S + sphere, means.T).T)
-    return Linear(W, -(W * means).sum(1) / 2 - W @ centre)
+        centre, photos = statistics.centre, statistics.count.sum()
+        means = np.concatenate([statistics.mean - centre, np.zeros_like(centre)[None]])
+        S = statistics.pooled.astype(np.float64)
+        radius = 1.0 if statistics.alike else shrinkage * S.trace() / photos
+        W = np.ascontiguousarray(np.linalg.solve(S + radius * np.eye(len(S)), means.T).T)
+        return Linear(W, -(W * means).sum(1) / 2 - W @ centre)
 
 
 def mahalanobis(statistics: ClassStatistics, shrinkage: float) -> Quadratic:

@@ -111,7 +111,7 @@ def fit_logistic(features: np.ndarray, labels: np.ndarray, classes: int) -> Line
         np.zeros(classes * X.shape[1]),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": ITERATIONS},
+        options={"maxiter": ITERATIONS, "gtol": 1e-7, "ftol": 1e-10, "maxcor": 20},
     )
     W = found.x.reshape(classes, -1).astype(np.float32)
     rows, bias = W[:, :-1], W[:, -1]
