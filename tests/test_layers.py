@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -152,17 +152,23 @@ def test_the_command_line_is_thin():
             ), path
 
 
+def files_of_tests(name: str) -> list[str]:
+    """The files that may test a module: its mirror first, as stats/heads/test_rows.py."""
+    path = PurePath(name)
+    leaf = path.parent.name if path.name == "__init__" else path.name
+    *_, parent, last = ("memoryless", *name.removesuffix("/__init__").split("/"))
+    return [f"{path.parent}/test_{leaf}.py", f"test_{parent}_{last}.py", f"test_{last}.py"]
+
+
 def test_every_module_has_its_test_file():
-    """test_NAME.py, or test_PARENT_NAME.py; no two modules share one."""
+    """No two modules share one."""
     found: dict[str, str] = {}
     for path in modules():
         name = path.relative_to(ROOT).with_suffix("").as_posix()
         if name in ELSEWHERE:
             continue
-        *_, parent, leaf = ("memoryless", *name.removesuffix("/__init__").split("/"))
-        tests = [f"test_{parent}_{leaf}.py", f"test_{leaf}.py"]
-        there = [test for test in tests if (TESTS / test).exists()]
-        assert there, f"{name} has no test file: add {tests[1]}, or {tests[0]}"
+        there = [test for test in files_of_tests(name) if (TESTS / test).exists()]
+        assert there, f"{name} has no test file: add {files_of_tests(name)[0]}"
         assert there[0] not in found, f"{name} and {found[there[0]]} share {there[0]}"
         found[there[0]] = name
 
@@ -170,15 +176,16 @@ def test_every_module_has_its_test_file():
 def test_exceptions_to_that_are_modules_without_one():
     for name in ELSEWHERE:
         assert (ROOT / f"{name}.py").exists(), name
+        assert not (TESTS / files_of_tests(name)[0]).exists(), name
         assert not (TESTS / f"test_{name.replace('/', '_')}.py").exists(), name
 
 
 def test_tests_do_not_import_tests():
-    names = {path.stem for path in TESTS.glob("test_*.py")}
-    for path in TESTS.glob("*.py"):
+    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    for path in TESTS.rglob("*.py"):
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom):
-                assert node.module not in names, path
+                assert (node.module or "").rsplit(".", 1)[-1] not in names, path
             if isinstance(node, ast.Import):
                 assert not {alias.name for alias in node.names} & names, path
 
