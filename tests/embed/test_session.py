@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -21,20 +22,21 @@ from memoryless.embed.session import (
     CUDA,
     Extractor,
     ahead,
-    cores,
     providers,
     sound_feature,
     trial_photo,
 )
 from memoryless.errors import ConfigError
 
+FLOAT, UINT8, STRING = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.STRING
+
 
 def backbone(kind: str, *values: object) -> onnx.ModelProto:
     """Pixels, changed by one node, and flattened."""
     nodes = Nodes()
     nodes.add("Flatten", nodes.add(kind, "images", *map(nodes.value, values)), name="out")
-    ends = {"images": (TensorProto.FLOAT, ["n", 3, "h", "w"])}
-    return nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", "d"])})
+    ends = {"images": (FLOAT, ["n", 3, "h", "w"])}
+    return nodes.model(ends, {"out": (FLOAT, ["n", "d"])})
 
 
 def extractor(kind: str, *values: object) -> Extractor:
@@ -56,16 +58,12 @@ def test_threads_share_an_extractor():
     assert expected[0].any()
 
 
-def test_a_trial_tells_the_number_of_features():
+def test_a_trial_finds_the_number_of_features():
     assert extractor("Relu").d == 3 * 8 * 8
     assert extractor("GlobalAveragePool").d == 3
-
-
-def test_the_trial_has_contrast_and_no_colour():
     photo = trial_photo()
-    assert (photo.shape, photo.dtype) == ((256, 256, 3), np.uint8)
-    assert photo.std() > 50
-    assert (photo == photo[..., :1]).all()
+    assert photo.std() > 50  # it has contrast
+    assert (photo == photo[..., :1]).all()  # and no colour
 
 
 @pytest.mark.parametrize(
@@ -82,46 +80,26 @@ def test_what_is_not_a_photo_is_a_fault_of_ours(photo):
         extractor("Relu").feature(photo)
 
 
-def test_a_size_that_the_backbone_cannot_take_is_one_sentence_and_no_more(capfd):
-    """Found when it runs, because the file says that any size will do."""
-    found = extractor("Reshape", np.array([-1, 3, 7, 7]))
-    with pytest.raises(ConfigError) as caught:
-        found.feature(trial_photo())
-    text = str(caught.value)
-    assert text.startswith("the backbone cannot take a photo of 256 x 256 pixels (")
-    assert text.endswith("): check `backbone` and `image_size`")
-    assert "\n" not in text
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        ("Reshape", np.array([-1, 3, 7, 7]), r"photo of 256 x 256 pixels \(.*`image_size`$"),
+        ("Reshape", np.array([6, -1, 4, 4]), r"features of shape \(6, 32\) for one photo"),
+        ("Mul", np.float32(np.nan), "not finite"),
+        ("Mul", np.float32(np.inf), "not finite"),
+    ],
+)
+def test_features_that_cannot_be_used_are_refused_in_one_sentence(kind, value, message, capfd):
+    with pytest.raises(ConfigError, match=message) as caught:
+        extractor(kind, value).feature(trial_photo())
+    assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_features_that_are_not_finite_are_refused(value):
-    found = extractor("Mul", np.float32(value))
-    with pytest.raises(ConfigError) as caught:
-        found.feature(trial_photo())
-    assert str(caught.value) == (
-        "the backbone gives features that are not finite (nan or inf): check its weights, and "
-        "`mean` and `std`"
-    )
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 1, 1), (3,), (2, 3)])
 def test_features_of_another_shape_are_refused(shape):
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=re.escape(f"of shape {shape}")):
         sound_feature(np.zeros(shape))
-    assert str(caught.value) == (
-        f"the backbone gives features of shape {shape} for one photo, not (1, d): check `backbone`"
-    )
-
-
-def test_features_that_are_texts_are_refused():
-    nodes = Nodes()
-    flat = nodes.add("Flatten", "images")
-    nodes.add("Cast", flat, name="out", to=TensorProto.STRING)
-    ends = {"images": (TensorProto.FLOAT, ["n", 3, "h", "w"])}
-    network = nodes.model(ends, {"out": (TensorProto.STRING, ["n", "d"])})
-    with pytest.raises(ConfigError, match=r"gives features tensor\(string\), where a model's"):
-        Extractor(features_graph(network, PhotoPreparation(8)))
 
 
 COUNT = """
@@ -137,7 +115,6 @@ print(len(os.listdir("/proc/self/task")) - before)
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as in Linux")
 def test_an_extractor_starts_no_thread_and_prints_nothing(tmp_path):
-    """Whoever calls decides how many there are."""
     (tmp_path / "g.onnx").write_bytes(features_graph(backbone("Relu"), PhotoPreparation(8)))
     command = [sys.executable, "-c", COUNT, str(tmp_path / "g.onnx")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -146,49 +123,28 @@ def test_an_extractor_starts_no_thread_and_prints_nothing(tmp_path):
     assert options.intra_op_num_threads == options.inter_op_num_threads == 1
 
 
-def test_what_is_not_a_graph_is_refused_in_one_sentence():
-    with pytest.raises(
-        ConfigError, match=r"^onnxruntime [\d.]+ cannot run the backbone \(.*\): export it"
-    ):
-        Extractor(b"no graph")
-
-
-def with_ends(inputs: dict, outputs: dict, kind: str = "Identity", **attributes) -> bytes:
-    """A graph of one node."""
+def with_ends(name: str, kind: int, output: str, other: int) -> bytes:
+    """A graph of one node that casts its input to another type."""
     nodes = Nodes()
-    nodes.add(kind, *inputs, name=next(iter(outputs)), **attributes)
-    return nodes.model(inputs, outputs).SerializeToString()
-
-
-PHOTOS = {"photos": (TensorProto.UINT8, ["n", "h", "w", 3])}
+    nodes.add("Cast", name, name=output, to=other)
+    return nodes.model({name: (kind, ["n"])}, {output: (other, ["n"])}).SerializeToString()
 
 
 @pytest.mark.parametrize(
-    ("graph", "ends"),
+    ("graph", "problem"),
     [
+        (b"no graph", r"^onnxruntime [\d.]+ cannot run the backbone \(.*\): export it"),
         (
-            with_ends(PHOTOS, {"features": (TensorProto.STRING, ["n"])}, "Cast", to=8),
-            "takes photos tensor(uint8) and gives features tensor(string)",
+            with_ends("photos", UINT8, "features", STRING),
+            r"takes photos tensor\(uint8\) and gives features tensor\(string\)",
         ),
-        (
-            with_ends(PHOTOS, {"out": (TensorProto.FLOAT, ["n"])}, "Cast", to=1),
-            "takes photos tensor(uint8) and gives out tensor(float)",
-        ),
-        (
-            with_ends(
-                {"images": (TensorProto.FLOAT, ["n"])}, {"features": (TensorProto.FLOAT, ["n"])}
-            ),
-            "takes images tensor(float) and gives features tensor(float)",
-        ),
+        (with_ends("photos", UINT8, "out", FLOAT), r"gives out tensor\(float\)"),
+        (with_ends("images", FLOAT, "features", FLOAT), r"takes images tensor\(float\)"),
     ],
 )
-def test_a_graph_with_other_ends_is_refused_in_one_sentence(graph, ends):
-    with pytest.raises(ConfigError) as caught:
+def test_another_graph_is_refused(graph, problem):
+    with pytest.raises(ConfigError, match=problem):
         Extractor(graph)
-    assert str(caught.value) == (
-        f"the backbone's graph {ends}, where a model's takes photos tensor(uint8) and gives "
-        "features tensor(float): learn with a `backbone` again, or restore the model from a copy"
-    )
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:3"])
@@ -202,9 +158,9 @@ def test_cuda_is_used_where_it_is_offered(device):
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        ("cuda", "device cuda needs onnxruntime-gpu in place of onnxruntime: pip uninstall"),
-        ("mps", "device mps is for training, and fixed features run in onnxruntime"),
-        ("gpu", "unknown device 'gpu': choose auto, cpu, cuda or cuda:N"),
+        ("cuda", "pip install onnxruntime-gpu"),
+        ("mps", "leave out `device`, or add `train=True`"),
+        ("gpu", "choose auto, cpu, cuda or cuda:N"),
     ],
 )
 def test_a_device_that_onnxruntime_does_not_offer_is_refused(device, message):
@@ -217,7 +173,7 @@ def test_cuda_that_onnxruntime_gives_up_on_is_refused(monkeypatch):
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA, CPU])
     monkeypatch.setattr("memoryless.embed.session.providers", lambda device, offered: [CPU])
     graph = features_graph(backbone("Relu"), PhotoPreparation(8))
-    with pytest.raises(ConfigError, match=r"^onnxruntime cannot use device cuda, perhaps"):
+    with pytest.raises(ConfigError, match="cannot use device cuda"):
         Extractor(graph, "cuda")
 
 
@@ -245,10 +201,6 @@ def test_an_error_within_reaches_the_caller_and_ends_the_work():
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ValueError, match="broken"):
         next(results)
-
-
-def test_there_is_a_core():
-    assert cores() >= 1
 
 
 def test_who_stops_asking_ends_the_work():
