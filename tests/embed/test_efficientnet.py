@@ -82,7 +82,9 @@ def test_other_weights_than_those_tested_are_refused(fault, package):
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content if fault == "flipped" else content[:-1])
-    with pytest.raises(ConfigError, match=r"sha256 differs.*: install .* again, in version 0\.1\.0"):
+    with pytest.raises(
+        ConfigError, match=r"sha256 differs.*: install .* again, in version 0\.1\.0"
+    ):
         packaged_weights()
 
 
