@@ -95,11 +95,13 @@ def test_lengths_are_levelled_where_the_backbone_changed(head, strategy, levels,
     assert_close(made(data[0]), HEADS[head].over(read)(data[0]))
 
 
-@pytest.mark.parametrize(("fixed", "shrinkage"), [(False, 0.1), (True, 1.0)])
-def test_statistics_of_fixed_features_have_a_shrinkage_of_their_own(fixed, shrinkage, data):
-    statistics = ClassStatistics.of(*data, 3, fixed=fixed)
-    made, lda = build_scorer(Method("untrained", "lda"), end_with(statistics)), HEADS["lda"]
-    assert_close(made(data[0]), lda.make(statistics, shrinkage)(data[0]))
+@pytest.mark.parametrize(
+    ("fixed", "name", "used"), [(False, "", 0.1), (True, "", 1.0), (True, "0.3", 0.3)]
+)
+def test_statistics_of_fixed_features_have_a_shrinkage_of_their_own(fixed, name, used, data):
+    statistics, lda = ClassStatistics.of(*data, 3, fixed=fixed), HEADS["lda"]
+    made = build_scorer(Method("untrained", "lda", shrinkage=name), end_with(statistics))
+    assert_close(made(data[0]), lda.make(statistics, used)(data[0]))
 
 
 @pytest.mark.parametrize(

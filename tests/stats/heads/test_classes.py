@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.spatial.distance import mahalanobis as scipy_mahalanobis
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 
-from conftest import EVERY_FORM, gather, generator, on_sphere, single
+from conftest import EVERY_FORM, Labelled, draw_classes, gather, generator, on_sphere, single
+from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS
 from memoryless.stats.heads.classes import (
     cholesky,
+    fixed_lda,
     lda,
     mahalanobis,
     ncm,
@@ -25,12 +29,6 @@ from memoryless.stats.heads.fitted import gaussian_replay
 from memoryless.stats.scorers import Linear, Quadratic, unit
 
 CLASS_HEADS = [h.name for h in HEADS.values() if h.reads_statistics and not h.fitted]
-
-
-def test_ncm_ranks_by_cosine(statistics):
-    features = single(20, 6)
-    distances = cdist(features, statistics.mean, "cosine")
-    assert np.array_equal(ncm(statistics)(features).argsort(1), (-distances).argsort(1))
 
 
 def test_ncm_scores_are_cosines(statistics):
@@ -97,33 +95,22 @@ def test_rda_by_scipy(statistics):
         np.testing.assert_allclose(scores[:, c], expected, rtol=1e-3)
 
 
-def test_quadratic_scores_in_parts_change_nothing(statistics, monkeypatch):
-    features = single(50, 6)
-    whole = mahalanobis(statistics, 3.0)(features)
-    monkeypatch.setattr("memoryless.stats.scorers.MOST_VALUES", 100)
-    monkeypatch.setattr("memoryless.stats.scorers.COLUMNS", 4)
-    np.testing.assert_allclose(mahalanobis(statistics, 3.0)(features), whole, rtol=1e-5)
-
-
-@pytest.mark.parametrize("form", EVERY_FORM[1:])
-@pytest.mark.parametrize("head", CLASS_HEADS)
-def test_contract_of_class_heads(head, form):
-    """Finite scores, also with fewer images than features, a constant feature, a lone image."""
+def few_images() -> Labelled:
+    """Fewer images than features, a constant feature, and one class of a lone image."""
     features, labels = on_sphere(number=4)
     features[:, 2] = 0.3
-    features, labels = features[3:], labels[3:]  # one image of class 0 is left
-    scorer = HEADS[head].over(gather(features, labels, form))
+    return features[3:], labels[3:]
+
+
+@pytest.mark.parametrize("images", [few_images(), (np.zeros((6, 6), np.float32), np.arange(6) % 3)])
+@pytest.mark.parametrize("form", EVERY_FORM[1:])
+@pytest.mark.parametrize("head", CLASS_HEADS)
+def test_class_heads_give_finite_scores(head, form, images):
+    scorer = HEADS[head].over(gather(*images, form))
     scores = scorer(single(10, 6))
     assert scores.shape == (10, 3)
     assert np.isfinite(scores).all()
     assert scorer.cost == {Quadratic: 3 * 6 * 7 // 2, Linear: 3 * 6}[type(scorer)]
-
-
-@pytest.mark.parametrize("form", EVERY_FORM[1:])
-@pytest.mark.parametrize("head", CLASS_HEADS)
-def test_features_that_are_all_zero_give_finite_scores(head, form):
-    nothing = gather(np.zeros((6, 6), np.float32), np.arange(6) % 3, form)
-    assert np.isfinite(HEADS[head].over(nothing)(single(4, 6))).all()
 
 
 @pytest.mark.parametrize("head", CLASS_HEADS)
@@ -164,3 +151,72 @@ def test_a_root_of_what_has_none_is_near_it():
     flat = np.ones((3, 3), np.float32)  # of rank one
     lower = cholesky(flat)
     np.testing.assert_allclose(lower @ lower.T, flat, rtol=0, atol=1e-3)
+
+
+def draw(classes: int = 4, seed: int = 0, n: int = 40) -> Labelled:
+    """Features in double precision, and labels."""
+    features, labels = draw_classes(seed, n, 5, classes)
+    return features.astype(np.float64), labels
+
+
+def fixed(X: np.ndarray, y: np.ndarray, classes: int = 4) -> ClassStatistics:
+    return ClassStatistics.of(X, y, classes, fixed=True)
+
+
+def learned(
+    X: np.ndarray, y: np.ndarray, states: list[np.ndarray]
+) -> tuple[ClassStatistics, list[int]]:
+    """Statistics of states of rows, one joined to the other, and the classes in their order."""
+    statistics, seen = ClassStatistics.empty(X.shape[1]), []
+    for rows in states:
+        own = np.unique(y[rows])
+        seen += [c for c in own if c not in seen]
+        state = fixed(X[rows], np.searchsorted(own, y[rows]), len(own))
+        statistics = statistics.join(state, np.array([seen.index(c) for c in own]))
+    return statistics, seen
+
+
+@given(st.integers(0, 10_000), st.permutations(range(30)), st.integers(1, 5), st.booleans())
+def test_any_order_and_any_split_into_states_gives_the_same_scores(seed, order, states, by_class):
+    X, y = draw(5, seed, 30)
+    whole = fixed_lda(fixed(X, y, 5), 1.0)(X)
+    parts = np.array_split(np.array(order), states)
+    if by_class:
+        parts = [np.array([i for i in order if y[i] % states == s]) for s in range(states)]
+    statistics, seen = learned(X, y, parts)
+    found = fixed_lda(statistics, 1.0)(X)[:, :-1]
+    assert np.abs(found - whole[:, seen]).max() <= 1e-6 * np.ptp(whole)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("first", [range(2), range(4)], ids=["other classes", "more images"])
+def test_features_far_from_zero_get_the_scores_of_those_around_it(first, swapped):
+    X, y = draw()
+    scores = fixed_lda(fixed(X, y), 1.0)(X)
+    in_first = np.isin(y, first) & ((len(first) < 4) | (np.arange(40) % 2 > 0))
+    states = [np.flatnonzero(in_first), np.flatnonzero(~in_first)]
+    statistics, seen = learned(X + 1e8, y, states[::-1] if swapped else states)
+    found = fixed_lda(statistics, 1.0)(X + 1e8)
+    np.testing.assert_allclose(found, scores[:, [*seen, 4]], rtol=0, atol=1e-6 * np.ptp(scores))
+    assert np.array_equal(np.array(seen)[found[:, :-1].argmax(1)], scores[:, :-1].argmax(1))
+
+
+def test_lda_over_fixed_features_is_linear_discriminant_analysis():
+    """Scores differ from -1/2 of the squared Mahalanobis distances by what all classes share."""
+    X, y = draw()
+    means = [*(X[y == c].mean(0) for c in range(4)), X.mean(0)]
+    away = X - np.array(means)[y]
+    S = away.T @ away / 40
+    inverse = np.linalg.inv(S + 0.7 * S.trace() / 40 * np.eye(5))
+    distances = np.array([[(x - m) @ inverse @ (x - m) for m in means] for x in X])
+    found = fixed_lda(fixed(X, y), 0.7)(X)
+    expected = (distances[:, :1] - distances) / 2
+    np.testing.assert_allclose(found - found[:, :1], expected, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(found[:, 4], 0, atol=1e-9)  # that of the mean of all images
+
+
+def test_rounding_is_no_spread():
+    """Images that are all alike, in two parts: scores are those of the identity."""
+    X, y = np.array([[0.1, 0.7]] * 6 + [[0.3, 0.2]] * 5), np.array([0] * 6 + [1] * 5)
+    parts, _ = learned(X, y, [np.arange(1, 11, 2), np.arange(0, 11, 2)])
+    np.testing.assert_allclose(fixed_lda(parts, 1.0).W[:2], X[[0, 6]] - X.mean(0))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from conftest import gather, generator, on_sphere, single
 from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS
 from memoryless.stats.heads.fitted import (
-    DECAY,
     SCALE,
     fetril,
     fit_head,
@@ -49,14 +47,6 @@ def test_gaussian_replay_draws_from_the_past():
         np.testing.assert_allclose(own.mean(0), statistics.mean[c], rtol=0, atol=0.02)
         spread = statistics.first.own[c]
         np.testing.assert_allclose(np.cov(own.T, ddof=0), spread, rtol=0, atol=0.01)
-
-
-def test_logistic_regression_is_scikit_learns(data):
-    features, labels = data
-    theirs = LogisticRegression(C=1 / (DECAY * len(labels)), tol=1e-8, max_iter=5000)
-    theirs.fit(SCALE * features, labels)
-    ours = softmax(fit_logistic(features, labels, 3)(features), axis=1)
-    np.testing.assert_allclose(ours, theirs.predict_proba(SCALE * features), atol=0.05)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from sklearn.linear_model import Ridge
 
 from conftest import make_learner, make_toy, single
@@ -51,28 +52,21 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     assert row.bytes_kept == 40 * 40 * 4 + 10 * 40 * 4
 
 
-def test_sums_and_scores_by_scikit_learn():
+@pytest.mark.parametrize("chunk", [7, 4096])
+def test_sums_and_scores_are_scikit_learns(chunk, monkeypatch):
     """Ridge regression to one-hot classes over ReLU features of the directions."""
+    monkeypatch.setattr("memoryless.stats.heads.projection.CHUNK", chunk)
     features, labels = single(40, 5), np.arange(40) % 3
     sums = ProjectionSums.empty(9).add(features, labels, 3)
     projected = np.maximum(features @ random_directions(5, 9), 0)
     hot = np.eye(3, dtype=np.float32)[labels]
+    assert sums.gram.dtype == sums.sums.dtype == np.float32
     np.testing.assert_allclose(sums.gram, projected.T @ projected, rtol=1e-5)
     np.testing.assert_allclose(sums.sums, hot.T @ projected, rtol=1e-5)
     theirs = Ridge(alpha=0.2 * sums.gram.trace() / 9, fit_intercept=False).fit(projected, hot)
     new = single(7, 5, seed=1)
     expected = theirs.predict(np.maximum(new @ random_directions(5, 9), 0))
     np.testing.assert_allclose(sums.scorer(5, 0.2)(new), expected, rtol=1e-3, atol=1e-4)
-
-
-def test_more_features_than_a_chunk_make_the_same_sums(monkeypatch):
-    features, labels = single(40, 5), np.arange(40) % 3
-    whole = ProjectionSums.empty(9).add(features, labels, 3)
-    monkeypatch.setattr("memoryless.stats.heads.projection.CHUNK", 7)
-    parts = ProjectionSums.empty(9).add(features, labels, 3)
-    np.testing.assert_allclose(parts.gram, whole.gram, rtol=1e-6)
-    np.testing.assert_allclose(parts.sums, whole.sums, rtol=1e-6)
-    assert parts.gram.dtype == parts.sums.dtype == np.float32
 
 
 def test_directions_are_those_of_every_version():
