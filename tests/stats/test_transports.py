@@ -27,19 +27,18 @@ def test_a_known_linear_drift_is_recovered():
     np.testing.assert_allclose(found, A, rtol=1e-4, atol=1e-4)
 
 
-def test_no_drift_is_the_identity_and_two_images_stay_near_it():
-    old = single(200, 6)
+def test_a_linear_map_is_near_the_identity_where_little_is_known():
+    old, zero = single(200, 6), np.zeros((9, 4), np.float32)
     np.testing.assert_allclose(linear_map(old, old), np.eye(6), atol=1e-5)
+    np.testing.assert_allclose(linear_map(zero, zero), np.eye(4))
     two = single(2, 6, seed=1)
     moved = linear_map(two, two + 0.1 * single(2, 6, seed=2))
     assert np.linalg.norm(moved - np.eye(6)) < 1
     other = np.linalg.svd(two)[2][2:]  # directions that the two images say nothing about
     np.testing.assert_allclose(other @ moved, other, rtol=1e-3, atol=1e-3)
-
-
-def test_dead_features_stay_as_they_are():
-    zero = np.zeros((9, 4), np.float32)
-    np.testing.assert_allclose(linear_map(zero, zero), np.eye(4))
+    # One image of one feature, 2 that becomes 6: (2 * 6 + e) / (2 * 2 + e) with e = 0.5 * 4.
+    pulled = linear_map(np.array([[2.0]]), np.array([[6.0]]), shrink=0.5)
+    np.testing.assert_allclose(pulled, [[14 / 6]], rtol=1e-6)
 
 
 def test_sdc_by_hand():
@@ -70,15 +69,10 @@ def test_widened_covariances_are_those_of_features_that_drifted_with_noise():
     assert far["widened"] < 0.05 * np.abs(wanted).max() < far["linear"]
 
 
-def test_one_feature_is_enough():
-    old, new = single(2, 50, 1)
-    assert residual(Passage(old, new)).shape == (1, 1)
-
-
 @pytest.mark.parametrize("form", EVERY_FORM)
 @pytest.mark.parametrize("name", TRANSPORTS)
 def test_contract_of_transports(name, form):
-    """Counts never change; all stays where nothing drifts; what drifts stays finite."""
+    """Counts and precision never change; all stays where nothing drifts; what drifts is finite."""
     features, labels = draw_classes(7)
     transport = TRANSPORTS[name]
     past = gather(features, labels, form)
@@ -88,18 +82,9 @@ def test_contract_of_transports(name, form):
     turned = transport.measure(Passage(features[:2], -features[:2]), past)
     moved = transport.move(past, turned)
     assert np.array_equal(moved.count, past.count)
+    assert moved.arrays().keys() == past.arrays().keys()
     assert all(np.isfinite(part).all() for part in moved.arrays().values())
-
-
-@pytest.mark.parametrize("form", EVERY_FORM)
-@pytest.mark.parametrize("name", TRANSPORTS)
-def test_what_is_moved_stays_in_single_precision(name, form):
-    features, labels = draw_classes(7)
-    past = gather(features, labels, form)
-    drift = TRANSPORTS[name].measure(Passage(features, 2 * features), past)
-    moved = TRANSPORTS[name].move(past, drift).arrays()
-    assert moved.keys() == past.arrays().keys()
-    assert {array.dtype for array in moved.values()} == {np.dtype(np.float32)}
+    assert {part.dtype for part in moved.arrays().values()} == {np.dtype(np.float32)}
 
 
 def test_each_transport_moves_what_it_says():
@@ -157,9 +142,3 @@ def test_a_passage_reads_its_view():
     passage = Passage(before, after, View(2, square_roots=True))
     assert np.array_equal(passage.old, square_roots(before[:, 2:]))
     assert np.array_equal(passage.new, square_roots(after[:, 2:]))
-
-
-def test_the_pull_to_the_identity_by_hand():
-    """One image of one feature, 2 that becomes 6: (2 * 6 + e) / (2 * 2 + e) with e = 0.5 * 4."""
-    moved = linear_map(np.array([[2.0]]), np.array([[6.0]]), shrink=0.5)
-    np.testing.assert_allclose(moved, [[14 / 6]], rtol=1e-6)
