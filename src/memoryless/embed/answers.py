@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
-from memoryless.embed.graph import Nodes, whole
+from memoryless.embed.graph import Nodes, unit, whole
 
 OUTPUTS = ("scores", "probabilities", "margin", "known")
 KINDS = ("viewed", "linear", "affine")
@@ -52,7 +52,7 @@ def _score(nodes: Nodes, scorer: Any, x: str) -> str:
         gain, offset = (nodes.value(np.float32(v)) for v in (scorer.gain, scorer.offset))
         return nodes.add("Add", nodes.add("Mul", _score(nodes, scorer.over, x), gain), offset)
     x = _columns(nodes, x, 0, scorer.W.shape[1])
-    x = _unit(nodes, x) if scorer.unit else x
+    x = unit(nodes, x) if scorer.unit else x
     layer = (nodes.value(np.float32(v)) for v in (scorer.W, scorer.b))
     return nodes.add("Gemm", x, *layer, transB=1)  # (n, rows)
 
@@ -62,17 +62,12 @@ def _view(nodes: Nodes, view: Any, x: str) -> str:
     x = _columns(nodes, x, view.start, LAST) if view.start else x
     if not view.square_roots:
         return x
-    x = _unit(nodes, x)
+    x = unit(nodes, x)
     return nodes.add("Mul", nodes.add("Sign", x), nodes.add("Sqrt", nodes.add("Abs", x)))
 
 
 def _columns(nodes: Nodes, x: str, start: int, end: int) -> str:
     return nodes.add("Slice", x, *(nodes.value(whole(i)) for i in (start, end, 1)))
-
-
-def _unit(nodes: Nodes, x: str) -> str:
-    length = nodes.add("ReduceL2", x, nodes.value(whole(1)), keepdims=1)
-    return nodes.add("Div", x, nodes.add("Clip", length, nodes.value(np.float32(1e-12))))
 
 
 def _margin(nodes: Nodes, rows: str, classes: int, fixed: bool) -> str:

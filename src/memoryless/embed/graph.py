@@ -21,6 +21,7 @@ from memoryless.errors import ConfigError, cause
 
 OPSET = 18  # the first in which Resize can antialias
 IR_VERSION = 9
+SHORTEST = 1e-12  # length that is divided by, as in torch.nn.functional.normalize
 LARGEST = 2**31 - 2**20  # bytes: protobuf writes no message of 2 GiB
 
 
@@ -76,6 +77,12 @@ def convolve(
     weight = weights[f"{conv}.weight"] * gain[:, None, None, None]
     values = nodes.value(weight), nodes.value(shift - mean * gain)
     return nodes.add("Conv", x, *values, **attributes)
+
+
+def unit(nodes: Nodes, rows: str) -> str:
+    """Rows at length one; a row of zeros stays so."""
+    length = nodes.add("ReduceL2", rows, nodes.value(whole(1)), keepdims=1)
+    return nodes.add("Div", rows, nodes.add("Clip", length, nodes.value(np.float32(SHORTEST))))
 
 
 def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
@@ -212,7 +219,7 @@ def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx
 
 
 def _forget_origins(model: onnx.ModelProto) -> None:
-    """Delete notes of exporters within the graph: traces with paths of whoever exported it."""
+    """Delete the notes of exporters in the graph: traces with paths of their machine."""
     for message in chain(*map(messages, (model.graph, *model.functions))):
         for note in {"doc_string", "metadata_props"} & set(message.DESCRIPTOR.fields_by_name):
             message.ClearField(note)

@@ -87,7 +87,7 @@ def _only(file: Path, kind: str, ends: list[onnx.ValueInfoProto], what: str) -> 
 def _inline(file: Path, model: onnx.ModelProto) -> None:
     """Bring external data into the model; data outside the file's own folder is refused.
 
-    onnxruntime would look for what is left outside in whatever folder it is run from.
+    onnxruntime looks for external data in the folder that it is run from.
     """
     total = model.ByteSize()
     for tensor in messages(model):

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from onnx import ModelProto, TensorProto
 
-from memoryless.embed.graph import Nodes, convolve, whole
+from memoryless.embed.graph import Nodes, convolve, unit, whole
 
 EPS = 1e-5  # of batch normalisation, torch's default
-LEAST = 1e-12  # of a length that is divided by, as torch.nn.functional.normalize has it
 
 Weights = Mapping[str, np.ndarray]
 
@@ -87,5 +86,4 @@ def _quarters(nodes: Nodes, x: str) -> str:
             part = nodes.add("Slice", x, start, end, axes)
             parts.append(nodes.add("ReduceMean", part, axes, keepdims=1))
     flat = nodes.add("Flatten", nodes.add("Concat", *parts, axis=3))
-    length = nodes.add("ReduceL2", flat, nodes.value(whole(1)), keepdims=1)
-    return nodes.add("Div", flat, nodes.add("Clip", length, nodes.value(np.float32(LEAST))))
+    return unit(nodes, flat)

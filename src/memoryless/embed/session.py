@@ -95,18 +95,16 @@ class SquareExtractor:
 
 def _check_ends(session: onnxruntime.InferenceSession) -> None:
     """Raise unless a graph takes photos and gives features, as those that this package writes."""
-    ends = [[(end.name, end.type) for end in part] for part in _ends(session)]
-    if ends != [[("photos", "tensor(uint8)")], [("features", "tensor(float)")]]:
-        takes, gives = (", ".join(f"{name} {kind}" for name, kind in part) for part in ends)
+    takes, gives = (
+        ", ".join(f"{end.name} {end.type}" for end in ends)
+        for ends in (session.get_inputs(), session.get_outputs())
+    )
+    if (takes, gives) != ("photos tensor(uint8)", "features tensor(float)"):
         raise ConfigError(
             f"the backbone's graph takes {takes} and gives {gives}, where a model's takes photos "
             "tensor(uint8) and gives features tensor(float): learn with a `backbone` again, or "
             "restore the model from a copy"
         )
-
-
-def _ends(session: onnxruntime.InferenceSession) -> tuple[list[Any], list[Any]]:
-    return session.get_inputs(), session.get_outputs()
 
 
 def trial_photo() -> np.ndarray:

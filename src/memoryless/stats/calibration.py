@@ -26,7 +26,7 @@ class StateNumbers:
 
     @property
     def blocks(self) -> np.ndarray:
-        """A matrix (N, states), 1 where a class is of a state."""
+        """A matrix (N, states), 1 where a class belongs to a state."""
         return (self.class_state[:, None] == np.arange(len(self.mu))).astype(np.float32)
 
     def held_out_images(self) -> tuple[np.ndarray, np.ndarray]:
@@ -94,8 +94,8 @@ def mc_factors(mu: np.ndarray, class_state: np.ndarray, current_state: int) -> n
 def bg_z(scorer: Scorer, numbers: StateNumbers) -> GainAndOffset:
     """Scores less their state's mean, by its deviation, both over held-out current images.
 
-    The mean leaves out an image's own class: it is of scores that ought to be low. The deviation is
-    of all scores, which on held-out drawings was better for most heads.
+    The mean leaves out an image's own class: those scores ought to be low. The deviation is
+    that of all scores, which was better for most heads on held-out drawings.
     """
     features, labels = numbers.held_out_images()
     scores, blocks = scorer(features), numbers.blocks

@@ -448,16 +448,12 @@ def low_rank(covariances: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _spread(away: np.ndarray) -> np.ndarray:
-    """The spread of one class, from its rows less their mean."""
-    return _triangle(_one_row_less(away))
+    """The spread of a class, from its rows (n, d), which add up to zero.
 
-
-def _one_row_less(away: np.ndarray) -> np.ndarray:
-    """Rows (n - 1, d) with the same scatter as rows (n, d) that add up to zero.
-
-    A reflection takes the direction in which all n count alike to the first row: that becomes zero.
+    A reflection takes the direction in which all n count alike to the first row, which becomes zero
+    and is left out.
     """
-    return away[1:] - away[:1] / (1 + math.sqrt(len(away)))
+    return _triangle(away[1:] - away[:1] / (1 + math.sqrt(len(away))))
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ ACCEPTED = 0.95  # the share of held-out photos of known classes that the thresh
 TEMPERATURES = 2.0 ** (np.arange(-8, 23) / 2)  # 1/16 to 2,048; the best one lies between two
 # From -4,095 to 4,095, finer towards 0, where thresholds lie: steps of a fifth of the margin.
 MARGINS = np.sign(np.arange(-48, 49)) * (2.0 ** (np.abs(np.arange(-48, 49)) / 4) - 1)
-LEAST = 4  # held-out photos of a state that are summed up: sums of fewer would tell of one photo
+LEAST = 4  # held-out photos of a state that are summed up: sums of fewer would describe one photo
 MOST = 2000  # and at most so many: more would not make it surer
 
 
@@ -26,7 +26,7 @@ class Confidence:
 
     temperature: float = 1.0
     threshold: float = float(MARGINS[0])
-    """The least margin of a photo that is of a known class; at first every photo has it."""
+    """The smallest margin of a photo whose class is known; at first every photo has it."""
     averaged: bool = False
     """Whether both are averages of merged models', until the next state is learned."""
 
@@ -88,7 +88,7 @@ class HeldOut:
 
 def average(parts: Sequence[tuple[Confidence, HeldOut]]) -> Confidence:
     """The mean of merged models' temperatures and thresholds; held-out photos weigh alike."""
-    weights = np.array([float(told.count) for _, told in parts])
+    weights = np.array([float(held_out.count) for _, held_out in parts])
     if not weights.any():
         return Confidence()
     pairs = [(sure.temperature, sure.threshold) for sure, _ in parts]
@@ -123,7 +123,7 @@ def _quantile(below: np.ndarray, wanted: float) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured when a state was learned: scores of its held-out photos, and which classes
+    """Measurements of a state when it is learned: scores of its held-out photos, and which classes
     are alike.
     """
 
@@ -138,7 +138,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a model makes of n photos."""
+    """A model's scores, probabilities and margins of n photos."""
 
     scores: np.ndarray  # (n, N)
     probabilities: np.ndarray  # (n, N)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """How many classes do not score below the true one, itself left out.
 
-    A tie counts against the true class, and so does nan: neither must look like knowledge.
+    A tie counts against the true class, and so does nan.
     """
     true = scores[np.arange(len(labels)), labels]
     return scores.shape[1] - 1 - (scores < true[:, None]).sum(1)

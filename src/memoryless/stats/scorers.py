@@ -116,8 +116,8 @@ class Projected:
 
 @dataclass(frozen=True)
 class View:
-    """Which features class statistics are computed from: those that rows read, or the ones after
-    them; and as they are, or the square roots of those at length one.
+    """Which features class statistics are computed from: those that rows read or those after them,
+    as they are or as square roots at length one.
     """
 
     start: int = 0
@@ -202,17 +202,17 @@ def restore(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
         raise StoreError(f"a scorer of the kind {kind!r} is unknown to this version")
     values: dict[str, Any] = {}
     for field in fields(made):
-        told, name = facts.get(field.name), field.name
-        if field.type in INNER and isinstance(told, Mapping):
+        fact, name = facts.get(field.name), field.name
+        if field.type in INNER and isinstance(fact, Mapping):
             prefix = f"{name}."
             own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-            values[name] = restore(told, own)
-        elif field.type in PLAIN and type(told) is PLAIN[field.type] and told >= 0:
-            values[name] = told
+            values[name] = restore(fact, own)
+        elif field.type in PLAIN and type(fact) is PLAIN[field.type] and fact >= 0:
+            values[name] = fact
         elif field.type == "np.ndarray" and name in arrays:
             values[name] = arrays[name]
-        elif told is not None:
-            raise StoreError(f"a scorer of the kind {kind} cannot have {told!r:.40} as its {name}")
+        elif fact is not None:
+            raise StoreError(f"a scorer of the kind {kind} cannot have {fact!r:.40} as its {name}")
         elif field.default is MISSING:  # others are newer than the files of earlier versions
             raise StoreError(f"a scorer of the kind {kind} lacks its {name}")
     return made(**values)

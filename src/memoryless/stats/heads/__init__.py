@@ -1,4 +1,4 @@
-"""Heads by name: each scores features from what is kept. The paper's are plain functions too."""
+"""Heads by name: each scores features from the record. The paper's are plain functions too."""
 
 from __future__ import annotations
 
