@@ -24,18 +24,6 @@ def with_means(mean: np.ndarray, **parts: np.ndarray) -> ClassStatistics:
     return ClassStatistics(np.ones(len(mean), np.float32), (Group(mean, **parts),))
 
 
-def test_fetril_moves_the_nearest_new_class(data):
-    """Its features have the past class's mean and the donor's covariance."""
-    features, labels = data
-    statistics = gather(features, labels, "full")
-    new = labels > 0
-    made, owner = fetril(statistics, features[new], labels[new], generator())
-    assert (owner == 0).all()
-    donor = 1 + int((unit(statistics.mean[:1]) @ unit(statistics.mean[1:]).T).argmax())
-    np.testing.assert_allclose(made.mean(0), statistics.mean[0], atol=1e-6)
-    np.testing.assert_allclose(np.cov(made.T, ddof=0), statistics.first.own[donor], atol=1e-6)
-
-
 def test_gaussian_replay_draws_from_the_past():
     features, labels = on_sphere(number=3000)
     statistics = gather(features, labels, "full")
