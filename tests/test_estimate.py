@@ -27,6 +27,7 @@ from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner
 from memoryless.progress import Observer
+from memoryless.training import LESS
 
 
 class Listen(Observer):
@@ -92,7 +93,7 @@ def test_features_are_estimated_by_what_is_held_at_once(tiny):
         (
             "finetune",
             "training on batches of 256 images of 65 pixels takes about ",
-            "lower `batch_size`, `width` or `image_size`, or take `backbone=resnet18` for large images",
+            LESS,
         ),
         (
             "fixed",

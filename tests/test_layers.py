@@ -53,7 +53,7 @@ WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".progr
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.auditing", ".photos.audit_page"]
-WITHOUT_TORCH += [".photos.forgetting", ".labels", ".lab.guide"]
+WITHOUT_TORCH += [".photos.forgetting", ".labels", ".cli.settings_help"]
 
 
 def modules() -> list[Path]:

@@ -1,4 +1,4 @@
-"""Progress: what is done and the time left, as a bar on a terminal and as sparse lines elsewhere."""
+"""Progress: a bar with the time left on a terminal, sparse lines elsewhere."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_experiment_by_hand():
     screen.after(10, shown.working, "features", 100, 100)
     assert screen.lines == [
         "state 0 of 0..1, epoch 1 of 2, loss 2.500, 9 images/s",
-        "state 0 of 0..1, epoch 2 of 2, loss 2.500, 9 images/s, 0:00:56 left",  # 420 at 7.5 a second
+        "state 0 of 0..1, epoch 2 of 2, loss 2.500, 9 images/s, 0:00:56 left",  # 420 at 60 in 8
         "state 0 of 0..1, features 20 of 20, 0:01:20 left",  # 400 at 80 in 16 seconds
         "state 1 of 0..1, features 100 of 100, 0:00:44 left",  # 300 at 180 in 26 seconds
     ]

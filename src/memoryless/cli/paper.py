@@ -7,17 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-# Defaults in words.
-OF_THE_PRESET = dict.fromkeys(
-    ("states", "order", "statistics", "level", "square_roots", "held_out"), "of the preset"
-) | {
-    "seeds": "0",
-    "output": "runs/paper",
-    "methods": "all that the runs have scored",
-    "write": "none",
-    "shard": "1/1",
-}
-
 
 def paper(
     *,
@@ -47,13 +36,14 @@ def paper(
     Parameters
     ----------
     preset
-        What to train on and how: as published, or sized for a CPU; memoryless list says what each
-        is.
+        What to train on and how: as published, or sized for a CPU; memoryless list presets
+        explains each.
     states
-        Numbers of states.
+        Numbers of states; by default the preset's, as of order, statistics, level, square_roots
+        and held_out.
     strategies
-        What to train; joint is Full. Fig. 3 compares finetune replay:0.01 replay:0.02
-        independent.
+        What to train, by default finetune lwf lucir joint; joint is Full. Fig. 3 compares
+        finetune replay:0.01 replay:0.02 independent.
     seeds
         Training seeds.
     order
@@ -79,7 +69,7 @@ def paper(
     shard
         i/n: train only every n-th cell, starting with the i-th; the table needs all of them.
     dry_run
-        Only tell what would be trained, with an estimate of the time on this machine.
+        Only print what would be trained: image passes, and a rough time on this machine.
     control
         Run each stream through a network that never learns too, and show what it reaches in the
         last row of the table.
