@@ -18,7 +18,7 @@ BAD = {
     "no text": (b"\xff\xfe\x00", UNREADABLE),
     "a list of states": (b"states = [2, 2]", "the config file x.toml has a list of states"),
     "an unknown key": (b"epoch = 3", 'unknown option: "[epoch]" from x.toml. Did you mean --epoch'),
-    "a table": (b"[epochs]", "the config file x.toml has epochs, which is no setting"),
+    "a table": (b"[run]\nepochs = 3", "the config file x.toml has run, which is no setting"),
     "text for a number": (b"epochs = 'many'", "invalid value"),
     "a fraction": (b"epochs = 1.5", "--epochs must be a whole number, not 1.5"),
 }

@@ -66,18 +66,13 @@ BAD = {
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
     "run --epochs many": 'invalid value for --epochs: unable to convert "many" into int.',
     "run --epochs 0": "epochs must be from 1 to 1,000,000, not 0",
-    "run --epochs 1.5": "--epochs must be a whole number, not 1.5",
     "run --epochs 1e3": 'invalid value for --epochs: unable to convert "1e3" into int.',
     "run --seeds 0 1.5": "--seeds must be a whole number, not 1.5",
     "paper --states 2.5": "--states must be a whole number, not 2.5",
-    "run --config rounded.toml": "--epochs must be a whole number, not 1.5",
     "run extra": "unexpected 'extra': settings are given as --name value; see --help",
     "run --data folder --root nowhere": "there is no folder nowhere: check --root",
     "run --config none.toml": (
         "the config file none.toml cannot be read: No such file or directory"
-    ),
-    "run --config wrong.toml": (
-        'unknown option: "[epoch]" from wrong.toml. Did you mean --epochs?'
     ),
     "run --config broken.toml": (
         "the config file broken.toml cannot be read: Invalid value (at line 1, column 10)"
@@ -88,7 +83,6 @@ BAD = {
         "unknown order 'natrual': choose natural, seed:N with a number N, belouadah, or a file "
         "with one class a line; did you mean 'natural'?"
     ),
-    "run --config tables.toml": ("the config file tables.toml has run, which is no setting"),
     "run --data folder --root . --output runs/here": (
         "output runs/here lies in the folder of images: move it outside"
     ),
@@ -155,9 +149,6 @@ def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     Path("there").mkdir()
     Path("there/run.json").touch()
-    Path("wrong.toml").write_text("epoch = 3\n")
-    Path("rounded.toml").write_text("epochs = 1.5\n")
-    Path("tables.toml").write_text("[run]\nepochs = 3\n")
     Path("broken.toml").write_text("epochs = = 3\n")
     code, _, err = call(*command.split(), capsys=capsys)
     assert code == 2

@@ -57,7 +57,7 @@ def test_photos_by_hand():
     assert screen.lines == [
         "learning photos, 2 of 8, 0:00:09 left",
         "learning photos, 4 of 8, 0:00:06 left",
-        "learning photos, epoch 2 of 2, loss 2.500, 9 images/s",
+        "learning photos, epoch 2/2, loss 2.500, 9 images/s",
     ]
 
 
@@ -81,8 +81,8 @@ def test_an_experiment_by_hand():
     assert shown.task.completed == 100
     screen.after(10, shown.working, "features", 100, 100)
     assert screen.lines == [
-        "state 0 of 0..1, epoch 1 of 2, loss 2.500, 9 images/s",
-        "state 0 of 0..1, epoch 2 of 2, loss 2.500, 9 images/s, 0:00:56 left",  # 420 at 60 in 8
+        "state 0 of 0..1, epoch 1/2, loss 2.500, 9 images/s",
+        "state 0 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:00:56 left",  # 420 at 60 in 8
         "state 0 of 0..1, features 20 of 20, 0:01:20 left",  # 400 at 80 in 16 seconds
         "state 1 of 0..1, features 100 of 100, 0:00:44 left",  # 300 at 180 in 26 seconds
     ]
@@ -98,9 +98,9 @@ def test_a_run_that_continues_counts_what_is_left():
     screen.after(5, shown.training, trained(1, 1, 0.7))
     assert screen.lines == [
         "state 1 of 0..1 continues after epoch 1",
-        "state 1 of 0..1, epoch 2 of 2, loss 2.500, 9 images/s",
-        "state 1 of 0..1, epoch 2 of 2, loss 2.500, 9 images/s, 0:00:45 left",
-        "state 1 of 0..1, epoch 2 of 2, loss 2.500, 9 images/s, 0:00:40 left",
+        "state 1 of 0..1, epoch 2/2, loss 2.500, 9 images/s",
+        "state 1 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:00:45 left",
+        "state 1 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:00:40 left",
     ]
 
 
@@ -132,7 +132,7 @@ def test_passes_reported_are_those_planned(strategy, tiny, every_line):
 def test_all_slow_work_is_shown(tiny, every_line):
     screen = Screen()
     run(replace(tiny, statistics="full"), make_toy(), observer=screen.display)
-    for what in ("epoch 1 of 2", "features 24 of 24", "fitting heads 1 of", "scores 8 of 8"):
+    for what in ("epoch 1/2", "features 24 of 24", "fitting heads 1 of", "scores 8 of 8"):
         assert any(line.startswith(f"state 0 of 0..2, {what}") for line in screen.lines), what
     (last,) = [line for line in screen.lines if line.startswith("state 2 learned")]
     numbers = r"top-1 FT \d+\.\d, inFT_siw \d+\.\d, finetune\+rda\+widened \d+\.\d"

@@ -64,7 +64,7 @@ class Display(Observer):
         self.what, self.console = what, console or Console(stderr=True)
         self.bar = Progress(
             TextColumn("{task.description}", markup=False), BarColumn(bar_width=None),
-            TextColumn("{task.fields[detail]}", markup=False), TimeRemainingColumn(),
+            TextColumn("{task.fields[detail]}", markup=False), TimeRemainingColumn(), TextColumn("left"),
             console=self.console, disable=not self.console.is_terminal, transient=True,
             expand=True, speed_estimate_period=SPEED_SECONDS,
         )  # fmt: skip
@@ -134,7 +134,7 @@ class Display(Observer):
             self.note(f"{self._state} continues after epoch {progress.epoch}")
             self.bar.reset(self.task.id, completed=int(self.task.completed))  # its speed is unknown
         self.share = progress.share
-        epoch = f"epoch {progress.epoch + 1} of {progress.epochs}"
+        epoch = f"epoch {progress.epoch + 1}/{progress.epochs}"
         rate = f"{progress.images_per_second:.0f} images/s"
         what = self._state if self.states else self.what
         self._show(what, f"{epoch}, loss {progress.loss:.3f}, {rate}", done)
