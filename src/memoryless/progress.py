@@ -63,11 +63,16 @@ class Display(Observer):
     def __init__(self, what: str = "", total: int | None = None, console: Console | None = None):
         self.what, self.console = what, console or Console(stderr=True)
         self.bar = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(bar_width=None),
-            TextColumn("{task.fields[detail]}", markup=False), TimeRemainingColumn(), TextColumn("left"),
-            console=self.console, disable=not self.console.is_terminal, transient=True,
-            expand=True, speed_estimate_period=SPEED_SECONDS,
-        )  # fmt: skip
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[detail]}", markup=False),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+            transient=True,
+            expand=True,
+            speed_estimate_period=SPEED_SECONDS,
+        )
         self.bar.add_task(what, total=total, detail="")
         (self.task,) = self.bar.tasks
         self.began = self.last_line = self.console.get_time()
@@ -128,11 +133,10 @@ class Display(Observer):
         self._begin_state()
 
     def training(self, progress: TrainingProgress) -> None:
+        if not self.share:
+            self._begin_training(progress)
         passes = self.states[0].training if self.states else self.task.total or 0
         done = self.task.completed + (progress.share - self.share) * passes
-        if progress.epoch and not self.share and self.states:
-            self.note(f"{self._state} continues after epoch {progress.epoch}")
-            self.bar.reset(self.task.id, completed=int(self.task.completed))  # its speed is unknown
         self.share = progress.share
         epoch = f"epoch {progress.epoch + 1}/{progress.epochs}"
         rate = f"{progress.images_per_second:.0f} images/s"
@@ -143,6 +147,14 @@ class Display(Observer):
         del self.states[0]
         self.bar.update(self.task.id, completed=self.end)
         self._begin_state()
+
+    def _begin_training(self, progress: TrainingProgress) -> None:
+        """Forget the speed of reading photos, and of epochs that an earlier command finished."""
+        if not self.states:
+            self.bar.reset(self.task.id)
+        elif progress.epoch:
+            self.note(f"{self._state} continues after epoch {progress.epoch}")
+            self.bar.reset(self.task.id, completed=int(self.task.completed))
 
     def _begin_state(self) -> None:
         self.share, self.features = 0.0, 0
