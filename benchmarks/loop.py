@@ -18,8 +18,9 @@ from benchmarks.timing import side_by_side
 from memoryless.data import from_arrays
 from memoryless.lab.config import Config
 from memoryless.learner import Learner, prepare
+from memoryless.progress import TrainingProgress
 from memoryless.strategies import Arrival
-from memoryless.training import Checkpoint, Progress, StateTraining
+from memoryless.training import Checkpoint, StateTraining
 
 IMAGES, BATCH, CLASSES = 2560, 128, 10
 
@@ -37,7 +38,7 @@ def measure() -> dict[str, float]:
     learner.strategy.begin_state(
         Arrival(learner.network, dataset.train, CLASSES, learner.features, generator)
     )
-    told: list[Progress] = []
+    told: list[TrainingProgress] = []
 
     def loop() -> None:
         """One epoch of a first state, as `learn` trains it."""

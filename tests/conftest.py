@@ -23,18 +23,17 @@ from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
 from memoryless.lab.analysis.typology import KINDS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.observer import Observer
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner, prepare
 from memoryless.network import Network
+from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.calibration import StateNumbers
 from memoryless.stats.class_statistics import FORMS, ClassStatistics
 from memoryless.stats.heads import fitted
 from memoryless.stats.scorers import unit
 from memoryless.strategies import Arrival, Strategy, Totals
-from memoryless.training import Progress
 from photo_toys import make_backbone
 
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -231,7 +230,7 @@ class Interrupt(Observer):
     def __init__(self, state: int, epoch: int):
         self.at = (state, epoch)
 
-    def training(self, progress: Progress) -> None:
+    def training(self, progress: TrainingProgress) -> None:
         if (progress.state, progress.epoch) == self.at:
             raise KeyboardInterrupt
 

@@ -107,9 +107,9 @@ def child(
 
 def command(words: Sequence[str], die_at: list[int]) -> int:
     from memoryless.cli import main
-    from memoryless.cli.progress import ProgressPrinter
+    from memoryless.progress import Display
 
-    class Dying(ProgressPrinter):
+    class Dying(Display):
         def training(self, progress):
             if [progress.state, progress.epoch] == die_at:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -120,9 +120,9 @@ def command(words: Sequence[str], die_at: list[int]) -> int:
                 os.kill(os.getpid(), signal.SIGKILL)
             super().state_finished(results)
 
-    import memoryless.cli.progress
+    import memoryless.progress
 
-    memoryless.cli.progress.ProgressPrinter = Dying
+    memoryless.progress.Display = Dying
     return main(words)
 
 
@@ -130,7 +130,7 @@ def serve() -> None:
     import torch
 
     import memoryless.cli
-    import memoryless.cli.progress  # noqa: F401
+    import memoryless.progress  # noqa: F401
     from memoryless.data import SOURCES, Source
     from memoryless.lab.config import Config
     from memoryless.lab.experiment import run

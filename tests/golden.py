@@ -24,9 +24,9 @@ from memoryless.lab.analysis.compare import combinations
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, read_test, states_of
+from memoryless.progress import Observer
 from memoryless.stats.methods import parse_method
 from memoryless.stats.scorers import Projected
 

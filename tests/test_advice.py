@@ -15,8 +15,8 @@ from memoryless.cli import main
 from memoryless.data import SOURCES, Source
 from memoryless.errors import ConfigError, DataError, TrainingError
 from memoryless.lab.experiment import run
-from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder
+from memoryless.progress import Observer
 from memoryless.training import StateTraining
 
 

@@ -14,9 +14,9 @@ from conftest import call
 from memoryless.cli import app
 from memoryless.cli.list_names import KINDS
 from memoryless.cli.output import FORMATS
+from memoryless.embed import BACKBONES
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.presets import PRESETS
-from memoryless.settings import MEANINGS
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import FORMS
 from memoryless.stats.heads import HEADS
@@ -56,8 +56,7 @@ BAD = {
         f"unknown strategy 'finetun': choose from {', '.join(STRATEGIES)}; did you mean 'finetune'?"
     ),
     "run --backbone resnet": (
-        f"unknown backbone 'resnet': choose from {', '.join(MEANINGS['backbone'])}; did you mean "
-        "'resnet18'?"
+        f"unknown backbone 'resnet': choose from {', '.join(BACKBONES)}; did you mean 'resnet18'?"
     ),
     "run --statistics ful": (
         f"unknown statistics 'ful': choose from {', '.join(FORMS)}, K a number; did you mean "
@@ -67,16 +66,13 @@ BAD = {
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
     "run --epochs many": 'invalid value for --epochs: unable to convert "many" into int.',
     "run --epochs 0": "epochs must be from 1 to 1,000,000, not 0",
-    "run --epochs 1.5": "--epochs must be a whole number, not 1.5",
-    "run --epochs 1e3": "--epochs must be a whole number, not 1e3",
+    "run --epochs 1e3": 'invalid value for --epochs: unable to convert "1e3" into int.',
     "run --seeds 0 1.5": "--seeds must be a whole number, not 1.5",
     "paper --states 2.5": "--states must be a whole number, not 2.5",
-    "run --config rounded.toml": "--epochs must be a whole number, not 1.5",
     "run extra": "unexpected 'extra': settings are given as --name value; see --help",
     "run --data folder --root nowhere": "there is no folder nowhere: check --root",
-    "run --config none.toml": "there is no config file none.toml: check --config",
-    "run --config wrong.toml": (
-        'unknown option: "[epoch]" from wrong.toml. Did you mean --epochs?'
+    "run --config none.toml": (
+        "the config file none.toml cannot be read: No such file or directory"
     ),
     "run --config broken.toml": (
         "the config file broken.toml cannot be read: Invalid value (at line 1, column 10)"
@@ -86,10 +82,6 @@ BAD = {
     "run --order natrual": (
         "unknown order 'natrual': choose natural, seed:N with a number N, belouadah, or a file "
         "with one class a line; did you mean 'natural'?"
-    ),
-    "run --config tables.toml": (
-        "the config file tables.toml has run, which is no setting: keys stand at the top, each one "
-        "of the flags of memoryless run"
     ),
     "run --data folder --root . --output runs/here": (
         "output runs/here lies in the folder of images: move it outside"
@@ -157,9 +149,6 @@ def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     Path("there").mkdir()
     Path("there/run.json").touch()
-    Path("wrong.toml").write_text("epoch = 3\n")
-    Path("rounded.toml").write_text("epochs = 1.5\n")
-    Path("tables.toml").write_text("[run]\nepochs = 3\n")
     Path("broken.toml").write_text("epochs = = 3\n")
     code, _, err = call(*command.split(), capsys=capsys)
     assert code == 2

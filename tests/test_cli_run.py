@@ -133,8 +133,10 @@ def test_threads_suit_the_network(flags, threads, monkeypatch, tmp_path):
 def test_the_images_are_checked_once_for_both(photos, capsys, monkeypatch):
     checked: list[int] = []
     monkeypatch.setattr(
-        "memoryless.cli.progress.ProgressPrinter.working",
-        lambda self, what, done, total: checked.append(done) if what == "checking images" else None,
+        "memoryless.progress.Display.working",
+        lambda self, what, done=0, total=0: (
+            checked.append(done) if what == "checking images" else None
+        ),
     )
     assert call("run", *PHOTO_FLAGS, "--root", "photos", capsys=capsys)[0] == 0
     assert checked == list(range(1, 16))

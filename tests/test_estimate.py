@@ -1,4 +1,4 @@
-"""Estimates before a training: bytes by hand, time by a trial, and a refusal in one sentence."""
+"""The size of an experiment: passes and bytes by hand, and one sentence where memory is short."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from memoryless.lab import estimate as module
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import (
     A_WHILE,
-    FITTING,
-    LAYER_ALONE,
     OVERHEAD,
-    SCORING,
-    Estimate,
     features_bytes,
     free_bytes,
     looks_long,
-    plan,
+    passes,
     training_bytes,
 )
 from memoryless.lab.experiment import run
-from memoryless.lab.observer import Observer
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner
+from memoryless.progress import Observer
+from memoryless.training import LESS
+
+
+class Listen(Observer):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
 
 def photos() -> Dataset:
@@ -58,23 +63,18 @@ def test_free_memory_is_told_here():
     assert 2**20 < free_bytes() < 2**50
 
 
-def test_photos_are_estimated_before_they_are_trained(tiny, monkeypatch):
-    told = []
-
-    class Listen(Observer):
-        def estimated(self, estimate: Estimate) -> None:
-            told.append(estimate)
-
-        def run_started(self, folder, work, finished):
-            assert told
-
-    config = replace(tiny, states="2", epochs=1, batch_size=4)
-    run(config, photos(), observer=Listen())
-    (estimate,) = told
-    assert estimate.bytes > 10_000
-    assert 0 < estimate.seconds < 600
-    run(config, photos(), observer=Listen())
-    assert len(told) == 1  # nothing is left to do
+def test_the_size_of_a_long_run_is_printed_before_it_starts(tiny, monkeypatch):
+    """16 training images and 4 + 8 test images pass once; the images of later states do too."""
+    monkeypatch.setattr("memoryless.lab.experiment.images_per_second", lambda *given: 0.5)
+    config = replace(tiny, states="2", epochs=3, epochs_later=2, batch_size=4)
+    observer = Listen()
+    run(config, photos(), observer=observer)
+    size, started, *_ = observer.notes
+    assert size == "about 0.0 GB of memory and 0:02:16 for 68 image passes"
+    assert started.endswith("seed-0: 2 states")
+    run(config, photos(), observer=observer)
+    assert observer.notes[-1].endswith("2 states, complete already")
+    assert observer.notes.count(size) == 1
 
 
 def test_features_are_estimated_by_what_is_held_at_once(tiny):
@@ -87,73 +87,47 @@ def test_features_are_estimated_by_what_is_held_at_once(tiny):
     assert features_bytes(learner, Stream(photos(), "2")) == expected
 
 
-def test_too_little_memory_for_features_is_said_too(tiny, monkeypatch):
+@pytest.mark.parametrize(
+    ("strategy", "what", "fix"),
+    [
+        (
+            "finetune",
+            "training on batches of 256 images of 65 pixels takes about ",
+            LESS,
+        ),
+        (
+            "fixed",
+            "the features of a state and batches of 256 images of 65 pixels take about ",
+            "lower `batch_size`, or split the classes into more `states`",
+        ),
+    ],
+)
+def test_too_little_memory_is_said_before_anything_is_written(
+    strategy, what, fix, tiny, monkeypatch
+):
     monkeypatch.setattr(module, "free_bytes", lambda: 1000)
     monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: photos(), 65))
-    config = replace(tiny, data="toy", states="2", strategy="fixed")
+    config = replace(tiny, data="toy", states="2", batch_size=256, strategy=strategy)
     with pytest.raises(ConfigError) as caught:
         run(config)
-    assert str(caught.value).startswith(
-        "the features of a state and batches of 16 images of 65 pixels take about 0.0 GB, and 0.0 "
-    )
-    assert str(caught.value).endswith(
-        "GB are free: lower `batch_size`, or split the classes into more `states`"
-    )
+    assert str(caught.value).startswith(what)
+    assert str(caught.value).endswith(f"GB, and 0.0 GB are free: {fix}")
     assert not tiny.output.exists()
-
-
-def test_features_are_told_before_they_are_taken(tiny, monkeypatch):
-    """Time is by images seen once in training and once in the test of each state."""
-    told = []
-
-    class Listen(Observer):
-        def estimated(self, estimate: Estimate) -> None:
-            told.append(estimate)
-
-    monkeypatch.setattr(module, "images_per_second", lambda *given: 2.0)
-    config = replace(tiny, states="2", strategy="fixed", epochs=50)
-    run(config, photos(), observer=Listen())
-    (estimate,) = told
-    assert estimate.seconds == (8 + 4 + 8 + 4) / 2
-
-
-def test_too_little_memory_is_said_before_anything_is_written(tiny, monkeypatch):
-    monkeypatch.setattr(module, "free_bytes", lambda: 2_000_000)
-    monkeypatch.setitem(SOURCES, "toy", Source(lambda settings: photos(), 65))
-    config = replace(
-        tiny, data="toy", states="2", width=16, batch_size=256, backbone="resnet18_3x3"
-    )
-    with pytest.raises(ConfigError) as caught:
-        run(config)
-    assert str(caught.value).startswith("batches of 256 images of 65 pixels take about ")
-    assert str(caught.value).endswith(
-        "GB to train on, and 0.0 GB are free: lower `batch_size`, `width` or `image_size`, or take "
-        "`backbone=resnet18` for large images"
-    )
-    assert not tiny.output.exists()
-
-
-def test_the_work_of_states_by_hand(tiny):
-    """Four classes with four training and two test images each, in two states."""
-    stream = Stream(photos(), "2")
-    plain = replace(tiny, epochs=5, epochs_later=3).resolved(8)
-    assert plan(plain, stream) == [
-        {"training": 5 * 8 * 3, "features": 12, "fitting heads": 0, "scores": 4 * SCORING},
-        {"training": 3 * 8 * 3, "features": 16, "fitting heads": 0, "scores": 8 * SCORING},
-    ]
-    gathers = plan(replace(plain, statistics="full"), stream)
-    assert [state["features"] for state in gathers] == [8 + 4, 8 + 8 + 8]  # before and after
-    assert [state["fitting heads"] for state in gathers] == [2 * FITTING, 4 * FITTING]
 
 
 @pytest.mark.parametrize(
-    ("strategy", "steps"),
-    [("lwf", (3, 4)), ("frozen", (3, 1)), ("untrained", (LAYER_ALONE, LAYER_ALONE))],
+    ("strategy", "statistics", "by_hand"),
+    [
+        ("finetune", "none", [(5 * 8, 8 + 4), (3 * 8, 8 + 8)]),
+        ("finetune", "full", [(5 * 8, 8 + 4), (3 * 8, 2 * 8 + 8)]),  # before and after training
+        ("lwf", "full", [(5 * 8, 8 + 4), (3 * 8, 2 * 8 + 8)]),
+        ("untrained", "full", [(0, 8 + 4), (0, 8 + 4)]),  # features of the past are read back
+    ],
 )
-def test_a_step_goes_through_what_learns_and_what_teaches(strategy, steps, tiny):
-    settings = replace(tiny, strategy=strategy, epochs=1, epochs_later=1).resolved(8)
-    work = plan(settings, Stream(photos(), "2"))
-    assert tuple(state["training"] / 8 for state in work) == steps
+def test_image_passes_by_hand(strategy, statistics, by_hand, tiny):
+    """Four classes with four training and two test images each, in two states."""
+    settings = replace(tiny, strategy=strategy, statistics=statistics, epochs=5, epochs_later=3)
+    assert passes(settings.resolved(8), Stream(photos(), "2")) == by_hand
 
 
 def test_only_long_trainings_are_measured(toy):
@@ -166,21 +140,3 @@ def test_only_long_trainings_are_measured(toy):
     assert looks_long(replace(config, width=64), drawings, 10_000)
     assert looks_long(config, photos(), 1)
     assert not looks_long(config, photos(), 0)
-
-
-def test_what_would_make_it_shorter_is_told(tiny, monkeypatch):
-    told = []
-
-    class Listen(Observer):
-        def estimated(self, estimate: Estimate) -> None:
-            told.append(estimate.shorter)
-
-    monkeypatch.setattr(module, "images_per_second", lambda *given: 2.0)
-    monkeypatch.setattr("memoryless.lab.experiment.Run.finish", lambda self: None)
-    config = replace(tiny, states="2", epochs=6, epochs_later=4)
-    run(config, photos(), observer=Listen())
-    run(replace(config, strategy="untrained", output=tiny.output / "u"), photos(), None, Listen())
-    assert told == [
-        {"epochs": 6, "epochs_later": 4, "width": 2, "image_size": 65},
-        {"width": 2, "image_size": 65},
-    ]

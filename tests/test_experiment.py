@@ -20,13 +20,12 @@ from memoryless.data import Split
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
-from memoryless.lab.estimate import plan
 from memoryless.lab.evaluate import score
-from memoryless.lab.experiment import in_states, run, work_of
-from memoryless.lab.observer import Observer
+from memoryless.lab.experiment import passes_left, run
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.states import last_record, read_rows, read_test
 from memoryless.learner import Learner
+from memoryless.progress import Observer
 from memoryless.stats.build import EndOfState
 from memoryless.stats.methods import methods_of
 from memoryless.stats.metrics import accuracy_at, error_typology
@@ -303,13 +302,12 @@ def test_how_statistics_are_made_without_them_does_not_make_another_experiment(t
         run(replace(tiny, statistics="mean"), toy)
 
 
-def test_work_is_what_each_seed_has_still_to_do(tiny, toy):
+def test_passes_left_are_those_of_states_and_seeds_that_are_not_finished(tiny, toy):
     both = replace(tiny, seeds=(0, 1))
-    first, second = work_of(both, toy)
-    assert first == second == plan(*in_states(tiny.resolved(toy.image_size), toy))
+    one = passes_left(tiny, toy)
+    assert passes_left(both, toy) == 2 * one
     run(tiny, toy)
-    first, second = work_of(both, toy)
-    assert (len(first), [*filter(None, first)], [*filter(None, second)]) == (3, [], second)
+    assert (passes_left(tiny, toy), passes_left(both, toy)) == (0, one)
 
 
 @pytest.mark.parametrize(

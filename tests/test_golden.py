@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import golden
-from memoryless.lab.observer import Observer
+from memoryless.progress import Observer
 
 
 @pytest.mark.parametrize("case", golden.CASES)

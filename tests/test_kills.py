@@ -12,7 +12,7 @@ import pytest
 from conftest import make_photos
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.observer import Observer
+from memoryless.progress import Observer
 from memoryless.strategies import STRATEGIES
 
 KILLS = int(os.environ.get("MEMORYLESS_KILLS", "100"))

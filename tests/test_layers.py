@@ -16,7 +16,7 @@ import memoryless
 
 STOREYS = [
     {"errors", "names", "labels"},
-    {"settings", "store", "locks", "randomness"},
+    {"settings", "store", "locks", "randomness", "progress"},
     {"data", "embed", "backbones", "network", "losses", "schedules"},
     {"features", "stats", "membership"},
     {"strategies", "training", "learner"},
@@ -41,7 +41,6 @@ ELSEWHERE = {
     "lab/analysis/__init__": "it is empty",
     "lab/analysis/grid": "a dataclass without a method",
     "photos/__init__": "it is empty",
-    "lab/observer": "its methods do nothing; test_progress tests the one that prints",
     "lab/run_format": "test_runs damages run folders in the ways that it checks",
     "strategies/finetune": "it is the contract as it stands, which test_strategies_base tests",
     "strategies/joint": "it only names facts, which test_strategies tests of every strategy",
@@ -50,11 +49,11 @@ WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".sett
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
 WITHOUT_TORCH += [".schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
-WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".cli.reading", ".embed"]
+WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".progress", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.auditing", ".photos.audit_page"]
-WITHOUT_TORCH += [".photos.forgetting", ".labels", ".lab.guide", ".lab.time_left"]
+WITHOUT_TORCH += [".photos.forgetting", ".labels", ".cli.settings_help"]
 
 
 def modules() -> list[Path]:
@@ -146,10 +145,8 @@ def test_the_command_line_is_thin():
                 for n in [getattr(node, "module", None) or node.names[0].name]
             }
             assert "numpy" not in libraries, path
-            assert "torch" not in libraries or path.stem == "progress", path  # sets the threads
-            assert not imports(path) & {"learner", "training", "build", "record", "network"} or (
-                path.stem == "progress"
-            ), path
+            assert "torch" not in libraries or path.stem == "run", path  # sets the threads
+            assert not imports(path) & {"learner", "training", "build", "record", "network"}, path
 
 
 def files_of_tests(name: str) -> list[str]:
@@ -226,7 +223,7 @@ def test_only_seeded_sets_torchs_seed():
 
 
 def test_only_the_command_line_sets_threads():
-    assert callers("set_num_threads", "set_num_interop_threads") == {"cli/progress.py"}
+    assert callers("set_num_threads", "set_num_interop_threads") == {"cli/run.py"}
 
 
 GLOBAL_SETTERS = {"set_default_dtype", "set_default_device", "use_deterministic_algorithms"}

@@ -13,12 +13,11 @@ from memoryless.data import SOURCES, Source
 from memoryless.errors import DataError
 from memoryless.lab.analysis.figures import draw_similarity
 from memoryless.lab.analysis.paper_table import NORMALISATIONS
-from memoryless.lab.observer import Observer
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
 from memoryless.lab.runs import RunFolder
+from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.methods import METHODS
-from memoryless.training import Progress
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def shards(tmp_path_factory) -> Iterator[tuple[PaperTable, list]]:
         output = tmp_path_factory.mktemp("paper")
         table = PaperTable("toy", TOY_PRESET, TOY_PRESET.states, PAPER_STRATEGIES, (0, 1), output)
         table.train(0, 2, Observer())
-        started: list[Progress] = []
+        started: list[TrainingProgress] = []
 
         class Watch(Observer):
             def training(self, progress):
@@ -73,7 +72,7 @@ def shards(tmp_path_factory) -> Iterator[tuple[PaperTable, list]]:
         seen = [
             table.grids(table.complete())[0].title,
             started,
-            [seconds for _, seconds in table.estimate()],
+            [seconds for *_, seconds in table.estimate()],
         ]
         table.train(1, 2, Observer())
         yield table, seen
@@ -106,7 +105,7 @@ def test_shards_do_every_cell_once_and_finished_ones_are_skipped(shards):
     assert not started
     assert [left == 0 for left in seconds] == [True, False] * 7
     assert table.grids(table.complete())[0].title == "toy: 14 of 14 trainings, Table 1: top-5"
-    assert all(left == 0 for _, left in table.estimate())
+    assert all(left == 0 for _, left, _ in table.estimate())
 
 
 def test_the_control_is_the_same_whatever_it_stands_beside(table):
@@ -120,11 +119,14 @@ def test_the_control_is_the_same_whatever_it_stands_beside(table):
 
 
 def test_the_time_of_controls_is_estimated_too(table, monkeypatch):
-    """Images are trained on in each epoch, and pass a network once that never learns, tests too."""
-    monkeypatch.setattr("memoryless.lab.paper.images_per_second", lambda *given: 1.0)
+    monkeypatch.setattr("memoryless.lab.paper.images_per_second", lambda *given: 2.0)
     few = replace(table, strategies=("finetune",), states=(2,), seeds=(0,), control=True)
-    times = [(config.strategy, seconds) for config, seconds in few.estimate()]
-    assert times == [("finetune", 72), ("untrained", 72 + 12 + 12)]
+    sizes = [(config.strategy, left, seconds) for config, left, seconds in few.estimate()]
+    trained, untrained = 72 + 72 + 12 + 24, 72 + 12 + 12
+    assert sizes == [
+        ("finetune", trained, trained / 2),
+        ("untrained", untrained, untrained / 2),
+    ]
 
 
 def test_the_control_of_each_stream_that_is_trained_on(table):

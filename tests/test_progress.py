@@ -1,167 +1,144 @@
-"""Progress tells how far it is and how long it takes."""
+"""Progress: a bar with the time left on a terminal, sparse lines elsewhere."""
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from conftest import make_toy
-from memoryless.cli.progress import ProgressPrinter, shown_methods
-from memoryless.lab.estimate import Estimate
-from memoryless.lab.experiment import run
-from memoryless.training import Progress
+from conftest import TOY_PRESET, make_toy
+from memoryless.cli import main
+from memoryless.lab.experiment import passes_left, run, shown_methods
+from memoryless.lab.presets import PRESETS
+from memoryless.lab.runs import RunFolder
+from memoryless.progress import Display, Passes, TrainingProgress
 
-WORK = [{"training": 100, "features": 20}, {"training": 300, "features": 40}]
+STATES = [Passes(80, 20), Passes(200, 100)]
+
+
+class Screen:
+    """A display without a terminal, by a clock that the test turns."""
+
+    def __init__(self, *given):
+        self.now = 0.0
+        self.console = Console(file=io.StringIO(), width=200, get_time=lambda: self.now)
+        self.display = Display(*given, console=self.console)
+
+    def after(self, seconds: float, report: Callable, *given) -> None:
+        self.now += seconds
+        report(*given)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.console.file.getvalue().splitlines()
 
 
 @pytest.fixture
-def clock(monkeypatch) -> list[float]:
-    now = [100.0]
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    return now
+def every_line(monkeypatch):
+    """No time need pass between two lines."""
+    monkeypatch.setattr("memoryless.progress.FIRST_LINE", 0)
+    monkeypatch.setattr("memoryless.progress.LAST_LINE", 0)
 
 
-def printer(screen: io.StringIO, **given) -> ProgressPrinter:
-    return ProgressPrinter(Console(file=screen, width=200), **given)
+def trained(state: int, epoch: int, share: float) -> TrainingProgress:
+    return TrainingProgress(state, epoch, epochs=2, share=share, loss=2.5, images_per_second=9)
 
 
-def trained(state: int, epoch: int, share: float) -> Progress:
-    return Progress(state, epoch, epochs=2, share=share, loss=2.5, images_per_second=9)
+def test_photos_by_hand():
+    screen = Screen("learning photos", 8)
+    for done in (1, 2, 3, 4):
+        screen.after(1.5, screen.display, done)
+    screen.after(3, screen.display.training, trained(0, 0, 0.25))
+    screen.after(4, screen.display.training, trained(0, 1, 0.75))
+    assert screen.lines == [
+        "learning photos, 2 of 8, 0:00:09 left",
+        "learning photos, 4 of 8, 0:00:06 left",
+        "learning photos, epoch 1/2, loss 2.500, 9 images/s",
+        "learning photos, epoch 2/2, loss 2.500, 9 images/s, 0:00:02 left",
+    ]
 
 
-def test_progress_tells_the_time_left(clock):
-    screen = io.StringIO()
-    with printer(screen) as shows:
-        shows.run_started(Path("there"), WORK, finished=0)
-        clock[0] += 60  # until all is warm
-        shows.training(trained(0, epoch=0, share=0.2))
-        clock[0] += 16
-        shows.training(trained(0, epoch=1, share=1.0))
-        clock[0] += 6
-        shows.working("features", 20, 20)
-        shows.state_finished({"state": 0, "classes_seen": 2, "methods": {"FT": {"top1": 5.04}}})
-        clock[0] += 30
-        shows.training(trained(1, epoch=0, share=0.5))
-    assert screen.getvalue().splitlines() == [
-        "there: 2 states",
+def test_without_a_total_there_is_no_time_left():
+    screen = Screen("looking at photos")
+    screen.after(3, screen.display, 1)
+    assert screen.lines == ["looking at photos, 1"]
+
+
+def test_an_experiment_by_hand():
+    """The time left rests on the passes of all states to come, over all seeds and the control."""
+    screen = Screen()
+    shown = screen.display
+    shown.working("reading data")
+    shown.expect(400 + 100)
+    shown.run_started(STATES, 0)
+    screen.after(60, shown.training, trained(0, 0, 0.25))  # 20 passes until everything is warm
+    screen.after(8, shown.training, trained(0, 1, 1.0))  # 60 passes
+    screen.after(8, shown.working, "features", 20, 20)
+    shown.state_finished({})
+    assert shown.task.completed == 100
+    screen.after(10, shown.working, "features", 100, 100)
+    assert screen.lines == [
         "state 0 of 0..1, epoch 1/2, loss 2.500, 9 images/s",
-        # a pass takes 0.2 seconds, and 20 + 340 are left
-        "state 0 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:01:12 left",
-        "state 0 of 0..1, features 20 of 20, 0:01:12 left",
-        "state 0 learned: 2 classes; top-1 FT 5.0",
-        # a pass takes 0.2 seconds in training, and 0.3 for features
-        "state 1 of 0..1, epoch 1/2, loss 2.500, 9 images/s, 0:00:42 left",
+        "state 0 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:00:56 left",  # 420 at 60 in 8
+        "state 0 of 0..1, features 20 of 20, 0:01:20 left",  # 400 at 80 in 16 seconds
+        "state 1 of 0..1, features 100 of 100, 0:00:44 left",  # 300 at 180 in 26 seconds
     ]
 
 
-def test_a_run_that_goes_on_counts_what_is_left(clock):
-    screen = io.StringIO()
-    with printer(screen) as shows:
-        shows.run_started(Path("there"), WORK, finished=1)
-        shows.training(trained(1, epoch=1, share=0.5))  # the first epoch is done
-        clock[0] += 15
-        shows.training(trained(1, epoch=1, share=0.75))  # 75 passes
-    assert screen.getvalue().splitlines() == [
-        "there: 2 states, 1 of them learned already",
-        "state 1 goes on after epoch 1",
-        "state 1 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:00:23 left",
+def test_a_run_that_continues_counts_what_is_left():
+    screen = Screen()
+    shown = screen.display
+    shown.expect(300)
+    shown.run_started(STATES, 1)
+    screen.after(9, shown.training, trained(1, 1, 0.5))  # the first epoch was finished before
+    screen.after(5, shown.training, trained(1, 1, 0.6))
+    screen.after(5, shown.training, trained(1, 1, 0.7))
+    assert screen.lines == [
+        "state 1 of 0..1 continues after epoch 1",
+        "state 1 of 0..1, epoch 2/2, loss 2.500, 9 images/s",
+        "state 1 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:00:45 left",
+        "state 1 of 0..1, epoch 2/2, loss 2.500, 9 images/s, 0:00:40 left",
     ]
 
 
-def test_the_time_left_is_that_of_all_seeds(clock):
-    screen = io.StringIO()
-    with printer(screen, expected=[WORK, WORK]) as shows:
-        shows.run_started(Path("one"), WORK, finished=1)
-        shows.training(trained(1, epoch=1, share=0.5))
-        clock[0] += 15
-        shows.training(trained(1, epoch=1, share=0.75))
-    assert "0:01:55 left" in screen.getvalue()  # 115 passes, and a whole run of 460
+def test_lines_are_sparse():
+    screen = Screen("learning photos", 10_000)
+    for second in range(10_000):
+        screen.after(1, screen.display, second + 1)
+    assert 150 < len(screen.lines) < 250
 
 
-def test_lines_are_sparse(clock):
-    screen = io.StringIO()
-    with printer(screen) as shows:
-        shows.run_started(Path("there"), [{"training": 10_000}], finished=0)
-        for second in range(10_000):
-            clock[0] += 1
-            shows.training(trained(0, second // 5000, (second + 1) / 10_000))
-    lines = screen.getvalue().splitlines()
-    assert 150 < len(lines) < 350
-    assert lines[1].endswith("2:46:35 left")  # five seconds of 10,000 are over
-    assert lines[-1].endswith("left")
+@pytest.mark.parametrize("strategy", ["finetune", "untrained", "frozen", "lwf"])
+def test_passes_reported_are_those_planned(strategy, tiny, every_line):
+    """At the end of each state the bar stands where the plan says, without a jump."""
+    config = replace(tiny, strategy=strategy, statistics="full")
+    gaps = []
+
+    class Watch(Display):
+        def state_finished(self, results):
+            gaps.append(self.end - self.task.completed)
+            super().state_finished(results)
+
+    shown = Watch(console=Console(file=io.StringIO(), width=200))
+    shown.expect(passes_left(config, make_toy()))
+    run(config, make_toy(), observer=shown)
+    assert gaps == pytest.approx([0, 0, 0])
+    assert shown.task.percentage == 100
 
 
-def test_files_are_counted_before_a_run(clock):
-    screen = io.StringIO()
-    with printer(screen) as shows:
-        shows.working("reading data", 0, 0)
-        clock[0] += 6
-        shows.working("checking images", 500, 2000)
-    assert screen.getvalue() == "checking images, 500 of 2,000\n"
-
-
-def test_a_long_run_is_told_before_it_starts_with_what_would_be_shorter():
-    screen = io.StringIO()
-    shows = printer(screen)
-    shows.estimated(Estimate(4 * 10**8, 590, {"epochs": 30}))
-    shows.estimated(Estimate(4 * 10**8, 4000, {"epochs": 30, "epochs_later": 10, "width": 64}))
-    assert screen.getvalue().splitlines() == [
-        "about 0.4 GB of memory and 0:09:50 on this machine",
-        "about 0.4 GB of memory and 1:06:40 on this machine",
-        "it would be shorter with less than --epochs 30, --epochs-later 10, --width 64",
-    ]
-
-
-def test_all_slow_work_is_told(tiny, monkeypatch):
-    """Whatever takes time beside training; a terminal gets a bar that moves on."""
-    monkeypatch.setattr("memoryless.cli.progress.SECONDS_BETWEEN_LINES", 0)
-    monkeypatch.setattr("memoryless.cli.progress.LINES", 1e9)
-    screen = io.StringIO()
-    with printer(screen) as shows:
-        run(replace(tiny, statistics="full"), make_toy(), observer=shows)
-        assert shows.left.share == 1
-    lines = screen.getvalue().splitlines()
+def test_all_slow_work_is_shown(tiny, every_line):
+    screen = Screen()
+    run(replace(tiny, statistics="full"), make_toy(), observer=screen.display)
     for what in ("epoch 1/2", "features 24 of 24", "fitting heads 1 of", "scores 8 of 8"):
-        assert any(f"state 0 of 0..2, {what}" in line for line in lines), what
-    shown = [line for line in lines if line.startswith("state 2 learned")]
+        assert any(line.startswith(f"state 0 of 0..2, {what}") for line in screen.lines), what
+    (last,) = [line for line in screen.lines if line.startswith("state 2 learned")]
     numbers = r"top-1 FT \d+\.\d, inFT_siw \d+\.\d, finetune\+rda\+widened \d+\.\d"
-    assert re.fullmatch(rf"state 2 learned: 6 classes; {numbers}", shown[0])
-
-
-def test_no_factor_of_two_in_the_time_left(tiny, monkeypatch):
-    """By a clock that only work turns: what was told at any time was left within a third."""
-    now, told = [0.0], []
-
-    def tick() -> float:
-        now[0] += 1e-6
-        return now[0]
-
-    monkeypatch.setattr("time.perf_counter", tick)
-    config = replace(tiny, statistics="full", epochs=12, epochs_later=3)
-
-    class Turns(ProgressPrinter):
-        def training(self, progress):
-            now[0] += 0.3  # a step of 24 images
-            super().training(progress)
-            if (left := self.left()) is not None:
-                told.append((now[0], left))
-
-        def working(self, what, done, total):
-            now[0] += {"features": 0.1, "scores": 0.002, "fitting heads": 0.01}.get(what, 0)
-            super().working(what, done, total)
-
-    monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", -1)
-    with Turns(Console(file=io.StringIO())) as shows:
-        run(config, make_toy(), observer=shows)
-    end = now[0]
-    early = [(at, left) for at, left in told if end - at > 1]
-    assert len(early) > 10
-    assert all(2 / 3 < left / (end - at) < 3 / 2 for at, left in early), early
+    assert re.fullmatch(rf"state 2 learned: 6 classes; {numbers}", last)
 
 
 def test_one_method_stands_for_others():
@@ -170,11 +147,54 @@ def test_one_method_stands_for_others():
     assert shown_methods(["LUCIR"]) == ["LUCIR"]
 
 
-def test_a_terminal_gets_a_bar(tiny):
+@pytest.mark.parametrize("width", [1, 20, 80])
+def test_a_terminal_gets_a_bar(width, tiny):
     screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=120)
-    with ProgressPrinter(console) as shows:
-        run(tiny, make_toy(), observer=shows)
-    shown = screen.getvalue()
-    assert "━" in shown
-    assert "state 2 learned: 6 classes; top-1 FT" in shown
+    with Display(console=Console(file=screen, force_terminal=True, width=width)) as shown:
+        run(tiny, make_toy(), observer=shown)
+    assert "━" in screen.getvalue() or width == 1
+
+
+def test_states_are_counted_once_for_each_work(finished_run, every_line, capsys):
+    run = RunFolder(finished_run)
+    with Display() as shown:
+        shown.reading([run], "reading runs")
+        for name in ("rows", "layer"):
+            run.arrays(1, name)
+        run.arrays(2, "rows")
+        shown.reading([run], "scoring", True)
+        run.arrays(0, "rows")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "reading runs", "reading runs, 1", "reading runs, 1", "reading runs, 2",
+        "scoring, 0 of 3", "scoring, 1 of 3",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        ("compare runs --methods FT inFT", ["scoring up to 2 methods, 3 of 3"]),
+        ("table runs --methods FT", ["scoring up to 1 method, 3 of 3"]),
+        ("figures runs --only rows accuracy --formats svg", ["drawing rows", "drawing accuracy"]),
+        ("report runs --methods FT", ["reading runs, 3", "drawing charts", "scoring classes"]),
+    ],
+)
+def test_commands_show_what_they_do(words, lines, toy_runs, every_line, capsys):
+    assert main(words.split()) == 0
+    shown = capsys.readouterr().err.splitlines()
+    assert [line for line in dict.fromkeys(shown) if line in lines] == lines
+
+
+def test_the_papers_table_shows_what_it_does(toy_source, tmp_path, monkeypatch, every_line, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(PRESETS, "toy", TOY_PRESET)
+    assert main("paper --preset toy --strategies finetune lwf --dry-run".split()) == 0
+    measured = [f"measuring {name}" for name in ("finetune", "lwf", "untrained")]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["reading data", *measured]
+    assert not Path("runs").exists()
+    words = "paper --preset toy --strategies finetune --no-control --methods FT inFT"
+    assert main(words.split()) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "scoring up to 2 methods, 5 of 5"

@@ -19,9 +19,9 @@ from memoryless.errors import ConfigError, StoreError
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_state, read_rows, states_of
+from memoryless.progress import Observer
 from memoryless.stats.methods import methods_of
 from memoryless.store import write_json, write_tensors
 

@@ -20,10 +20,11 @@ from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.learner import Learner
 from memoryless.network import LinearLayer, Network
+from memoryless.progress import TrainingProgress
 from memoryless.randomness import numpy_generator, torch_generator
 from memoryless.store import part, read_tensors, write_tensors
 from memoryless.strategies import Strategy
-from memoryless.training import Checkpoint, Progress, StateTraining, advice
+from memoryless.training import Checkpoint, StateTraining, advice
 
 
 def weights(learner: Learner) -> dict[str, torch.Tensor]:
@@ -175,9 +176,9 @@ class Halves(Strategy):
         return network(images).sum() * 0 + len(labels) / 2
 
 
-def train(config: Config, state: int = 0, **parts) -> tuple[StateTraining, list[Progress]]:
+def train(config: Config, state: int = 0, **parts) -> tuple[StateTraining, list[TrainingProgress]]:
     """A training of one state over ten images, and what it reports."""
-    told: list[Progress] = []
+    told: list[TrainingProgress] = []
     network = Network(nn.Flatten(), LinearLayer(64))
     network.layer.grow(2, True, torch.Generator().manual_seed(0))
     strategy = Halves(config)

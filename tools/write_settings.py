@@ -8,20 +8,22 @@ import inspect
 import textwrap
 from pathlib import Path
 
-from memoryless.lab import guide
+from memoryless.cli.settings_help import SECTIONS
+from memoryless.lab.config import Config
+from memoryless.names import in_words
+from memoryless.strategies import STRATEGIES
 from memoryless.strategies.base import BASE_RECIPE
 
 HEAD = """# Settings
 
 Every setting is a flag of `memoryless run` (`--epochs-later 10`), a key of its TOML file
 (`epochs_later = 10`) and a field of `memoryless.Config`. `memoryless run --help` shows this page,
-and `memoryless list` says what the names mean that settings take. Two flags are the command's own:
+and `memoryless list` explains the names that settings take. Two flags are the command's own:
 `--config FILE` names the TOML file, and `--control`, the default, runs the same stream through a
 network that never learns too, which `--no-control` leaves out.
 
-A setting that is left open is filled when a run starts, by the strategy or by the data; the default
-then names the value of most, and after a semicolon who has another. The sources of strategies'
-values stand in `src/memoryless/strategies/`.
+A setting without a default is filled when a run starts, by the strategy or by the data; the last
+table has the values of strategies, and their files in `src/memoryless/strategies/` the sources.
 
 A shell completes commands and flags once `memoryless --install-completion` has told it how: it
 writes a script for bash, zsh, fish or PowerShell to that shell's own place in your home folder, and
@@ -31,18 +33,23 @@ cannot be told, and `--output FILE` another place for the script.
 
 
 def settings() -> str:
-    """The page, with a table for each part of the config."""
+    """The page, with a table for each section and one of the strategies' own values."""
     pages = [HEAD]
-    for title, classes in guide.SECTIONS.items():
+    for title, classes in SECTIONS.items():
         rows = [f"| `{f}` | {default(f)} | {text} |" for c in classes for f, text in fields(c)]
-        pages.append(
-            "\n".join([f"## {title}", "", "| setting | default | |", "| --- | --- | --- |", *rows])
-        )
+        pages.append(table(title, "| setting | default | |", "| --- | --- | --- |", *rows))
+    rows = [f"| `{n}` | {in_words(value)} | {others(n)} |" for n, value in BASE_RECIPE.items()]
+    head = "| setting | most strategies | others |"
+    pages.append(table("Values of strategies", head, "| --- | --- | --- |", *rows))
     return "\n\n".join(page.strip("\n") for page in pages) + "\n"
 
 
+def table(title: str, *lines: str) -> str:
+    return "\n".join([f"## {title}", "", *lines])
+
+
 def fields(part: type) -> list[tuple[str, str]]:
-    """Name and documentation of each field, the string that follows it, with its choices."""
+    """Name and documentation of each field: the string that follows it."""
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
     assert isinstance(node, ast.ClassDef)
     found = []
@@ -50,19 +57,20 @@ def fields(part: type) -> list[tuple[str, str]]:
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
             assert isinstance(text.value, ast.Constant)
             name = field.target.id  # type: ignore[union-attr]
-            found.append((name, " ".join(text.value.value.split()) + choices(name)))
+            found.append((name, " ".join(text.value.value.split())))
     return found
 
 
-def choices(name: str) -> str:
-    listed = ", ".join(f"`{choice}`" for choice in guide.choices(name))
-    return f" Choices: {listed}." if listed else ""
-
-
 def default(name: str) -> str:
-    """The default: as code where it is a value, in words where something else decides."""
-    text = guide.default(name)
-    return text if text == "none" or name in {**guide.DECIDED, **BASE_RECIPE} else f"`{text}`"
+    """The default as code, or nothing where something else decides."""
+    value = getattr(Config, name)
+    return "" if value in (None, ()) else f"`{in_words(value)}`"
+
+
+def others(name: str) -> str:
+    """The strategies that have another value than most."""
+    own = {n: s.recipe[name] for n, s in STRATEGIES.items() if name in s.recipe}
+    return ", ".join(f"{strategy} {in_words(value)}" for strategy, value in own.items())
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from memoryless.trained import TrainedFeatures
 
 if TYPE_CHECKING:
     from memoryless.data import Images
-    from memoryless.training import Progress
+    from memoryless.progress import TrainingProgress
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Model:
         images: np.ndarray | Iterable[np.ndarray] | Images,
         labels: Iterable[str],
         groups: np.ndarray | None = None,
-        report: Callable[[Progress], None] = lambda progress: None,
+        report: Callable[[TrainingProgress], None] = lambda progress: None,
         more: bool = False,
     ) -> Lesson:
         """Learn the classes that the labels name, one string an image.

@@ -51,6 +51,21 @@ def first_ten(offenders: Iterable[str]) -> str:
     return ", ".join(listed[:10]) + more
 
 
+def in_words(value: object) -> str:
+    """A value as one would type it.
+
+    >>> in_words((0, 1)), in_words([]), in_words(None), in_words(False), in_words(0.5)
+    ('0 1', 'none', 'none', 'no', '0.5')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple | list):
+        return " ".join(map(in_words, value)) or "none"
+    if value is None:
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def size(number: int) -> str:
     """Bytes as people read them.
 

@@ -22,6 +22,7 @@ from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
 from memoryless.errors import DataError, StoreError, TrainingError
 from memoryless.network import Network
+from memoryless.progress import TrainingProgress
 from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
 from memoryless.schedules import epochs_of, learning_rate
 from memoryless.settings import TrainingSettings
@@ -36,21 +37,7 @@ ELSEWHERE = ", and choose another `output`"
 LOWER_RATE = LOWER + ELSEWHERE
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a state's training has come."""
-
-    state: int
-    epoch: int
-    epochs: int
-    share: float
-    """Share of the state's training images that is done, all epochs counted."""
-    loss: float
-    """Mean loss of the epoch so far."""
-    images_per_second: float
-
-
-Report = Callable[[Progress], None]
+Report = Callable[[TrainingProgress], None]
 
 
 @dataclass
@@ -192,7 +179,9 @@ class StateTraining:
 
     def _tell(self, epoch: int, share: float, loss: float, rate: float) -> None:
         epochs = epochs_of(self.config, self.state)
-        self.report(Progress(self.state, epoch, epochs, (epoch + share) / epochs, loss, rate))
+        self.report(
+            TrainingProgress(self.state, epoch, epochs, (epoch + share) / epochs, loss, rate)
+        )
 
     def _check_finite(self, epoch: int, loss: float) -> None:
         if not math.isfinite(loss):

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import cyclopts
 from cyclopts import App, Group, Parameter
 
+from memoryless.cli.arguments import check_whole_numbers, fill_from_file
 from memoryless.cli.audit import audit
 from memoryless.cli.check import check
 from memoryless.cli.compare import compare
-from memoryless.cli.config_file import fill_from_file
 from memoryless.cli.demo import demo
 from memoryless.cli.evaluate import evaluate
 from memoryless.cli.export import export
@@ -34,18 +34,17 @@ from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
 from memoryless.cli.merge import merge
 from memoryless.cli.pack import pack
-from memoryless.cli.paper import OF_THE_PRESET, paper
+from memoryless.cli.paper import paper
 from memoryless.cli.predict import predict
 from memoryless.cli.rename import rename
 from memoryless.cli.report import report
 from memoryless.cli.run import run
 from memoryless.cli.samples import samples
-from memoryless.cli.settings_help import SettingsFormatter, WordsFormatter
+from memoryless.cli.settings_help import default_in_words, in_sections
 from memoryless.cli.show import show
 from memoryless.cli.table import table
 from memoryless.cli.undo import undo
 from memoryless.cli.unpack import unpack
-from memoryless.cli.whole_numbers import check_whole_numbers
 from memoryless.errors import ConfigError, MemorylessError, extras
 from memoryless.names import as_flags, printable
 
@@ -56,7 +55,9 @@ app = App(
     name="memoryless",
     help="Learn new image classes over time and keep no image of the past.",
     version_flags=["--version"],
-    default_parameter=Parameter(consume_multiple=True, negative_iterable=()),
+    default_parameter=Parameter(
+        consume_multiple=True, negative_iterable=(), show_default=default_in_words
+    ),
     config=[fill_from_file, check_whole_numbers],
     suppress_keyboard_interrupt=False,
 )
@@ -68,13 +69,9 @@ READING: list[Command] = [table, compare, figures, report]
 LABORATORY = [*TRAINING, *READING, list_names]
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
 NARROWEST = 40  # columns of help
-SWITCHES = Parameter(consume_multiple=True, negative_iterable=(), negative_bool=())
+SWITCHES = Parameter(negative_bool=())
 for i, command in enumerate(WITH_PHOTOS):
     app.command(command, group=GROUPS[0], sort_key=i, default_parameter=SWITCHES)
-FORMATTERS: dict[Command, WordsFormatter] = {
-    run: SettingsFormatter(run),
-    paper: SettingsFormatter(paper, OF_THE_PRESET),
-}
 USAGES = {list_names: "memoryless list [KIND]"}
 USAGES |= {c: f"memoryless {c.__name__} RUNS... [OPTIONS]" for c in READING}
 for i, command in enumerate(LABORATORY):
@@ -84,7 +81,7 @@ for i, command in enumerate(LABORATORY):
         group=GROUPS[1],
         sort_key=i,
         usage=USAGES.get(command),
-        help_formatter=FORMATTERS.get(command) or WordsFormatter(command),
+        help_formatter=in_sections if command is run else None,
     )
 app.register_install_completion_command(
     help="Let the shell complete commands and flags; a new terminal does so."

@@ -41,11 +41,11 @@ def audit(
     html
         File for one self-contained page, without photos, for a data-protection file.
     """
-    from memoryless.cli.bar import Bar
     from memoryless.model_folder import PARTS, load_state
     from memoryless.photos import auditing
     from memoryless.photos.audit_page import write_audit
     from memoryless.photos.frame import check_page
+    from memoryless.progress import Display
     from memoryless.store import to_json
 
     saved, found = load_state(model, parts=PARTS), auditing.find_both(members, others)
@@ -54,7 +54,7 @@ def audit(
     used, unused = (side.photos for side in found)
     read = zip((members, others), found, strict=True)
     places = [f"{place}: {side.layout}" for place, side in read]
-    with Bar("auditing photos", len(used) + len(unused)) as bar:
+    with Display("auditing photos", len(used) + len(unused)) as bar:
         done = auditing.audit(saved, used, unused, places, bar)
     if html:
         write_audit(html, done)

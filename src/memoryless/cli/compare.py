@@ -48,11 +48,12 @@ def compare(
         File for accuracy against bytes kept; .png, .svg or .pdf says the format.
     """
     from memoryless.cli.output import check_formats, present, say
-    from memoryless.cli.reading import ReadingPrinter
+    from memoryless.data.dataset import counted
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis import compare as comparison
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
+    from memoryless.progress import Display
     from memoryless.stats.calibration import CALIBRATIONS
     from memoryless.stats.heads import HEADS
     from memoryless.stats.transports import TRANSPORTS
@@ -76,8 +77,8 @@ def compare(
         from memoryless.lab.analysis import figures as drawing
 
         choose("format", figure.suffix[1:], drawing.METADATA)
-    with ReadingPrinter(found) as printer:
-        printer.scoring(wanted)
+    with Display() as shown:
+        shown.reading(found, f"scoring up to {counted(len(wanted), 'method', 'methods')}", True)
         rows = comparison.compare(found, wanted, k, leave_out=not methods)
     if not rows:
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))

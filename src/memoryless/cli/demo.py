@@ -83,15 +83,18 @@ def _type(command: Callable[..., Any], *words: Path | str) -> None:
 
 
 def _show_laboratory(output: Path) -> None:
+    from rich.console import Console
+
     from memoryless.cli.output import say, show
-    from memoryless.cli.progress import ProgressPrinter, set_threads
+    from memoryless.cli.run import set_threads
     from memoryless.data import load
     from memoryless.lab.analysis.sketch import sketch
     from memoryless.lab.config import Config
     from memoryless.lab.control import control_of
-    from memoryless.lab.experiment import run, work_of
+    from memoryless.lab.experiment import passes_left, run
     from memoryless.lab.runs import RunFolder
     from memoryless.names import size
+    from memoryless.progress import Display
     from memoryless.stats.methods import headline
 
     config = Config(**SETTINGS, output=output)
@@ -99,8 +102,9 @@ def _show_laboratory(output: Path) -> None:
     assert control is not None
     both, dataset = (config, control), load(config)
     set_threads(config.resolved())
-    with ProgressPrinter(expected=[w for c in both for w in work_of(c, dataset)]) as observer:
-        folders = [RunFolder(run(c, dataset, observer=observer)[0]) for c in both]
+    with Display(console=Console()) as display:
+        display.expect(sum(passes_left(c, dataset) for c in both))
+        folders = [RunFolder(run(c, dataset, observer=display)[0]) for c in both]
     show(_table(folders))
     results = folders[0].results()
     lines = {

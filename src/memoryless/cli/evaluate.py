@@ -27,7 +27,6 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
     html
         File for one self-contained page, with the worst mistakes as pictures.
     """
-    from memoryless.cli.bar import Bar
     from memoryless.cli.output import say, show
     from memoryless.cli.wording import reasons
     from memoryless.data.photos import find_test
@@ -36,12 +35,13 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
     from memoryless.photos import evaluation
     from memoryless.photos.frame import check_page
     from memoryless.photos.page import summary, write_page
+    from memoryless.progress import Display
     from memoryless.store import to_json
 
     loaded, found = Model.load(model), find_test(test)
     if html:
         check_page(html)
-    with Bar("looking at photos", len(found.photos)) as bar:
+    with Display("looking at photos", len(found.photos)) as bar:
         done = evaluation.evaluate(loaded, found.photos, bar)
     if html:
         write_page(html, str(model), str(test), done)

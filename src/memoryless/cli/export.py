@@ -28,14 +28,14 @@ def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool
     force
         Replace a file that is there already.
     """
-    from memoryless.cli.bar import Bar
     from memoryless.cli.wording import tell_each
     from memoryless.data.photos import find_photos
     from memoryless.export import export as write
+    from memoryless.progress import Display
 
     found = find_photos(check, labelled=False) if check else None
     tell_each("note", found.notes if found else ())
-    with Bar("comparing photos", len(found.photos) if found else 0) as bar:
+    with Display("comparing photos", len(found.photos) if found else 0) as bar:
         done = write(model, file, found, force, bar)
     _tell(model, file, done)
     return 1 if done.photos and done.photos.broken else 0

@@ -32,10 +32,10 @@ def figures(
         Width: one column of a paper (3.3 inches), or two (6.9 inches).
     """
     from memoryless.cli.output import say
-    from memoryless.cli.reading import ReadingPrinter
     from memoryless.lab.analysis import figures as drawing
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
+    from memoryless.progress import Display
 
     for name in only:
         choose("figure", name, drawing.FIGURES)
@@ -43,10 +43,11 @@ def figures(
         choose("format", form, drawing.METADATA)
     found = find_later_runs(runs)
     names = only or tuple(drawing.FIGURES)
-    with ReadingPrinter(found) as printer:
+    with Display() as shown:
         paths = drawing.save_figures(
-            found, output, names, formats, columns, lambda name: printer.doing(f"drawing {name}")
-        )
+            found, output, names, formats, columns,
+            lambda name: shown.reading(found, f"drawing {name}"),
+        )  # fmt: skip
     for path in paths:
         say(str(path))
     say(f"the figures are in {output}")

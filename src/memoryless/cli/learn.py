@@ -80,11 +80,11 @@ def learn(
         How many earlier states stay in the folder for memoryless undo: 5 at first, and then as
         many as were asked for last.
     """
-    from memoryless.cli.bar import Bar
     from memoryless.errors import ConfigError
     from memoryless.photos.learning import carry_out
     from memoryless.photos.place import teaching
     from memoryless.photos.plan import make_plan
+    from memoryless.progress import Display
 
     settings = {
         "method": method, "backbone": backbone, "image_size": image_size, "crop": crop,
@@ -95,12 +95,12 @@ def learn(
         raise ConfigError(f"`history={history}` is no number of states: choose 0 or more")
     given = {name: value for name, value in settings.items() if value is not None}
     with teaching(model, given, train) as (place, taught):
-        with Bar("looking at photos") as bar:
+        with Display("looking at photos") as bar:
             plan = make_plan(taught, photos, few, bar, more)
         _tell_plan(plan, model)
         if dry_run:
             return 1 if plan.broken else 0
-        with Bar("learning photos", len(plan.photos)) as bar:
+        with Display("learning photos", len(plan.photos)) as bar:
             done = carry_out(plan, place, history, bar, bar.training)
     _tell_result(plan, done, model, photos)
     return 1 if done.broken else 0

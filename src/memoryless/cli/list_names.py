@@ -1,4 +1,4 @@
-"""memoryless list says what every name means that a setting takes.
+"""memoryless list explains every name that settings take.
 
 The file is not called list.py: as part of the package that would hide Python's own `list`.
 """
@@ -6,9 +6,8 @@ The file is not called list.py: as part of the package that would hide Python's 
 from __future__ import annotations
 
 import shutil
-import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,16 +18,62 @@ if TYPE_CHECKING:
 
 NARROWEST, WIDEST = 80, 120  # columns of the lines
 PLAIN = "finetune"  # the strategy that a meaning need not name
+TABLES = {
+    "data": "data.SOURCES",
+    "orders": "lab.stream.ORDERS",
+    "backbones": "embed.BACKBONES",
+    "strategies": "strategies.STRATEGIES",
+    "schedules": "schedules.SCHEDULES",
+    "lr-later": "schedules.LR_RULES",
+    "presets": "lab.presets.PRESETS",
+    "heads": "stats.heads.HEADS",
+    "calibrations": "stats.calibration.CALIBRATIONS",
+    "transports": "stats.transports.TRANSPORTS",
+    "statistics": "stats.class_statistics.FORMS",
+}
+KINDS = [*TABLES, "methods"]
 
 
-def _table(module: str, name: str) -> Callable[[], Mapping[str, Any]]:
-    """What gives a table of the package, imported when it is asked for."""
-    return lambda: getattr(import_module(f"memoryless.{module}"), name)
+def list_names(
+    kind: Annotated[str | None, Parameter(show_default="all of them")] = None, /
+) -> None:
+    """Explain the names that settings take: strategies, heads, methods and the rest.
+
+    Parameters
+    ----------
+    kind
+        One of data, orders, backbones, strategies, schedules, lr-later, presets, heads,
+        calibrations, transports, statistics, methods.
+    """
+    from memoryless.names import choose
+
+    if kind:
+        choose("kind", kind, dict.fromkeys(KINDS))
+    for name in [kind] if kind else KINDS:
+        print(name)
+        if name == "methods":
+            print("  strategy+head+calibration+transport; a part left out is current or none")
+        for line in _lines(meanings(name)):
+            print(line)
 
 
-def _meanings(setting: str) -> Callable[[], Mapping[str, Any]]:
-    """What gives the meanings of a setting's names."""
-    return lambda: _table("settings", "MEANINGS")()[setting]
+def meanings(kind: str) -> dict[str, str]:
+    """What each name of a kind means."""
+    if kind == "methods":
+        return _methods()
+    module, _, table = TABLES[kind].rpartition(".")
+    entries = getattr(import_module(f"memoryless.{module}"), table)
+    return {name: about(entry) for name, entry in entries.items()}
+
+
+def about(entry: Any) -> str:
+    """What an entry of a table means: its own words, or the first sentence of its docstring."""
+    if isinstance(entry, str):
+        return entry
+    if own := getattr(entry, "about", None):
+        return str(own)
+    text = " ".join((entry.__doc__ or "").split()).partition(". ")[0].rstrip(".")
+    return text[:1].lower() + text[1:]
 
 
 def _methods() -> dict[str, str]:
@@ -73,69 +118,16 @@ def _meaning(method: Method) -> str:
     return text + f", calibrated by {method.calibration}" * (method.calibration != "none")
 
 
-KINDS: dict[str, Callable[[], Mapping[str, Any]]] = {
-    "data": _table("data", "SOURCES"),
-    "orders": _table("lab.stream", "ORDERS"),
-    "backbones": _meanings("backbone"),
-    "augmentations": _meanings("augment"),
-    "strategies": _table("strategies", "STRATEGIES"),
-    "schedules": _table("schedules", "SCHEDULES"),
-    "lr-later": _table("schedules", "LR_RULES"),
-    "presets": _table("lab.presets", "PRESETS"),
-    "heads": _table("stats.heads", "HEADS"),
-    "calibrations": _table("stats.calibration", "CALIBRATIONS"),
-    "transports": _table("stats.transports", "TRANSPORTS"),
-    "statistics": _table("stats.class_statistics", "FORMS"),
-    "methods": _methods,
-}
-
-NOTES = {"methods": "strategy+head+calibration+transport; a part left out is current or none"}
-
-
-def list_names(
-    kind: Annotated[
-        str | None,
-        Parameter(help=f"One of {', '.join(KINDS)}.", show_default="all of them"),
-    ] = None,
-    /,
-) -> None:
-    """Say what the names mean that settings take: strategies, heads, methods and the rest."""
-    from memoryless.names import choose
-
-    if kind:
-        choose("kind", kind, KINDS)
-    for name in [kind] if kind else KINDS:
-        print(name)
-        if name in NOTES:
-            print(f"  {NOTES[name]}")
-        for line in _lines({n: about(entry) for n, entry in KINDS[name]().items()}):
-            print(line)
-
-
-def about(entry: Any) -> str:
-    """What an entry of a table means: its own words, or the first sentence of its docstring."""
-    if isinstance(entry, str):
-        return entry
-    own = getattr(entry, "about", None)
-    text = own or " ".join((entry.__doc__ or "").split()).partition(". ")[0].rstrip(".")
-    return text[:1].lower() + text[1:] if own is None else text
-
-
-def _width() -> int:
-    """How many columns lines may take: a terminal's within bounds, the fewest elsewhere."""
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else NARROWEST
-    return min(max(columns, NARROWEST), WIDEST)
-
-
 def _lines(meanings: Mapping[str, str]) -> list[str]:
-    """Names and meanings in two columns that fit a terminal."""
+    """Names and meanings in two columns that fit the terminal."""
+    width = min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
     indent = " " * (max(map(len, meanings)) + 4)
     return [
         line
         for name, meaning in meanings.items()
         for line in textwrap.wrap(
             meaning,
-            _width(),
+            width,
             initial_indent=f"  {name}".ljust(len(indent)),
             subsequent_indent=indent,
             break_on_hyphens=False,

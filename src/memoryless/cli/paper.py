@@ -7,17 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-# Defaults in words.
-OF_THE_PRESET = dict.fromkeys(
-    ("states", "order", "statistics", "level", "square_roots", "held_out"), "of the preset"
-) | {
-    "seeds": "0",
-    "output": "runs/paper",
-    "methods": "all that the runs have scored",
-    "write": "none",
-    "shard": "1/1",
-}
-
 
 def paper(
     *,
@@ -47,13 +36,14 @@ def paper(
     Parameters
     ----------
     preset
-        What to train on and how: as published, or sized for a CPU; memoryless list says what each
-        is.
+        What to train on and how: as published, or sized for a CPU; memoryless list presets
+        explains each.
     states
-        Numbers of states.
+        Numbers of states; by default the preset's, as of order, statistics, level, square_roots
+        and held_out.
     strategies
-        What to train; joint is Full. Fig. 3 compares finetune replay:0.01 replay:0.02
-        independent.
+        What to train, by default finetune lwf lucir joint; joint is Full. Fig. 3 compares
+        finetune replay:0.01 replay:0.02 independent.
     seeds
         Training seeds.
     order
@@ -79,7 +69,7 @@ def paper(
     shard
         i/n: train only every n-th cell, starting with the i-th; the table needs all of them.
     dry_run
-        Only tell what would be trained, with an estimate of the time on this machine.
+        Only print what would be trained: image passes, and a rough time on this machine.
     control
         Run each stream through a network that never learns too, and show what it reaches in the
         last row of the table.
@@ -91,13 +81,14 @@ def paper(
     from rich.console import Console
 
     from memoryless.cli.output import check_formats, present, say
-    from memoryless.cli.progress import ProgressPrinter, set_threads
-    from memoryless.cli.reading import ReadingPrinter
+    from memoryless.cli.run import set_threads
+    from memoryless.data.dataset import counted
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.published import paper_name
     from memoryless.lab.paper import PaperTable
     from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
     from memoryless.names import choose
+    from memoryless.progress import Display
 
     part = re.fullmatch(r"(\d+)/(\d+)", shard)
     if not part or not 1 <= int(part[1]) <= int(part[2]):
@@ -128,24 +119,29 @@ def paper(
     )
     set_threads(table.cells[0])
     if dry_run:
-        with ProgressPrinter(Console(stderr=True)) as observer:
-            times = table.estimate(observer)
-        for cell, seconds in times:
-            say(f"{timedelta(seconds=round(seconds))}  {cell.output}/seed-{cell.seeds[0]}")
-        total = timedelta(seconds=round(sum(seconds for _, seconds in times)))
-        print(f"{total}  in all, on this machine as it is now")
+        with Display() as display:
+            estimates = table.estimate(display)
+        for cell, passes, seconds in estimates:
+            say(f"{_size(passes, seconds)}  {cell.output}/seed-{cell.seeds[0]}")
+        _, all_passes, all_seconds = zip(*estimates, strict=True)
+        print(f"{_size(sum(all_passes), sum(all_seconds))}  in all, on this machine as it is now")
         return
     share = int(part[1]) - 1, int(part[2])
-    with ProgressPrinter() as observer:
-        observer.working("reading data", 0, 0)
-        observer.expected = table.work(*share)
-        left_out = table.train(*share, observer)
+    with Display(console=Console()) as display:
+        display.working("reading data")
+        display.expect(table.passes_left(*share))
+        left_out = table.train(*share, display)
     done = table.complete()
-    with ReadingPrinter(done) as printer:
+    with Display() as display:
         if methods:
-            printer.scoring(methods)
+            what = f"scoring up to {counted(len(methods), 'method', 'methods')}"
+            display.reading(done, what, True)
         grids = table.grids(done, methods)
     present(grids, write)
     for sentence in left_out:
         say(f"{sentence}; the same command adds its row later")
     say(f"the runs are in {output / preset}")
+
+
+def _size(passes: int, seconds: float) -> str:
+    return f"{timedelta(seconds=round(seconds))}  {passes:>13,} image passes"

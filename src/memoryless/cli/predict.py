@@ -40,12 +40,12 @@ def predict(
     csv
         Print a table for spreadsheets.
     """
-    from memoryless.cli.bar import Bar
     from memoryless.cli.output import to_csv
     from memoryless.errors import ConfigError
     from memoryless.model import Model
     from memoryless.names import printable
     from memoryless.photos.prediction import answers, check_top, find_all
+    from memoryless.progress import Display
     from memoryless.store import to_json
 
     if json and csv:
@@ -55,7 +55,7 @@ def predict(
     things, notes = find_all(_lines(paths))
     for note in notes:
         print(printable(note), file=sys.stderr)
-    with Bar("looking at photos", len(things)) as bar:
+    with Display("looking at photos", len(things)) as bar:
         found = list(answers(loaded, things, top, bar))
     if json:
         print(to_json([answer.as_json() for answer in found]), end="")

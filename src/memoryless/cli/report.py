@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 
@@ -19,15 +20,16 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
         The page.
     """
     from memoryless.cli.output import say
-    from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.compare import named_methods
     from memoryless.lab.report import write_report
     from memoryless.lab.runs import find_runs
+    from memoryless.progress import Display
 
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
-    with ReadingPrinter(found) as printer:
-        write_report(found, output, named_methods(found, methods), printer.doing, runs)
+    with Display() as shown:
+        names = named_methods(found, methods)
+        write_report(found, output, names, partial(shown.reading, found), runs)
     say(f"the report is {output}")

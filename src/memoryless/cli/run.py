@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,9 @@ from cyclopts import Parameter
 from memoryless.lab.config import Config
 
 if TYPE_CHECKING:
-    from memoryless.cli.progress import ProgressPrinter
+    from memoryless.progress import Display
+
+NARROW = 8  # a width at which threads wait for each other more than they work
 
 
 def run(
@@ -36,19 +39,36 @@ def run(
         Every setting of the experiment.
     """
     # Imported here, with torch, so that --help and errors are immediate.
+    from rich.console import Console
+
     from memoryless.cli.output import say
-    from memoryless.cli.progress import ProgressPrinter, set_threads
+    from memoryless.progress import Display
 
     settings = experiment.resolved()
     set_threads(settings)
-    with ProgressPrinter() as observer:
-        told = _run_both(settings, control, observer)
+    with Display(console=Console()) as display:
+        told = _run_both(settings, control, display)
     for sentence in told:
         say(sentence)
     say(f"next: memoryless table {shlex.quote(str(experiment.output))}")
 
 
-def _run_both(settings: Config, control: bool, observer: ProgressPrinter) -> list[str]:
+def set_threads(config: Config) -> None:
+    """Let torch and NumPy use as many CPU threads as resolved settings say, or one for a narrow
+    ResNet. Only a command may do so, since all of a program share them.
+    """
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    narrow = config.backbone.startswith("resnet18") and config.width <= NARROW
+    number = config.threads or (1 if narrow else None)
+    if number:
+        number = min(number, os.cpu_count() or 1)
+        torch.set_num_threads(number)
+        threadpool_limits(number, user_api="blas")
+
+
+def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
     """Finish an experiment and its control on the same data; the sentences say what came of it."""
     from memoryless.data import load
     from memoryless.lab import experiment as laboratory
@@ -57,15 +77,15 @@ def _run_both(settings: Config, control: bool, observer: ProgressPrinter) -> lis
     from memoryless.lab.control import control_of
     from memoryless.lab.runs import RunFolder
 
-    observer.working("reading data", 0, 0)
-    dataset = load(settings, partial(observer.working, "checking images"))
+    display.working("reading data")
+    dataset = load(settings, partial(display.working, "checking images"))
     never_learns = control_of(settings) if control else None
     both = [config for config in (settings, never_learns) if config]
-    observer.expected = [work for config in both for work in laboratory.work_of(config, dataset)]
+    display.expect(sum(laboratory.passes_left(config, dataset) for config in both))
     folders = [
         RunFolder(folder)
         for config in both
-        for folder in laboratory.run(config, dataset, None, observer)
+        for folder in laboratory.run(config, dataset, None, display)
     ]
     leading = main_comparisons(comparisons(folders))
     return [sentence for comparison in leading for sentence in sentences(comparison)]

@@ -74,10 +74,11 @@ def _telling(
     runs: Sequence[RunFolder], names: Sequence[str], make: Callable[[], list[Grid]]
 ) -> list[Grid]:
     """Tables whose methods are scored anew, with progress, which needs torch."""
-    from memoryless.cli.reading import ReadingPrinter
+    from memoryless.data.dataset import counted
+    from memoryless.progress import Display
 
-    with ReadingPrinter(runs) as printer:
-        printer.scoring(names)
+    with Display() as shown:
+        shown.reading(runs, f"scoring up to {counted(len(names), 'method', 'methods')}", True)
         return make()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
-from memoryless.settings import MEANINGS, BackboneSettings
+from memoryless.settings import BackboneSettings
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 ONNX = "onnx:"
 PRETRAINED = "efficientnet-lite0"
 """The backbone whose weights are installed with this package."""
+BACKBONES = {
+    "resnet18": "ResNet-18 with ImageNet's stem, for images above 64 pixels",
+    "resnet18_3x3": "ResNet-18 with a 3x3 stem, for smaller images",
+    PRETRAINED: "EfficientNet-Lite0, with weights of ImageNet",
+    "timm:NAME": "a network of the package timm",
+    "onnx:FILE": "a network in an ONNX file, for the strategy fixed",
+    "none": "images are features already (models, not runs)",
+}
 PHOTO_SIDE = 224
 MARGIN = 256 / 224  # the largest square, as a share of what is seen, whose edges are cut off
 NO_STAGES = (
@@ -84,7 +92,7 @@ def preparation_for(settings: Any) -> PhotoPreparation:
 def check_backbone(name: str, level: str = "last") -> None:
     """Raise unless there is such a backbone, with the stages that statistics read."""
     if not name.startswith(("timm:", ONNX)):
-        choose("backbone", name, MEANINGS["backbone"])
+        choose("backbone", name, BACKBONES)
     if level == "middle" and not name.startswith("resnet"):
         raise ConfigError(NO_STAGES)
 

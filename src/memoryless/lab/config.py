@@ -20,7 +20,7 @@ class StreamSettings:
     states: str = "10"
     """Number of states, or the classes of each: "50,10,10,10,10,10"."""
     order: str = "natural"
-    """Order in which classes arrive; a file has one class index or name a line."""
+    """Order in which classes arrive; `memoryless list orders` explains each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +35,8 @@ class Config(ModelSettings, StreamSettings, DataSettings):
     output: Path = Path("runs/latest")
     """Folder for the runs: OUTPUT/seed-N."""
     threads: Annotated[int, COUNT] | None = None
-    """CPU threads. One is nearly as fast for small networks, and far faster where other work takes
-    a core away. The command line sets them, Python leaves them alone."""
+    """CPU threads; by default one up to width 8, else all cores. One is nearly as fast for small
+    networks, and far faster where other work takes a core away. Python leaves them alone."""
 
     def resolved(self, side: int | None = None) -> Self:
         """These settings with nothing left open; `side` is that of images that are given in the

@@ -1,4 +1,4 @@
-"""What a training will take, told before it starts: memory by arithmetic, time by a short trial."""
+"""Size of an experiment: image passes, memory by arithmetic, and time by a short trial."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import copy
 import math
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,61 +19,33 @@ from memoryless.data import Dataset
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
-from memoryless.lab.time_left import Work
 from memoryless.learner import Learner, prepare
+from memoryless.progress import Passes
 from memoryless.schedules import epochs_of
 from memoryless.stats.traits import TRAITS
-from memoryless.strategies import SMALL_SIDE, STRATEGIES, ModelSettings, Totals
-from memoryless.strategies.teacher import Teacher
+from memoryless.strategies import SMALL_SIDE, ModelSettings, Totals
 from memoryless.training import LESS
 
 TRIAL_BATCHES = 4
 # What backward passes hold beside the outputs of layers: measured 1.1 to 1.9 for ResNets.
 OVERHEAD = 1.5
-# Of other work in passes of an image, before any was measured.
-LAYER_ALONE, FITTING, SCORING = 0.02, 10, 0.1
 # Passes times squares of width and side: about three minutes of a core for small ResNets.
 A_WHILE = 240_000 * (8 * 28) ** 2
 HELD_AT_ONCE = 3  # outputs of layers in a pass without gradients: in, out, and a shortcut
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Of a whole training, on this machine as it is now."""
-
-    bytes: int
-    seconds: float
-    shorter: Mapping[str, int] = field(default_factory=dict)
-    """Settings whose lower values would make it shorter, as they are now."""
-
-
-def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
-    """What each state has to do, in passes of an image through the backbone and their like."""
+def passes(settings: ModelSettings, stream: Stream) -> list[Passes]:
+    """How many images pass the backbone in each state."""
     traits = TRAITS[settings.strategy]
-    gathers = settings.statistics != "none"
-    states: list[Work] = []
+    follows = traits.backbone_learns and settings.statistics != "none"
+    states = []
     for state in stream:
-        train, test, later = len(state.train), len(state.test), state.index > 0
-        past = traits.backbone_stays and int((state.test.labels < state.past).sum())
-        again = later and gathers and traits.backbone_learns  # through the backbone as it was
-        step = _step(settings.strategy, later)
-        states.append({
-            "training": epochs_of(settings, state.index) * train * step,
-            "features": train * (2 if again else 1) + test - past,
-            "fitting heads": FITTING * (state.past + stream.sizes[state.index]) * gathers,
-            "scores": SCORING * test,
-        })  # fmt: skip
+        epochs = epochs_of(settings, state.index) if traits.backbone_learns else 0
+        train = len(state.train)
+        before = train if follows and state.index else 0  # through the backbone as it was
+        kept = traits.backbone_stays and int((state.test.labels < state.past).sum())
+        states.append(Passes(epochs * train, before + train + len(state.test) - kept))
     return states
-
-
-def _step(strategy: str, later: bool) -> float:
-    """What a training step takes of an image, in passes: forward one, backward two."""
-    traits = TRAITS[strategy]
-    if not traits.backbone_learns:
-        return LAYER_ALONE
-    if traits.backbone_stays and later:
-        return 1
-    return 4 if later and issubclass(STRATEGIES[strategy], Teacher) else 3
 
 
 def looks_long(config: Config, dataset: Dataset, images: int) -> bool:
@@ -133,39 +104,23 @@ def free_bytes() -> int | None:
         return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") if known else None
 
 
-def estimate(config: Config, dataset: Dataset, stream: Stream, images: int) -> Estimate:
-    """What this many passes of an image take, or an error if the machine has not the memory."""
+def check_memory(config: Config, dataset: Dataset, stream: Stream) -> int:
+    """Bytes that the experiment takes, or an error if the machine has fewer."""
     learner = _trial_learner(config, dataset, stream)
-    side, backbone = dataset.image_size, learner.network.backbone
-    learns = learner.traits.backbone_learns
-    if learns:
-        needed = training_bytes(backbone, (dataset.channels, side, side), config.batch_size)
+    side, number = dataset.image_size, config.batch_size
+    if learner.traits.backbone_learns:
+        needed = training_bytes(learner.network.backbone, (dataset.channels, side, side), number)
+        what, fix = f"training on batches of {number} images of {side} pixels takes", LESS
     else:
         needed = features_bytes(learner, stream)
+        what = f"the features of a state and batches of {number} images of {side} pixels take"
+        fix = "lower `batch_size`, or split the classes into more `states`"
     free = free_bytes() if learner.device.type == "cpu" else None
-    if free is not None and needed > free and not learns:
-        raise ConfigError(
-            f"the features of a state and batches of {config.batch_size} images of {side} pixels "
-            f"take about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free: lower "
-            "`batch_size`, or split the classes into more `states`"
-        )
     if free is not None and needed > free:
         raise ConfigError(
-            f"batches of {config.batch_size} images of {side} pixels take about "
-            f"{needed / 1e9:.1f} GB to train on, and {free / 1e9:.1f} GB are free: {LESS}"
+            f"{what} about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free: {fix}"
         )
-    seconds = images / images_per_second(config, dataset, stream)
-    return Estimate(needed, seconds, _shorter(config, dataset, learns))
-
-
-def _shorter(config: Config, dataset: Dataset, learns: bool) -> dict[str, int]:
-    """The settings that a training's time depends on; features depend on few of them."""
-    shorter = {"image_size": dataset.image_size}
-    if config.backbone.startswith("resnet"):
-        shorter = {"width": config.width, **shorter}
-    if learns:
-        shorter = {"epochs": config.epochs, "epochs_later": config.epochs_later, **shorter}
-    return shorter
+    return needed
 
 
 def images_per_second(config: Config, dataset: Dataset, stream: Stream) -> float:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,26 +18,24 @@ from torch import nn
 from memoryless.backbones import named_backbone
 from memoryless.data import Dataset, load
 from memoryless.data.augment import Preparation
+from memoryless.data.dataset import counted
 from memoryless.errors import StoreError, WriteError
 from memoryless.features import compact
 from memoryless.lab.config import Config
-from memoryless.lab.estimate import estimate, looks_long, plan
+from memoryless.lab.estimate import check_memory, images_per_second, looks_long, passes
 from memoryless.lab.evaluate import score_methods
-from memoryless.lab.observer import Observer
 from memoryless.lab.run_format import MEND
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, read_test, write_state
 from memoryless.lab.stream import State, Stream
-from memoryless.lab.time_left import Work
 from memoryless.learner import Learned, Learner, prepare
 from memoryless.locks import locked
-from memoryless.schedules import epochs_of
+from memoryless.progress import Observer
 from memoryless.stats.build import EndOfState
 from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import Method, grid_of, lacking, methods_of, parse_method
-from memoryless.stats.traits import TRAITS
+from memoryless.stats.methods import Method, grid_of, headline, lacking, methods_of, parse_method
 from memoryless.store import as_tensors, commit_folder, write_json
-from memoryless.strategies import STRATEGIES, ModelSettings, Totals
+from memoryless.strategies import STRATEGIES, Totals
 from memoryless.training import Checkpoint, advice
 
 
@@ -54,9 +53,10 @@ def run(
     observer = observer or Observer()
     if dataset is None:
         dataset = load(config, partial(observer.working, "checking images"))
-    observer.data_loaded(dataset)
+    for note in dataset.notes:
+        observer.note(note)
     config, stream = in_states(config, dataset)
-    observer.working("measuring colours", 0, 0)
+    observer.working("measuring colours")
     preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment, backbone)
     facts = _facts(config, stream, preparation, backbone)
 
@@ -68,14 +68,18 @@ def run(
 
     folders = [opened(seed) for seed in config.seeds]
     totals = Totals(len(dataset.classes), len(dataset.train))
-    left = sum(sum(passes(config, stream)[folder.finished :]) for folder in folders)
+    left = sum(_passes_left(config, stream, folder) for folder in folders)
     if backbone is None and looks_long(config, dataset, left):
-        observer.working("estimating the time", 0, 0)
-        observer.estimated(estimate(config, dataset, stream, left))
+        observer.working("estimating the time")
+        needed = check_memory(config, dataset, stream)
+        duration = timedelta(seconds=round(left / images_per_second(config, dataset, stream)))
+        observer.note(
+            f"about {needed / 1e9:.1f} GB of memory and {duration} for {left:,} image passes"
+        )
     for seed in config.seeds:
         folder = opened(seed)
         if folder.complete:
-            _leave_as_it_is(folder, plan(config, stream), observer)
+            _leave_as_it_is(folder, len(stream), observer)
             continue
         with advice(config, folder.has_epochs):
             own = copy.deepcopy(backbone)
@@ -95,12 +99,15 @@ def in_states(config: Config, dataset: Dataset) -> tuple[Config, Stream]:
     return config, Stream.from_config(dataset, config)
 
 
-def work_of(config: Config, dataset: Dataset) -> list[list[Work]]:
-    """What the run of each seed has still to do in each state."""
+def passes_left(config: Config, dataset: Dataset) -> int:
+    """How many images the runs of all seeds have still to pass through the backbone."""
     config, stream = in_states(config.resolved(dataset.image_size), dataset)
-    work = plan(config, stream)
-    finished = [RunFolder(config.output / f"seed-{seed}").finished for seed in config.seeds]
-    return [[{} if t < done else w for t, w in enumerate(work)] for done in finished]
+    folders = (RunFolder(config.output / f"seed-{seed}") for seed in config.seeds)
+    return sum(_passes_left(config, stream, folder) for folder in folders)
+
+
+def _passes_left(config: Config, stream: Stream, folder: RunFolder) -> int:
+    return sum(map(sum, passes(config, stream)[folder.finished :]))
 
 
 def _facts(
@@ -120,19 +127,29 @@ def _facts(
     }
 
 
-def passes(settings: ModelSettings, stream: Stream) -> list[int]:
-    """How often an image goes through the backbone in each state: in training, or only once."""
-    if TRAITS[settings.strategy].backbone_learns:
-        return [epochs_of(settings, state.index) * len(state.train) for state in stream]
-    return [len(s.train) + int((s.test.labels >= s.past).sum()) for s in stream]
-
-
-def _leave_as_it_is(folder: RunFolder, work: list[Work], observer: Observer) -> None:
+def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
     """A complete run needs no lock and no write, but to remove what a kill at its end left."""
-    observer.run_started(folder.path, work, folder.finished)
+    observer.note(f"{folder.path}: {_standing(states, folder.finished)}")
     if folder.leftovers:
         with suppress(WriteError), locked(folder.path):
             folder.tidy()
+
+
+def _standing(states: int, finished: int) -> str:
+    """How far a run is when a command starts on it."""
+    count = counted(states, "state", "states")
+    if finished == states:
+        return f"{count}, complete already"
+    return f"{count}, {finished} of them learned already" if finished else count
+
+
+def shown_methods(methods: Iterable[str]) -> list[str]:
+    """The methods that stand for all others: the strategy itself, standardised rows, and the one
+    that is recommended.
+    """
+    first = headline(methods)
+    rows = [name for name in first if parse_method(name).head == "siw"]
+    return list(dict.fromkeys([*first[:1], *rows, *first[-1:]]))
 
 
 def scored_in_run(config: Config) -> dict[str, Method]:
@@ -165,11 +182,20 @@ class Run:
         """Learn the states that are not committed yet."""
         done = self.folder.finished
         self.folder.tidy()
-        self.observer.run_started(self.folder.path, plan(self.learner.settings, self.stream), done)
+        self.observer.note(f"{self.folder.path}: {_standing(len(self.stream), done)}")
+        self.observer.run_started(passes(self.learner.settings, self.stream), done)
         if 0 < done < len(self.stream):
             self._restore(done - 1)
         for state in self.stream[done:]:
-            self.observer.state_finished(self._learn(state))
+            results = self._learn(state)
+            self._print_state(results)
+            self.observer.state_finished(results)
+
+    def _print_state(self, results: dict[str, Any]) -> None:
+        methods = results["methods"]
+        top1 = ", ".join(f"{name} {methods[name]['top1']:.1f}" for name in shown_methods(methods))
+        state, classes = results["state"], results["classes_seen"]
+        self.observer.note(f"state {state} learned: {classes} classes; top-1 {top1}")
 
     def _restore(self, t: int) -> None:
         """Put the learner where state t left it."""

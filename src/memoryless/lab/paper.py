@@ -16,13 +16,11 @@ from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.control import control_of
 from memoryless.lab.estimate import images_per_second
-from memoryless.lab.experiment import passes, run, work_of
-from memoryless.lab.observer import Observer
+from memoryless.lab.experiment import in_states, passes_left, run
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
-from memoryless.lab.stream import Stream
-from memoryless.lab.time_left import Work
 from memoryless.locks import writer_in
+from memoryless.progress import Observer
 from memoryless.settings import OPEN
 from memoryless.stats.methods import headline
 
@@ -90,10 +88,10 @@ class PaperTable:
         left_out = [self._beside(control, observer) for control in self.controls[first::step]]
         return [sentence for sentence in left_out if sentence]
 
-    def work(self, first: int, step: int) -> list[list[Work]]:
-        """What each run has still to do, in the order of `train`."""
+    def passes_left(self, first: int, step: int) -> int:
+        """How many images have still to pass through backbones in `train`."""
         cells = [*self.cells[first::step], *self.controls[first::step]]
-        return [work for cell in cells for work in work_of(cell, self.dataset)]
+        return sum(passes_left(cell, self.dataset) for cell in cells)
 
     def _beside(self, control: Config, observer: Observer) -> str | None:
         """Run a control, unless another process does."""
@@ -121,23 +119,23 @@ class PaperTable:
         rows += [row for row in beside if row.method in control]
         return paper_tables(rows, title, self.preset.published, control)
 
-    def estimate(self, observer: Observer | None = None) -> list[tuple[Config, float]]:
-        """Seconds that each cell and control has still to go, from a short measurement of each
-        strategy.
+    def estimate(self, observer: Observer | None = None) -> list[tuple[Config, int, float]]:
+        """Image passes and seconds that each cell and control has still to go, from a short
+        measurement of each strategy.
         """
         observer = observer or Observer()
-        observer.working("reading data", 0, 0)
+        observer.working("reading data")
         cells = [*self.cells, *self.controls]
         strategies = {cell.strategy for cell in cells}
         rates: dict[str, float] = {}
         times = []
         for cell in cells:
-            stream = Stream.from_config(self.dataset, cell)
-            left = sum(passes(cell, stream)[_folder(cell).finished :])
+            left = passes_left(cell, self.dataset)
             if left and cell.strategy not in rates:
                 observer.working(f"measuring {cell.strategy}", len(rates) + 1, len(strategies))
-                rates[cell.strategy] = images_per_second(cell, self.dataset, stream)
-            times.append((cell, left / rates.get(cell.strategy, 1.0)))
+                config, stream = in_states(cell, self.dataset)
+                rates[cell.strategy] = images_per_second(config, self.dataset, stream)
+            times.append((cell, left, left / rates.get(cell.strategy, 1.0)))
         return times
 
 

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from memoryless.errors import ConfigError, StoreError
-from memoryless.lab.guide import in_words
 from memoryless.lab.run_format import (
     FORMAT,
     MEND,
@@ -36,7 +35,7 @@ from memoryless.lab.run_format import (
     check_arrays,
     check_results,
 )
-from memoryless.names import first_ten
+from memoryless.names import first_ten, in_words
 from memoryless.store import (
     cannot_write,
     parse_json,
