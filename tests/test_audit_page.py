@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from conftest import hostile_text
+from html_pages import Page, check_alone
 from memoryless.membership import Estimate, Told
 from memoryless.photos.audit_page import columns, render, summary, write_audit
 from memoryless.photos.auditing import Audit, Exposure
@@ -109,32 +109,30 @@ def test_warnings_and_broken_photos_come_last():
 
 def test_columns_of_a_measure():
     head, rows = columns(make_audit(), "auroc")
-    assert head == ["class", "members", "others", "by score", "by distance", "by scatter"]
+    assert head == ["class", "by score", "by distance", "by scatter", "members", "others"]
     assert rows == [
-        ["all classes", "30", "25", "65.0 (60-70)", "65.0 (60-70)", "100.0 (100-100)"],
-        ["ant", "30", "25", "70.0 (65-75)", "70.0 (65-75)", "100.0 (100-100)"],
+        ["all classes", "65.0 (60-70)", "65.0 (60-70)", "100.0 (100-100)", "30", "25"],
+        ["ant", "70.0 (65-75)", "70.0 (65-75)", "100.0 (100-100)", "30", "25"],
     ]
-    assert columns(make_audit(trained=True), "tpr")[1][1] == ["ant", "30", "25", "4.2 (1-9)"]
+    assert columns(make_audit(trained=True), "tpr")[1][1] == ["ant", "4.2 (1-9)", "30", "25"]
 
 
 def test_the_page_says_all_and_needs_nothing_else():
     page = render(make_audit())
-    plain = re.sub(r"<[^>]*>", "", page)
-    for text in ("Keeps no photo.", "It is no proof that none reaches more.",
-                 "ant (30 / 25)", "4.2 (1-9)", "ab" * 32, "cd" * 32, "2026-11-17T12:00:00Z",
-                 "python 3.11", "Classes of the model that were not audited"):  # fmt: skip
-        assert text in plain, text
-    assert "<script" not in page
-    assert "<img" not in page
-    assert re.findall(r'(?:src|href)="([^"]*)"', page) == ["data:,"]
+    check_alone(page)
+    found = Page(page)
+    for text in ("Keeps no photo.", "It is no proof that none reaches more.", "4.2 (1-9)",
+                 "ab" * 32, "cd" * 32, "2026-11-17T12:00:00Z", "python 3.11",
+                 "Classes of the model that were not audited"):  # fmt: skip
+        assert text in found.text, text
+    assert "img" not in found.tags
 
 
 @given(hostile_text)
 def test_names_are_shown_and_not_obeyed(name):
-    pages = [re.findall(r"<[^>]*>", render(make_audit(of))) for of in (name, "x")]
-    found, plain = ([tag for tag in tags if tag != "<wbr>"] for tags in pages)
-    assert found == plain
-    render(make_audit(name)).encode()
+    page = render(make_audit(name))
+    assert Page(page).tags == Page(render(make_audit("x"))).tags
+    page.encode()
 
 
 @pytest.mark.browser
@@ -148,17 +146,9 @@ def test_a_browser_shows_it_whole(width, scheme, tmp_path):
     )  # fmt: skip
     write_audit(tmp_path / "page.html", found)
     with shown(tmp_path / "page.html", width, scheme) as page:
-        for cell in page.locator("tbody td").all():
-            box = cell.bounding_box()
+        for row in page.locator("table").first.locator("tbody tr").all():
+            box = row.locator("td").first.bounding_box()
             assert box["x"] + box["width"] <= width
         assert page.locator("tbody th").first.bounding_box()["width"] >= 80
-        brackets = page.locator("td, tbody th, p").get_by_text(
-            re.compile(r"^\([\d,]+( / |-)[\d,]+\)$")
-        )
-        lines = [of.evaluate("of => of.getClientRects().length") for of in brackets.all()]
-        assert lines == [1] * 18
         assert "`" not in page.locator("body").inner_text()
-        assert "" not in [row.strip() for row in page.locator("thead tr").all_inner_texts()]
-        assert page.locator("code").all_inner_texts() == [
-            "memoryless export", "members", "others", "memoryless audit",
-        ]  # fmt: skip
+        assert page.locator("code").all_inner_texts() == ["members", "others", "memoryless audit"]

@@ -16,7 +16,7 @@ import memoryless
 
 STOREYS = [
     {"errors", "names", "labels"},
-    {"settings", "store", "locks", "randomness"},
+    {"settings", "store", "locks", "randomness", "pages"},
     {"data", "embed", "backbones", "network", "losses", "schedules"},
     {"features", "stats", "membership"},
     {"strategies", "training", "learner"},

@@ -120,10 +120,11 @@ def estimate(of: Estimate) -> str:
 def columns(found: Audit, measure: str) -> tuple[list[str], list[list[str]]]:
     """Head and rows of the table of a measure: all classes, then each."""
     attacks = list(found.whole.attacks)
-    head = ["class", "members", "others", *(f"by {name}" for name in attacks)]
+    head = ["class", *(f"by {name}" for name in attacks), "members", "others"]
     rows = [
-        [row.name, f"{row.members:,}", f"{row.others:,}"]
+        [row.name]
         + [estimate(getattr(row.attacks[name], measure)) for name in attacks]
+        + [f"{row.members:,}", f"{row.others:,}"]
         for row in (found.whole, *found.classes)
     ]
     return head, rows
