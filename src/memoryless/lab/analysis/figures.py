@@ -210,12 +210,12 @@ def _scale_bytes(panel: Axes, sizes: Sequence[int]) -> None:
     kept = [size for size in sizes if size] or [1000]
     low, high = int(np.log10(min(kept))), int(np.ceil(np.log10(max(kept))))
     nothing = [0] if min(sizes) == 0 else []
-    powers = range(low, high + 1, max(1, (high - low + 2) // 4))
-    panel.set_xscale("symlog", linthresh=10.0**low, linscale=0.7)
+    powers = range(low, high + 1, max(1, (high - low + 3) // 4))
+    panel.set_xscale("symlog", linthresh=10.0**low, linscale=max(0.7, (high - low) / 5))
     panel.set_xticks([*nothing, *(10.0**power for power in powers)])
     panel.xaxis.set_major_formatter(EngFormatter("B"))
     panel.xaxis.set_minor_locator(NullLocator())
-    panel.set_xlim(-0.4 * 10**low if nothing else 0.7 * min(kept), 1.5 * max(kept))
+    panel.set_xlim((-0.4 if nothing else 0.7) * 10.0**low, 1.5 * 10.0**high)
 
 
 FIGURES: dict[str, Callable[[Comparison, int], Figure]] = {
