@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryless.lab.analysis.chart_style import COLOURS, DASHES, MARKERS, few_of, spread, wrapped
+from memoryless.lab.analysis.chart_style import few_of, spread, wrapped
 
 labels = st.lists(st.tuples(st.floats(-0.5, 1.5), st.sampled_from([0.1, 0.2, 0.3])), max_size=6)
 
@@ -48,7 +48,3 @@ def test_few_are_spaced_and_end_with_the_last():
     assert few_of([], 3) == []
     assert few_of([1, 2, 3], 3) == [1, 2, 3]
     assert few_of(list(range(10)), 2) == [0, 9]
-
-
-def test_six_lines_differ_in_more_than_colour():
-    assert len({*COLOURS}) == len({*DASHES}) == len({*MARKERS}) == 6

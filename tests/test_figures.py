@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from dataclasses import replace
 from itertools import pairwise
@@ -11,15 +10,14 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-from conftest import TINY, FakeRun, hostile_text, make_toy
-from memoryless.data import Dataset
+from conftest import TINY, FakeRun, make_toy
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
-from memoryless.lab.analysis.chart_style import COLOURS, FAINT, STYLE
+from memoryless.lab.analysis.chart_style import COLOURS, FAINT
 from memoryless.lab.analysis.figures import (
     FIGURES,
     METADATA,
@@ -27,7 +25,6 @@ from memoryless.lab.analysis.figures import (
     save_figure,
     save_figures,
     shown,
-    write_figure,
 )
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import run
@@ -65,7 +62,8 @@ def test_figures_show_the_numbers(finished):
     assert [panel.get_title() for panel in panels] == ["FT", "inFT_siw"]
     for panel, method in zip(panels, ("FT", "inFT_siw"), strict=True):
         expected = measures.state_confusion(finished, method)
-        assert np.allclose(panel.images[0].get_array(), expected)
+        (cells,) = panel.collections
+        assert np.allclose(cells.get_alpha(), 0.8 * expected / 100)
         assert [text.get_text() for text in panel.texts] == [f"{v:.0f}" for v in expected.ravel()]
 
 
@@ -76,13 +74,13 @@ def test_of_several_data_sets_the_one_with_most_trainings_is_drawn():
     assert [list(line.get_ydata()) for line in lines] == [[30.0, 40.0]] * 2
 
 
-# For each figure of three states: the labels of its axes, and the ticks of x.
+# For each figure of three states: the labels of its axes, and where the ticks of x are.
 AXES = {
     "magnitudes": ("state", "mean |w|", None),
     "similarity": ("state", "cosine with the last state", [0, 1, 2]),
     "rows": ("w", "density", None),
     "accuracy": ("state", "top-1 accuracy (%)", [0, 1, 2]),
-    "confusion": ("predicted state", "true state", [0, 1, 2]),
+    "confusion": ("predicted state", "true state", [0.5, 1.5, 2.5]),
     "pareto": ("bytes kept of the past", "top-1 accuracy (%)", None),
 }
 
@@ -96,12 +94,9 @@ def test_figures_fit_the_columns_of_a_paper_with_text_of_8_points(name, columns,
     for panel in figure.axes:
         assert (panel.get_xlabel(), panel.get_ylabel()) == (x_label, y_label)
         assert x_ticks is None or ticks(panel.xaxis) == x_ticks
-        for axis in (panel.xaxis, panel.yaxis):
-            assert axis.label.get_fontsize() == 8
-            assert {tick.get_fontsize() for tick in axis.get_ticklabels()} == {8}
         assert all(line.get_color() in COLOURS for line in panel.lines)
-        names = [text for text in panel.texts if text.get_text()]
-        assert all(text.get_fontsize() >= 7 for text in names)
+    texts = figure.findobj(lambda part: isinstance(part, Text) and part.get_text())
+    assert {text.get_fontsize() for text in texts} == {8}
 
 
 def ticks(axis: Axis) -> list[float]:
@@ -116,29 +111,16 @@ def test_text_stays_text(finished, tmp_path):
     assert b"/FontFile2" in (tmp_path / "accuracy.pdf").read_bytes()  # TrueType, embedded
 
 
-@pytest.fixture(scope="module")
-def hostile_data() -> Dataset:
-    return replace(make_toy(), classes=HOSTILE, name=os.fsdecode(b"$ \xff"))
-
-
-@pytest.fixture(scope="module")
-def hostile(hostile_data, tmp_path_factory) -> RunFolder:
-    """A run whose folder and classes have names that mean something to matplotlib."""
-    output = tmp_path_factory.mktemp("hostile") / "_a$b$ \n<i>"
-    return RunFolder(run(replace(TINY, output=output), hostile_data)[0])
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_take_any_name(name, hostile, tmp_path):
+def test_figures_take_any_name_and_show_it(tmp_path):
     """Warnings are errors here, so a missing glyph must not give one."""
-    for path in save_figures([hostile], tmp_path / "drawn", [name], ["svg", "pdf"]):
+    data = replace(make_toy(), classes=HOSTILE, name=os.fsdecode(b"$ \xff"))
+    hostile = RunFolder(run(replace(TINY, output=tmp_path / "_a$b$ \n<i>"), data)[0])
+    for path in save_figures([hostile], tmp_path / "drawn", list(FIGURES), ["svg", "pdf"]):
         assert path.stat().st_size > 1000
-    ElementTree.parse(tmp_path / "drawn" / f"{name}.svg")
-
-
-def test_class_names_are_shown_as_they_are(hostile):
-    titles = [panel.get_title() for panel in draw("rows", hostile, columns=2).axes]
-    assert [title.partition("\n")[0] for title in titles] == [printable(name) for name in HOSTILE]
+    words = [
+        "".join(e.itertext()) for e in ElementTree.parse(tmp_path / "drawn/rows.svg").iter(TEXT)
+    ]
+    assert {printable(name) for name in HOSTILE} <= {*words}
 
 
 def test_titles_of_rows_fit_their_panels(finished, monkeypatch):
@@ -150,18 +132,6 @@ def test_titles_of_rows_fit_their_panels(finished, monkeypatch):
     assert titles[:3] == [
         f"{'w' * 15}…\np < 0.001", "The Great Wall…\np = 0.04", "bee\np = 1",
     ]  # fmt: skip
-
-
-@settings(max_examples=20, deadline=None)
-@given(hostile_text)
-def test_any_text_is_drawn_and_never_maths(text):
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(2, 1))
-        figure.subplots().set_title(printable(text))
-    file = io.StringIO()
-    write_figure(figure, file, "svg")
-    words = ["".join(e.itertext()) for e in ElementTree.fromstring(file.getvalue()).iter(TEXT)]
-    assert "".join(printable(text).split()) in ["".join(word.split()) for word in [*words, ""]]
 
 
 def test_many_states_make_coarser_cells_that_still_have_numbers(finished, monkeypatch):
@@ -208,10 +178,8 @@ def test_seeds_have_a_band_around_their_mean():
     assert not draw("accuracy", runs[0]).axes[0].collections
 
 
-@pytest.mark.parametrize("states", [1, 2, 10, 50, 1000])
+@pytest.mark.parametrize("states", [2, 10, 50, 1000])
 def test_states_are_whole_numbers_and_few_are_marked(states):
-    if states == 1:
-        return
     (panel,) = draw("accuracy", made({"FT": [9.0] * states})).axes
     assert states / panel.lines[0].get_markevery() <= 11
     assert ticks(panel.xaxis)[0] == 0
@@ -267,19 +235,15 @@ def test_the_front_is_named_and_has_bars(rows):
     assert shown_ticks == ["0 B", "1 kB", "10 kB", "100 kB", "1 MB"]
 
 
-def test_byte_ticks_do_not_overlap(rows):
-    for least, most in ((5, 2_000), (20_000, 30_000), (1, 2 * 10**9)):
-        sizes = dict(zip(rows, (0, least, least + 1, most), strict=True))
-        figure = pareto_figure(
-            {"": {name: replace(rows[name], bytes_kept=sizes[name]) for name in rows}}
-        )
-        figure.draw_without_rendering()
-        (panel,) = figure.axes
-        low, high = panel.get_xlim()
-        texts = [t for t in panel.get_xticklabels() if low <= t.get_position()[0] <= high]
-        spans = [text.get_window_extent().intervalx for text in texts]
-        assert len(spans) >= 2
-        assert all(a[1] < b[0] for a, b in pairwise(spans))
+@pytest.mark.parametrize(("least", "most"), [(5, 2_000), (20_000, 30_000), (1, 2 * 10**9)])
+def test_ticks_of_bytes_do_not_overlap(least, most, rows):
+    sizes = dict(zip(rows, (0, least, least + 1, most), strict=True))
+    methods = {name: replace(row, bytes_kept=sizes[name]) for name, row in rows.items()}
+    figure = pareto_figure({"": methods})
+    figure.draw_without_rendering()
+    spans = [text.get_window_extent().intervalx for text in figure.axes[0].get_xticklabels()]
+    assert len(spans) >= 2
+    assert all(a[1] < b[0] for a, b in pairwise(spans))
 
 
 def test_streams_have_a_panel_each(rows):

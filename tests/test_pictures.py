@@ -11,8 +11,7 @@ import pytest
 from conftest import FakeRun
 from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.side_by_side import comparisons
-from memoryless.lab.report import pictures
-from memoryless.lab.report.pictures import PAPER_FIGURES, charts, confusions, paper_figures
+from memoryless.lab.report.pictures import PAPER_FIGURES, charts, paper_figures
 from memoryless.lab.runs import RunFolder
 
 
@@ -26,45 +25,31 @@ def drawn(comparison):
     return charts(comparison, "c0")
 
 
-def test_charts_have_lines_dots_and_confusions(comparison, drawn):
-    accuracy, kept = (picture.drawing for picture in drawn.pictures)
+def test_charts_name_their_lines_dots_and_panels(comparison, drawn):
+    accuracy, kept, confusion = (picture.drawing for picture in drawn.pictures)
     assert drawn.title == "toy, 3 states"
     assert all(f">{entry.label}<" in accuracy for entry in comparison.lines)
     assert f">{comparison.recommended.label}<" in kept
-    assert [one.method for one in drawn.confusions] == ["FT", "inFT_siw"]
+    assert all(f">{text}<" in confusion for text in ("FT", "inFT_siw", "true state"))
 
 
 def test_captions_tell_of_the_spread_of_seeds(monkeypatch):
-    monkeypatch.setattr(pictures, "confusions", lambda comparison: [])
+    monkeypatch.setattr(measures, "state_confusion", lambda run, method: np.eye(2))
     runs = [FakeRun({"FT": [90.0, 10.0 * s]}, f"f/seed-{s}", seed=s) for s in (1, 2)]
-    accuracy, kept = charts(comparisons(runs)[0], "c").pictures
+    accuracy, kept, _ = charts(comparisons(runs)[0], "c").pictures
     assert accuracy.note == "bands: ± standard deviation over seeds"
     assert kept.note.endswith("; bars: ± standard deviation over seeds")
-    accuracy, kept = charts(comparisons(runs[:1])[0], "c").pictures
+    accuracy, kept, _ = charts(comparisons(runs[:1])[0], "c").pictures
     assert accuracy.note == ""
     assert kept.note == "of those that keep something, none lies above the steps"
 
 
 def test_bytes_are_not_drawn_where_every_training_keeps_images(monkeypatch):
-    monkeypatch.setattr(pictures, "confusions", lambda comparison: [])
+    monkeypatch.setattr(measures, "state_confusion", lambda run, method: np.eye(2))
     config = {"strategy": "replay"}
     (found,) = comparisons([FakeRun({"replay": [9.0, 8.0]}, config=config, memoryless=False)])
-    assert [picture.caption[:14] for picture in charts(found, "c").pictures] == ["Top-1 accuracy"]
-
-
-def test_confusions_have_a_number_in_every_cell(comparison, drawn):
-    for shown in drawn.confusions:
-        percent = measures.state_confusion(comparison.main.runs[0], shown.method)
-        assert shown.states == ["0", "1", "2"]
-        assert shown.run == "finetune, 3 states, seed 0"
-        assert np.abs(np.array(shown.cells) - percent).max() <= 0.5
-
-
-def test_confusions_of_many_states_are_coarser(comparison, monkeypatch):
-    monkeypatch.setattr(pictures, "state_confusion", lambda run, method: 100 * np.eye(26))
-    shown = confusions(comparison)[0]
-    assert (shown.states[0], shown.states[-1]) == ("0-2", "24-25")
-    assert shown.cells[0] == [100, *[0] * 8]
+    names = [picture.caption.split()[0] for picture in charts(found, "c").pictures]
+    assert names == ["Top-1", "Where"]
 
 
 def test_figures_have_the_colours_of_the_page_and_ids_of_their_own(finished_run, drawn):

@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,12 @@ from memoryless.lab.analysis.typology import typology_grids
 from memoryless.lab.control import control_of
 from memoryless.lab.experiment import run
 from memoryless.lab.report import _against_full, few_methods, render
-from memoryless.lab.report.pictures import PAPER_FIGURES, Charts, Confusion, Picture
+from memoryless.lab.report.pictures import PAPER_FIGURES, Charts, Picture
 from memoryless.lab.report.tables import Folded
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
 from memoryless.pages import Row, Table
-from photo_toys import CHROMIUM, shown
+from photo_toys import shown
 
 
 @pytest.fixture(scope="module")
@@ -56,22 +55,13 @@ def test_the_page_has_everything(runs, page):
         "memoryless table RUN --show typology", "seed", *about["config"],
     ):  # fmt: skip
         assert part in page.text, part
-    assert page.tags.count("svg") == 2 + len(PAPER_FIGURES)
+    assert page.tags.count("svg") == 3 + len(PAPER_FIGURES)
 
 
 def test_the_page_needs_nothing_else_and_is_always_the_same(runs, page):
     check_alone(page, scripts=1)
     assert "//" not in page[page.index("<script>") :].replace("// ", "")
     assert render(runs) == page
-
-
-def test_the_bytes_of_a_method_and_of_its_run_are_told_apart(runs, page):
-    """What the page says that a method needs is part of what the run is said to have kept."""
-    (row,) = [row for row in summarise(runs) if row.method == "inFT_siw"]
-    text = Page(page).text.replace("\u00a0", " ")
-    assert row.bytes_kept < row.bytes_of_run == 468
-    assert f"It keeps {row.bytes_kept} bytes of the past and no image; the images would " in text
-    assert "468 bytes for all methods together, of which each needs only what the tables" in text
 
 
 def fill(**parts: object) -> str:
@@ -89,7 +79,7 @@ def page_of(text: str) -> Page:
     row = Row(text, [text], [text], "")
     table = Table(text, [text, text], [row, row], text)
     run = {"name": text, "command": text, "facts": [(text, text)], "settings": [(text, text)]}
-    drawn = Charts(text, [Picture(text, Markup(""))], [Confusion(text, text, [text], [[1]])])
+    drawn = Charts(text, [Picture(text, Markup(""))])
     return Page(
         fill(
             title=text, methods=[Folded(table, table)], states=[Folded(table, None)],
@@ -109,7 +99,7 @@ def test_no_name_adds_a_tag_or_a_cell(text):
     text = printable(text)
     assert page.tags == HARMLESS
     cells = [text, text, f"{text} {text}", text, f"{text} {text}", text]  # a mark beside a name
-    assert page.cells == cells * 4 + ["true state", text, text, "1"] + cells * 3
+    assert page.cells == cells * 7
 
 
 def test_commands_are_quoted(tiny, toy, tmp_path, monkeypatch):
@@ -185,14 +175,6 @@ def test_only_few_methods_are_shown_where_images_go(runs, page):
     assert len(table.rows) == 6 * 3
 
 
-def test_what_is_being_done_is_told(finished_run):
-    told: list[str] = []
-    render([RunFolder(finished_run)], working=told.append)
-    assert told == [
-        "reading runs", "drawing charts", "drawing the paper's figures", "scoring classes",
-    ]  # fmt: skip
-
-
 def several_runs(folder: Path) -> list[RunFolder]:
     """Two numbers of states, two kinds of statistics, two seeds, a control, joint training."""
     toy = make_toy(24, train=6, test=2)
@@ -226,7 +208,7 @@ each_width = pytest.mark.parametrize("width", [360, 768, 1280])
 def test_a_browser_shows_it_whole(width, scheme, page_file):
     """No errors, no request but for the page itself, nothing wider than the screen."""
     with shown(page_file, width, scheme) as page:
-        assert page.locator("svg:visible").count() == 2 * 2 + len(PAPER_FIGURES)
+        assert page.locator("svg:visible").count() == 2 * 3 + len(PAPER_FIGURES)
         for drawing in page.locator("svg:visible").all():
             assert drawing.bounding_box()["width"] <= width
         for row in page.locator("figure.table").first.locator("tbody tr").all():
@@ -285,12 +267,9 @@ def test_a_printed_page_shows_what_is_open_and_cuts_nothing(page_file):
         assert page.locator("h2:visible", has_text="Past and new").count() == 0
         page.locator("section.more details").first.evaluate("e => { e.open = true; }")
         assert page.locator("h2:visible", has_text="Past and new").count() == 1
-        styles = page.evaluate("""() => [document.body, document.querySelector('thead th + th'),
-          document.querySelector('.confusion td')].map(e => getComputedStyle(e))
-          .map(s => [s.backgroundColor, s.whiteSpace, s.printColorAdjust])""")
-        assert styles[0][0] == "rgb(255, 255, 255)"
-        assert styles[1][1] == "nowrap"
-        assert styles[2][2] == "exact"
+        style = page.evaluate("""() => { const s = getComputedStyle(document.body);
+          return [s.backgroundColor, s.printColorAdjust]; }""")
+        assert style == ["rgb(255, 255, 255)", "exact"]
         overflow = page.locator(".scroll").evaluate_all(
             "all => all.map(e => getComputedStyle(e).overflowX)"
         )
@@ -314,35 +293,3 @@ def test_long_class_names_leave_room_for_their_numbers(tmp_path):
             box = cell.bounding_box()
             assert box["x"] + box["width"] <= 360
         shown_table.locator("thead button").last.click(timeout=2000)
-
-
-@browser
-@each_width
-def test_blocks_of_states_have_even_rows_and_headings_apart(width, tmp_path):
-    states = [f"{100 * i}-{100 * i + 99}" for i in range(12)]
-    coarse = Confusion("FT", "x", states, [[8] * 12] * 12)
-    drawn = Charts("x", [], [coarse])
-    file = tmp_path / "page.html"
-    file.write_text(fill(charts=[drawn]))
-    with shown(file, width, "light") as page:
-        heads = [e.bounding_box() for e in page.locator(".confusion thead th").all()][1:]
-        assert all(a["x"] + a["width"] <= b["x"] + 0.1 for a, b in pairwise(heads))
-        overflow = page.locator(".confusion th").evaluate_all(
-            "all => all.slice(1).filter(e => e.scrollWidth > e.clientWidth + 1).length"
-        )
-        assert overflow == 0
-        heights = {e.bounding_box()["height"] for e in page.locator(".confusion tbody tr").all()}
-        assert len(heights) == 1
-
-
-@browser
-def test_without_scripts_the_page_is_whole(page_file):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_context(java_script_enabled=False).new_page()
-        page.goto(page_file.as_uri())
-        page.locator("summary", has_text="classes by").first.click()
-        assert page.locator("table.sortable").first.locator("tbody tr").count() == 24
-        browser.close()

@@ -13,6 +13,7 @@ from typing import IO, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
 
@@ -45,6 +46,7 @@ METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
     "png": {},
 }
+SHADES = ListedColormap([COLOURS[5]])  # one colour, of which cells have more or less
 
 
 @mpl.rc_context(STYLE)
@@ -138,12 +140,15 @@ def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
     height = min(INCHES[1], 0.9 + 0.24 * len(cells[0][0]))  # the cells are square
     figure, panels = _panels(columns, height * (len(chosen) if columns == 1 else 1), len(chosen))
     for panel, entry, (names, percent) in zip(panels, chosen, cells, strict=True):
-        panel.imshow(percent, vmin=0, vmax=150, cmap="Blues")  # pale enough for black numbers
+        panel.pcolormesh(percent, cmap=SHADES, alpha=0.8 * percent / 100)
+        panel.set_aspect("equal")
+        panel.invert_yaxis()
         for (row, column), value in np.ndenumerate(percent):
-            panel.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=7)
+            panel.text(column + 0.5, row + 0.55, f"{value:.0f}", ha="center", va="center")
         _label(panel, wrapped(entry.label, 36), "predicted state", "true state")
-        panel.set_xticks(range(len(names)), names, rotation=90 if "-" in names[0] else 0)
-        panel.set_yticks(range(len(names)), names)
+        middles = np.arange(len(names)) + 0.5
+        panel.set_xticks(middles, names, rotation=90 if "-" in names[0] else 0)
+        panel.set_yticks(middles, names)
     return figure
 
 

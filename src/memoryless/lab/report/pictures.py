@@ -14,12 +14,12 @@ from memoryless.lab.analysis.chart_style import COLOURS, FAINT
 from memoryless.lab.analysis.figures import (
     FIGURES,
     draw_accuracy,
+    draw_confusion,
     draw_pareto,
     shown,
     write_figure,
 )
-from memoryless.lab.analysis.measures import coarser, state_confusion
-from memoryless.lab.analysis.side_by_side import Comparison, Entry
+from memoryless.lab.analysis.side_by_side import Comparison
 from memoryless.lab.analysis.table import count_states, run_name
 from memoryless.lab.runs import RunFolder
 
@@ -28,6 +28,8 @@ PAPER_FIGURES = {
     "similarity": "First state's test images: cosine of features with the last model's (Fig. 3).",
     "rows": "Values of single rows, the fitted normal, and a test of normality (Fig. 4).",
 }
+# Ids of groups, which nothing refers to, and turns by no angle.
+NEEDLESS = r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^"]*"'
 PAGE_COLOURS = {
     "#000000": "var(--ink)",
     "#ffffff": "var(--paper)",
@@ -47,36 +49,21 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Confusion:
-    """Percent of each state's test images (row) given to each state (column) by a method."""
-
-    method: str
-    run: str
-    states: Sequence[str]
-    cells: Sequence[Sequence[int]]
-
-    @property
-    def is_coarse(self) -> bool:
-        """Whether rows and columns are blocks of several states."""
-        return "-" in self.states[0]
-
-
-@dataclass(frozen=True)
 class Charts:
     """What is drawn of one comparison."""
 
     title: str
     pictures: Sequence[Picture]
-    confusions: Sequence[Confusion]
 
 
 def charts(comparison: Comparison, name: str) -> Charts:
     """Accuracy by state, accuracy against bytes, and where images go, of one comparison."""
     row = comparison.recommended.row
-    free = any(entry.row.memoryless for entry in comparison.entries)
-    pictures = [_accuracy(comparison, name), *([_pareto(comparison, name)] if free else [])]
+    draws = [_accuracy, _pareto, _confusion]
+    if not any(entry.row.memoryless for entry in comparison.entries):
+        draws.remove(_pareto)
     title = f"{row.data}, {count_states(row)}{comparison.number}"
-    return Charts(title, pictures, confusions(comparison))
+    return Charts(title, [draw(comparison, name) for draw in draws])
 
 
 def _accuracy(comparison: Comparison, name: str) -> Picture:
@@ -95,16 +82,10 @@ def _pareto(comparison: Comparison, name: str) -> Picture:
     return Picture(caption, drawing, steps + bars if several else steps)
 
 
-def confusions(comparison: Comparison) -> list[Confusion]:
-    """By the strategy itself and by what is recommended, of the first seed."""
-    return [_confusion(entry, entry.training.runs[0]) for entry in comparison.before_and_after]
-
-
-def _confusion(entry: Entry, run: RunFolder) -> Confusion:
-    names, percent = coarser(state_confusion(run, entry.row.method))
-    return Confusion(
-        entry.label, run_name(run), names, [[round(value) for value in row] for row in percent]
-    )
+def _confusion(comparison: Comparison, name: str) -> Picture:
+    caption = "Where the images of each state go after the last one, in percent."
+    drawing = markup(draw_confusion(comparison), f"{name}-confusion", caption)
+    return Picture(caption, drawing, run_name(comparison.main.runs[0]))
 
 
 def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
@@ -129,6 +110,7 @@ def markup(figure: Figure, name: str, caption: str) -> Markup:
     text = io.StringIO()
     write_figure(figure, text, "svg")
     _, start, drawing = text.getvalue().partition("<svg ")
+    drawing = re.sub(NEEDLESS, "", drawing)
     drawing = re.sub(r"<[^>]*>", lambda tag: _own_ids(in_page_colours(tag[0]), name), drawing)
     return Markup('{}role="img" aria-label="{}" {}').format(Markup(start), caption, Markup(drawing))
 
