@@ -247,8 +247,8 @@ def test_ticks_of_bytes_do_not_overlap(least, most, rows):
 
 
 def test_streams_have_a_panel_each(rows):
-    two = pareto_figure({"one": rows, "two": rows}, "top5")
-    assert [panel.get_title() for panel in two.axes] == ["one", "two"]
+    two = pareto_figure({"one": rows, "two\x1b": rows}, "top5")
+    assert [panel.get_title() for panel in two.axes] == ["one", r"two\x1b"]
     assert two.axes[0].get_ylabel() == "top-5 accuracy (%)"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from cycler import cycler
+from matplotlib.rcsetup import cycler
 from scipy.optimize import isotonic_regression
 
 T = TypeVar("T")

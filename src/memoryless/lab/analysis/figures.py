@@ -145,7 +145,7 @@ def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
         panel.invert_yaxis()
         for (row, column), value in np.ndenumerate(percent):
             panel.text(column + 0.5, row + 0.55, f"{value:.0f}", ha="center", va="center")
-        _label(panel, wrapped(entry.label, 36), "predicted state", "true state")
+        _label(panel, wrapped(printable(entry.label), 36), "predicted state", "true state")
         middles = np.arange(len(names)) + 0.5
         panel.set_xticks(middles, names, rotation=90 if "-" in names[0] else 0)
         panel.set_yticks(middles, names)
@@ -176,7 +176,8 @@ def pareto_figure(
         if free:
             _draw_front(panel, free, k, columns, named)
         measured = f"{k.replace('top', 'top-')} accuracy (%)"
-        _label(panel, title if len(streams) > 1 else "", "bytes kept of the past", measured)
+        name = printable(title) if len(streams) > 1 else ""
+        _label(panel, name, "bytes kept of the past", measured)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a report: charts of its comparisons, confusions, and the paper's figures."""
+"""Pictures of a report: figures as SVG that stands in the page and follows its colours."""
 
 from __future__ import annotations
 
