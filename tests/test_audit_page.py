@@ -43,9 +43,6 @@ def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
     } | more)  # fmt: skip
 
 
-FOLDER = "Whoever has this model's folder can tell {} which of these photos were used; "
-ANSWERS = "whoever only sees its answers is right in 58 of 100 pairs of a used and an unused photo."
-GIVE = " Give others what memoryless export writes, not the folder."
 VERDICTS = {
     100: "for certain", 99: "for certain", 98.9: "almost for certain", 90: "almost for certain",
     89.9: "better than by guessing", 60: "better than by guessing",
@@ -55,21 +52,23 @@ VERDICTS = {
 
 @pytest.mark.parametrize("best", VERDICTS)
 def test_the_verdict_comes_first(best):
-    verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 58, best=best)))
-    assert verdict == FOLDER.format(VERDICTS[best]) + ANSWERS + GIVE * (best >= 90)
+    verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 50, best=best)))
+    assert f" folder can tell {VERDICTS[best]} which" in verdict
+    assert "its answers is right in 50 of 100 pairs" in verdict
+    assert ("memoryless export" in verdict) == (best >= 90)
 
 
 def test_whoever_has_the_files_has_the_answers():
     verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 92, best=50)))
-    assert verdict.startswith(FOLDER.format("almost for certain"))
+    assert " folder can tell almost for certain which" in verdict
 
 
 def test_the_verdict_of_a_packed_model_names_the_file():
     found = make_audit()
     found.model["packed"] = True
     verdict, *_ = summary(found)
-    assert verdict.startswith("Whoever has this model's file can tell for certain which of ")
-    assert verdict.endswith("Give others what memoryless export writes, not the file.")
+    assert " file can tell " in verdict
+    assert "folder" not in verdict
 
 
 @pytest.mark.parametrize("trained", [True, False])
@@ -82,29 +81,19 @@ def test_doubts_come_first_and_nothing_claims_safety(trained):
     assert "Whoever" not in " ".join(rest)
 
 
-def test_two_sentences_follow():
-    assert list(summary(make_audit()))[1:] == [
-        "Of the photos that it was taught with, the model keeps 808 bytes (mean, held_out) for 1 "
-        "class; the smallest, ant, had 30 photos.",
-        "Whether a given photo was among them can be told from the model's answers with an AUROC "
-        "of 65.0 (60-70), where 50 is guessing and 100 is certainty; from the model's files, by "
-        "scatter, with one of 100.0 (100-100).",
-    ]
+def test_sentences_say_what_is_kept_and_how_well_members_are_told():
+    found = make_audit(warnings=["few are few"], broken={"b": "no"})
+    _, kept, told, warned, broken = summary(found)
+    assert "808 bytes (mean, held_out) for 1 class; the smallest, ant, had 30 photos" in kept
+    assert "an AUROC of 65.0 (60-70)" in told
+    assert "by scatter, with one of 100.0 (100-100)" in told
+    assert (warned, broken) == ("Mind: few are few.", "1 photo could not be read.")
 
 
-def test_sentences_where_features_are_trained():
+def test_files_of_trained_features_are_not_attacked():
     verdict, _, told = summary(make_audit(trained=True))
-    assert verdict == (
-        "Whoever sees this model's answers is right in 65 of 100 pairs of a used and an unused "
-        "photo."
-    )
-    assert told.endswith("certainty; its files, whose features are trained, were not attacked.")
-
-
-def test_warnings_and_broken_photos_come_last():
-    *_, warned, broken = summary(make_audit(warnings=["few are few"], broken={"b": "no"}))
-    assert warned == "Mind: few are few."
-    assert broken == "1 photo could not be read."
+    assert "this model's answers is right in 65 of 100 pairs" in verdict
+    assert told.endswith("were not attacked.")
 
 
 def test_columns_of_a_measure():
