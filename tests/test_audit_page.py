@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from conftest import hostile_text
+from html_pages import Page, check_alone
 from memoryless.membership import Estimate, Told
 from memoryless.photos.audit_page import columns, render, summary, write_audit
 from memoryless.photos.auditing import Audit, Exposure
@@ -43,9 +43,6 @@ def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
     } | more)  # fmt: skip
 
 
-FOLDER = "Whoever has this model's folder can tell {} which of these photos were used; "
-ANSWERS = "whoever only sees its answers is right in 58 of 100 pairs of a used and an unused photo."
-GIVE = " Give others what memoryless export writes, not the folder."
 VERDICTS = {
     100: "for certain", 99: "for certain", 98.9: "almost for certain", 90: "almost for certain",
     89.9: "better than by guessing", 60: "better than by guessing",
@@ -55,21 +52,23 @@ VERDICTS = {
 
 @pytest.mark.parametrize("best", VERDICTS)
 def test_the_verdict_comes_first(best):
-    verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 58, best=best)))
-    assert verdict == FOLDER.format(VERDICTS[best]) + ANSWERS + GIVE * (best >= 90)
+    verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 50, best=best)))
+    assert f" folder can tell {VERDICTS[best]} which" in verdict
+    assert "its answers is right in 50 of 100 pairs" in verdict
+    assert ("memoryless export" in verdict) == (best >= 90)
 
 
 def test_whoever_has_the_files_has_the_answers():
     verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 92, best=50)))
-    assert verdict.startswith(FOLDER.format("almost for certain"))
+    assert " folder can tell almost for certain which" in verdict
 
 
 def test_the_verdict_of_a_packed_model_names_the_file():
     found = make_audit()
     found.model["packed"] = True
     verdict, *_ = summary(found)
-    assert verdict.startswith("Whoever has this model's file can tell for certain which of ")
-    assert verdict.endswith("Give others what memoryless export writes, not the file.")
+    assert " file can tell " in verdict
+    assert "folder" not in verdict
 
 
 @pytest.mark.parametrize("trained", [True, False])
@@ -82,59 +81,47 @@ def test_doubts_come_first_and_nothing_claims_safety(trained):
     assert "Whoever" not in " ".join(rest)
 
 
-def test_two_sentences_follow():
-    assert list(summary(make_audit()))[1:] == [
-        "Of the photos that it was taught with, the model keeps 808 bytes (mean, held_out) for 1 "
-        "class; the smallest, ant, had 30 photos.",
-        "Whether a given photo was among them can be told from the model's answers with an AUROC "
-        "of 65.0 (60-70), where 50 is guessing and 100 is certainty; from the model's files, by "
-        "scatter, with one of 100.0 (100-100).",
-    ]
+def test_sentences_say_what_is_kept_and_how_well_members_are_told():
+    found = make_audit(warnings=["few are few"], broken={"b": "no"})
+    _, kept, told, warned, broken = summary(found)
+    assert "808 bytes (mean, held_out) for 1 class; the smallest, ant, had 30 photos" in kept
+    assert "an AUROC of 65.0 (60-70)" in told
+    assert "by scatter, with one of 100.0 (100-100)" in told
+    assert (warned, broken) == ("Mind: few are few.", "1 photo could not be read.")
 
 
-def test_sentences_where_features_are_trained():
+def test_files_of_trained_features_are_not_attacked():
     verdict, _, told = summary(make_audit(trained=True))
-    assert verdict == (
-        "Whoever sees this model's answers is right in 65 of 100 pairs of a used and an unused "
-        "photo."
-    )
-    assert told.endswith("certainty; its files, whose features are trained, were not attacked.")
-
-
-def test_warnings_and_broken_photos_come_last():
-    *_, warned, broken = summary(make_audit(warnings=["few are few"], broken={"b": "no"}))
-    assert warned == "Mind: few are few."
-    assert broken == "1 photo could not be read."
+    assert "this model's answers is right in 65 of 100 pairs" in verdict
+    assert told.endswith("were not attacked.")
 
 
 def test_columns_of_a_measure():
     head, rows = columns(make_audit(), "auroc")
-    assert head == ["class", "members", "others", "by score", "by distance", "by scatter"]
+    assert head == ["class", "by score", "by distance", "by scatter", "members", "others"]
     assert rows == [
-        ["all classes", "30", "25", "65.0 (60-70)", "65.0 (60-70)", "100.0 (100-100)"],
-        ["ant", "30", "25", "70.0 (65-75)", "70.0 (65-75)", "100.0 (100-100)"],
+        ["all classes", "65.0 (60-70)", "65.0 (60-70)", "100.0 (100-100)", "30", "25"],
+        ["ant", "70.0 (65-75)", "70.0 (65-75)", "100.0 (100-100)", "30", "25"],
     ]
-    assert columns(make_audit(trained=True), "tpr")[1][1] == ["ant", "30", "25", "4.2 (1-9)"]
+    assert columns(make_audit(trained=True), "tpr")[1][1] == ["ant", "4.2 (1-9)", "30", "25"]
 
 
 def test_the_page_says_all_and_needs_nothing_else():
     page = render(make_audit())
-    plain = re.sub(r"<[^>]*>", "", page)
-    for text in ("Keeps no photo.", "It is no proof that none reaches more.",
-                 "ant (30 / 25)", "4.2 (1-9)", "ab" * 32, "cd" * 32, "2026-11-17T12:00:00Z",
-                 "python 3.11", "Classes of the model that were not audited"):  # fmt: skip
-        assert text in plain, text
-    assert "<script" not in page
-    assert "<img" not in page
-    assert re.findall(r'(?:src|href)="([^"]*)"', page) == ["data:,"]
+    check_alone(page)
+    found = Page(page)
+    for text in ("Keeps no photo.", "It is no proof that none reaches more.", "4.2 (1-9)",
+                 "ab" * 32, "cd" * 32, "2026-11-17T12:00:00Z", "python 3.11",
+                 "Classes of the model that were not audited"):  # fmt: skip
+        assert text in found.text, text
+    assert "img" not in found.tags
 
 
 @given(hostile_text)
 def test_names_are_shown_and_not_obeyed(name):
-    pages = [re.findall(r"<[^>]*>", render(make_audit(of))) for of in (name, "x")]
-    found, plain = ([tag for tag in tags if tag != "<wbr>"] for tags in pages)
-    assert found == plain
-    render(make_audit(name)).encode()
+    page = render(make_audit(name))
+    assert Page(page).tags == Page(render(make_audit("x"))).tags
+    page.encode()
 
 
 @pytest.mark.browser
@@ -148,17 +135,9 @@ def test_a_browser_shows_it_whole(width, scheme, tmp_path):
     )  # fmt: skip
     write_audit(tmp_path / "page.html", found)
     with shown(tmp_path / "page.html", width, scheme) as page:
-        for cell in page.locator("tbody td").all():
-            box = cell.bounding_box()
+        for row in page.locator("table").first.locator("tbody tr").all():
+            box = row.locator("td").first.bounding_box()
             assert box["x"] + box["width"] <= width
         assert page.locator("tbody th").first.bounding_box()["width"] >= 80
-        brackets = page.locator("td, tbody th, p").get_by_text(
-            re.compile(r"^\([\d,]+( / |-)[\d,]+\)$")
-        )
-        lines = [of.evaluate("of => of.getClientRects().length") for of in brackets.all()]
-        assert lines == [1] * 18
         assert "`" not in page.locator("body").inner_text()
-        assert "" not in [row.strip() for row in page.locator("thead tr").all_inner_texts()]
-        assert page.locator("code").all_inner_texts() == [
-            "memoryless export", "members", "others", "memoryless audit",
-        ]  # fmt: skip
+        assert page.locator("code").all_inner_texts() == ["members", "others", "memoryless audit"]

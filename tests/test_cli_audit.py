@@ -33,8 +33,8 @@ def test_sentences_and_tables_for_people(taught, capsys):
     assert lines[2].endswith("for 2 classes; the smallest, cat, had 12 photos.")
     assert "by scatter, with one of 100.0 (100-100)." in lines[3]
     cells = [line.split() for line in lines]
-    assert ["class", "members", "others", "by", "score", "by", "distance", "by", "scatter"] in cells
-    assert sum(row[:3] == ["cat", "12", "12"] for row in cells) == 2
+    assert ["class", "by", "score", "by", "distance", "by", "scatter", "members", "others"] in cells
+    assert sum([row[:1], row[-2:]] == [["cat"], ["12", "12"]] for row in cells) == 2
     assert lines[-2:] == [
         "An audit shows what these attacks reach with these photos. It is no proof that none "
         "reaches more.",

@@ -16,7 +16,7 @@ import memoryless
 
 STOREYS = [
     {"errors", "names", "labels"},
-    {"settings", "store", "locks", "randomness", "progress"},
+    {"settings", "store", "locks", "randomness", "progress", "pages"},
     {"data", "embed", "backbones", "network", "losses", "schedules"},
     {"features", "stats", "membership"},
     {"strategies", "training", "learner"},

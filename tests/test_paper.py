@@ -11,7 +11,7 @@ from conftest import TOY_PRESET, make_toy
 from memoryless.cli.output import FORMATS
 from memoryless.data import SOURCES, Source
 from memoryless.errors import DataError
-from memoryless.lab.analysis.figures import draw_similarity
+from memoryless.lab.analysis.figures import draw_similarity, shown
 from memoryless.lab.analysis.paper_table import NORMALISATIONS
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
@@ -49,9 +49,8 @@ def test_the_trainings_of_figure_3(table):
     methods = [line[0] for grid in few.grids(few.complete()) for line in grid.rows]
     assert "independent" in methods
     assert "replay" not in methods  # it is not memoryless
-    assert (
-        len(draw_similarity([RunFolder(c.output / "seed-0") for c in few.cells]).axes[0].lines) == 4
-    )
+    runs = [RunFolder(c.output / "seed-0") for c in few.cells]
+    assert len(draw_similarity(shown(runs)).axes[0].lines) == 4
 
 
 @pytest.fixture(scope="module")

@@ -43,13 +43,13 @@ def test_methods_stand_by_top1_with_chance_control_and_full():
         "chance": [],
     }
     assert pair.first.title == "toy, 3 states"
-    assert pair.first.columns[:4] == ["top-1", "top-5", "forgetting", "kept"]
-    full = dict(zip(pair.first.columns, pair.first.rows[-1].cells, strict=True))
+    assert pair.first.columns[:5] == ["method", "top-1", "top-5", "forgetting", "kept"]
+    full = dict(zip(pair.first.columns[1:], pair.first.rows[-1].cells, strict=True))
     assert {name: text for name, text in full.items() if text} == {
         "kept": "images", "last top-1": "80.0", "last top-5": "40.0",
     }  # fmt: skip
-    assert {len(row.cells) for row in pair.first.rows} == {len(pair.first.columns)}
-    cells = dict(zip(pair.first.columns, pair.first.rows[1].cells, strict=True))
+    assert {len(row.cells) for row in pair.first.rows} == {len(pair.first.columns) - 1}
+    cells = dict(zip(pair.first.columns[1:], pair.first.rows[1].cells, strict=True))
     assert (cells["kept"], cells["multiplications"], cells["seeds"]) == ("300 bytes", "21", "1")
 
 
@@ -84,12 +84,12 @@ def test_streams_of_one_name_are_numbered():
         "toy, 3 states (2)",
     ]
     (pair,) = states_tables(found)
-    assert pair.first.columns == ["T=3 (1)", "T=3 (2)"]
+    assert pair.first.columns == ["method", "T=3 (1)", "T=3 (2)"]
 
 
 def test_numbers_of_states_stand_beside_each_other():
     (pair,) = states_tables(comparisons([finetune(20), finetune(3), finetune(5), joint()]))
-    assert pair.first.columns == ["T=3", "T=5", "T=20"]
+    assert pair.first.columns == ["method", "T=3", "T=5", "T=20"]
     assert pair.first.title == "toy: methods by number of states T"
     found = {row.name: list(row.cells) for row in pair.first.rows}
     assert found["inFT_siw"][0] == "35.0"
@@ -116,16 +116,12 @@ def test_what_has_not_ended_recommends_nothing_for_all_numbers_of_states():
     assert not [row for row in pair.first.rows if "recommended" in row.marks]
 
 
-def test_what_a_number_of_states_lacks_is_left_empty():
+def test_what_a_number_of_states_lacks_is_left_empty_and_what_has_not_ended_has_no_column():
     only = FakeRun({"LwF": [9.0] * 5}, "l/s", config={"strategy": "lwf"})
-    (pair,) = states_tables(comparisons([finetune(3), finetune(5), only]))
-    assert {row.name: list(row.cells) for row in pair.first.rows}["LwF"] == ["", "9.0"]
-
-
-def test_runs_that_have_not_ended_have_no_column():
     part = FakeRun({"FT": [9.0] * 2}, "p/s", sizes=[2, 2, 2, 2])
-    (pair,) = states_tables(comparisons([finetune(3), finetune(5), part]))
-    assert pair.first.columns == ["T=3", "T=5"]
+    (pair,) = states_tables(comparisons([finetune(3), finetune(5), only, part]))
+    assert pair.first.columns == ["method", "T=3", "T=5"]
+    assert {row.name: list(row.cells) for row in pair.first.rows}["LwF"] == ["", "9.0"]
 
 
 def test_one_number_of_states_needs_no_such_table():
@@ -135,7 +131,7 @@ def test_one_number_of_states_needs_no_such_table():
 def test_one_state_shows_what_it_has():
     table = method_tables(*comparisons([joint()])).first
     assert rows(table) == [("Full", "80.0")]
-    assert table.columns == ["top-1", "top-5", "kept", "multiplications", "seeds"]
+    assert table.columns == ["method", "top-1", "top-5", "kept", "multiplications", "seeds"]
 
 
 def test_classes_stand_worst_first_by_the_recommended_method(finished):

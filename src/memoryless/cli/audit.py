@@ -44,7 +44,7 @@ def audit(
     from memoryless.model_folder import PARTS, load_state
     from memoryless.photos import auditing
     from memoryless.photos.audit_page import write_audit
-    from memoryless.photos.frame import check_page
+    from memoryless.photos.page import check_page
     from memoryless.progress import Display
     from memoryless.store import to_json
 

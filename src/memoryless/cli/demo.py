@@ -88,14 +88,12 @@ def _show_laboratory(output: Path) -> None:
     from memoryless.cli.output import say, show
     from memoryless.cli.run import set_threads
     from memoryless.data import load
-    from memoryless.lab.analysis.sketch import sketch
     from memoryless.lab.config import Config
     from memoryless.lab.control import control_of
     from memoryless.lab.experiment import passes_left, run
     from memoryless.lab.runs import RunFolder
     from memoryless.names import size
     from memoryless.progress import Display
-    from memoryless.stats.methods import headline
 
     config = Config(**SETTINGS, output=output)
     control = control_of(config)
@@ -107,15 +105,10 @@ def _show_laboratory(output: Path) -> None:
         folders = [RunFolder(run(c, dataset, observer=display)[0]) for c in both]
     show(_table(folders))
     results = folders[0].results()
-    lines = {
-        method: [state["methods"][method]["top1"] for state in results]
-        for method in headline(results[-1]["methods"])
-    }
-    print(sketch(lines, "top-1 accuracy (%) over all classes seen so far"))
     kept = sum(results[-1]["bytes"]["record"].values())
     images = results[-1]["bytes"]["images_not_kept"]
     print(
-        f"\nkept of the past: {size(kept)} for all methods together; its images would have taken "
+        f"kept of the past: {size(kept)} for all methods together; its images would have taken "
         f"{size(images)}"
     )
     say(f"the run is in {folders[0].path}: memoryless table {shlex.quote(str(folders[0].path))}")

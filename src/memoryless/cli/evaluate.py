@@ -33,8 +33,7 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
     from memoryless.model import Model
     from memoryless.names import printable
     from memoryless.photos import evaluation
-    from memoryless.photos.frame import check_page
-    from memoryless.photos.page import summary, write_page
+    from memoryless.photos.page import check_page, summary, write_page
     from memoryless.progress import Display
     from memoryless.store import to_json
 

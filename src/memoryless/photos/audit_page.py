@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memoryless import pages
 from memoryless.card import parts_kept
 from memoryless.data.dataset import counted
 from memoryless.membership import Estimate
+from memoryless.pages import table
 from memoryless.photos.auditing import ALL, Audit, Exposure
-from memoryless.photos.frame import framed, prose, table, write_text
 
 ATTACKS = {
     "score": "from its answers: how far a photo's own class scores above the best other one",
@@ -47,10 +48,6 @@ MEASURES = {
         "of fewer than 100 others, none is; in brackets the interval as above",
     ),
 }
-# Without a least width, a long text beside it leaves a name no room.
-STYLE = """tbody th { min-width: 7rem; }
-@media (max-width: 30rem) { table { font-size: .8rem; } th, td { padding: .2rem .15rem; } }
-"""
 
 
 def summary(found: Audit) -> Iterator[str]:
@@ -123,10 +120,11 @@ def estimate(of: Estimate) -> str:
 def columns(found: Audit, measure: str) -> tuple[list[str], list[list[str]]]:
     """Head and rows of the table of a measure: all classes, then each."""
     attacks = list(found.whole.attacks)
-    head = ["class", "members", "others", *(f"by {name}" for name in attacks)]
+    head = ["class", *(f"by {name}" for name in attacks), "members", "others"]
     rows = [
-        [row.name, f"{row.members:,}", f"{row.others:,}"]
+        [row.name]
         + [estimate(getattr(row.attacks[name], measure)) for name in attacks]
+        + [f"{row.members:,}", f"{row.others:,}"]
         for row in (found.whole, *found.classes)
     ]
     return head, rows
@@ -134,45 +132,39 @@ def columns(found: Audit, measure: str) -> tuple[list[str], list[list[str]]]:
 
 def write_audit(path: Path, found: Audit) -> None:
     """Write the page to a file."""
-    write_text(path, render(found))
+    pages.write(path, render(found), "html")
 
 
 def render(found: Audit) -> str:
     """The page of an audit."""
-    parts = [f"<p>{prose(sentence)}</p>" for sentence in summary(found)]
-    parts += [f'<p class="faint">{prose(sentence)}</p>' for sentence in (LIMITS, found.honest)]
-    return framed(f"Audit of {found.model['folder']}", [*parts, *_tables(found)], STYLE)
-
-
-def _tables(found: Audit) -> Iterator[str]:
-    for measure, (title, caption) in MEASURES.items():
-        head, rows = columns(found, measure)
-        # A phone has no room for columns of their own.
-        narrow = [
-            [(name, f"({used} / {others})"), *(tuple(cell.split()) for cell in cells)]
-            for name, used, others, *cells in rows
-        ]
-        head = ["class (members / others)", *head[3:]]
-        yield from table(title, head, narrow, caption=f"{caption[0].upper()}{caption[1:]}.")
-    attacks = [[f"by {name}", ATTACKS[name]] for name in found.whole.attacks]
-    yield from table("How it was tried", [], [*attacks, [ALL, TOGETHER]], names=2)
-    left_out = [[name] for name in found.left_out]
-    yield from table("Classes of the model that were not audited", ["class"], left_out)
     kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model).items()]
-    yield from table("What is kept of photos", ["part", "bytes"], kept)
-    yield from table("This audit", [], _facts(found), names=2)
+    left_out = [[name] for name in found.left_out]
+    return pages.render(
+        "audit",
+        title=f"Audit of {found.model['folder']}",
+        summary=summary(found),
+        limits=[LIMITS, found.honest],
+        measures=[
+            table(title, *columns(found, measure), f"{caption[0].upper()}{caption[1:]}.")
+            for measure, (title, caption) in MEASURES.items()
+        ],
+        attacks=[(f"by {name}", ATTACKS[name]) for name in found.whole.attacks] + [(ALL, TOGETHER)],
+        left_out=table("Classes of the model that were not audited", ["class"], left_out),
+        kept=table("What is kept of photos", ["part", "bytes"], kept),
+        about=_facts(found),
+    )
 
 
-def _facts(found: Audit) -> list[list[Any]]:
+def _facts(found: Audit) -> list[tuple[str, Any]]:
     model, backbone = found.model, found.model["backbone"]
     network = f"{backbone['name']}, SHA-256 {backbone['sha256']}" if backbone else "trained"
     return [
-        ["model", model["folder"]],
-        ["state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"],
-        ["written", f"{model['date']}, by memoryless {model['memoryless']}"],
-        ["method", model["method"]],
-        ["backbone", network],
-        *([side, place] for side, place in found.places.items()),
-        ["audited", found.date],
-        ["with", ", ".join(f"{name} {number}" for name, number in found.versions.items())],
+        ("model", model["folder"]),
+        ("state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"),
+        ("written", f"{model['date']}, by memoryless {model['memoryless']}"),
+        ("method", model["method"]),
+        ("backbone", network),
+        *found.places.items(),
+        ("audited", found.date),
+        ("with", ", ".join(f"{name} {number}" for name, number in found.versions.items())),
     ]

@@ -5,33 +5,52 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from PIL import Image
 
+from memoryless import pages
 from memoryless.data.dataset import counted
 from memoryless.data.glances import load
 from memoryless.data.photos import Photo
-from memoryless.errors import DataError
+from memoryless.errors import DataError, WriteError
+from memoryless.model_folder.apart import check_apart
+from memoryless.model_folder.archive import is_packed
+from memoryless.pages import Table, table
 from memoryless.photos.evaluation import Evaluation, Mistake
-from memoryless.photos.frame import framed, table, text, write_text
 
 SIDE = 200  # pixels of a picture's longer side
 PICTURES = 24
 
 
+def check_page(path: Path) -> None:
+    """Raise unless a page may be written to a file; leave none there."""
+    check_apart(path)
+    if is_packed(path):
+        raise WriteError(f"{path} is a packed model: choose another `html`")
+    with pages.writing(path, "html"):
+        there = path.exists()
+        path.open("ab").close()
+    if not there:
+        path.unlink()
+
+
 def write_page(path: Path, model: str, place: str, evaluation: Evaluation) -> None:
     """Write the page to a file."""
-    write_text(path, render(model, place, evaluation))
+    pages.write(path, render(model, place, evaluation), "html")
 
 
 def render(model: str, place: str, evaluation: Evaluation) -> str:
     """The page about a model and the place of its test photos."""
-    parts = [f"<p>{text(sentence)}</p>" for sentence in summary(evaluation)] + [
-        *_mistakes(evaluation.mistakes),
-        *_tables(evaluation),
-    ]
-    return framed(f"{model}, evaluated on {place}", parts)
+    return pages.render(
+        "mistakes",
+        title=f"{model}, evaluated on {place}",
+        summary=summary(evaluation),
+        mistakes=len(evaluation.mistakes),
+        pictures=list(pictures(evaluation.mistakes)),
+        tables=tables(evaluation),
+    )
 
 
 def summary(found: Evaluation) -> Iterator[str]:
@@ -56,30 +75,11 @@ def summary(found: Evaluation) -> Iterator[str]:
         yield f"{counted(len(found.broken), 'photo', 'photos')} could not be read."
 
 
-def _mistakes(mistakes: Sequence[Mistake]) -> Iterator[str]:
-    figures = [figure for mistake in mistakes[:PICTURES] for figure in _figure(mistake)]
-    if figures:
-        yield "<h2>Worst mistakes</h2>"
-        yield (
-            f'<p class="faint">The {len(figures)} wrong answers that the model was surest of, out '
-            f"of {len(mistakes):,}. The pictures are part of this page: mind who gets it.</p>"
-        )
-        yield '<div class="pictures">' + "\n".join(figures) + "</div>"
-
-
-def _figure(mistake: Mistake) -> Iterator[str]:
-    try:
-        picture = thumbnail(mistake.photo)
-    except DataError:  # it has vanished meanwhile
-        return
-    label = text(mistake.photo.label)
-    yield (
-        f'<figure><img src="{picture}" alt="">'
-        f"<figcaption><span><b>{label}</b></span>"
-        f"<span>taken for {text(mistake.answer)}</span>"
-        f'<span class="faint">{mistake.probability:.0%} sure; {mistake.own:.0%} for its own</span>'
-        "</figcaption></figure>"
-    )
+def pictures(mistakes: Sequence[Mistake]) -> Iterator[tuple[Mistake, str]]:
+    """The worst mistakes whose photos can still be read, with addresses that hold them."""
+    for mistake in mistakes[:PICTURES]:
+        with suppress(DataError):
+            yield mistake, thumbnail(mistake.photo)
 
 
 def thumbnail(photo: Photo) -> str:
@@ -91,16 +91,18 @@ def thumbnail(photo: Photo) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(content.getvalue()).decode()
 
 
-def _tables(found: Evaluation) -> Iterator[str]:
+def tables(found: Evaluation) -> Iterator[Table]:
+    """What is confused most, then every state, class and unknown class."""
     confused = [
-        [row["class"], row["taken_for"], f"{row['times']} of {row['photos']}"]
-        for row in found.confused
+        [f"{pair['class']}, taken for {pair['taken_for']}", f"{pair['times']} of {pair['photos']}"]
+        for pair in found.confused
     ]
-    yield from table("Most confused", ["class", "taken for", "photos"], confused, names=2)
+    yield table("Most confused", ["", "photos"], confused)
+    head = ["classes", "photos", "top-1 (%)"]
     states = [[f"state {s['state']}", s["classes"], s["photos"], s["top1"]] for s in found.states]
     if len(states) > 1:
-        yield from table("States", ["", "classes", "photos", "top-1 (%)"], states)
+        yield table("States", ["", *head], states)
     classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
-    yield from table("Classes, worst first", ["class", "state", "photos", "top-1 (%)"], classes)
-    yield from table("Classes that the model does not know", ["class", "photos"],
-                      [[*pair] for pair in found.unknown.items()])  # fmt: skip
+    yield table("Classes, worst first", ["class", "state", *head[1:]], classes)
+    unknown = [[*pair] for pair in found.unknown.items()]
+    yield table("Classes that the model does not know", ["class", "photos"], unknown)

@@ -1,128 +1,55 @@
-"""What charts share, drawn by hand or by matplotlib: colours, dashes, ticks, places of labels."""
+"""What figures look like: colours, sizes, and where names stand beside lines and dots."""
 
 from __future__ import annotations
 
-import math
-import re
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from matplotlib.rcsetup import cycler
+from scipy.optimize import isotonic_regression
 
 T = TypeVar("T")
 
 # Okabe and Ito's colours, which colour-blind people tell apart, without black and yellow: one of
 # them is always too near to the page, light or dark.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (1, 3))
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+DASHES = ("-", *((0, dashes) for dashes in ((6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (1, 3))))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-MOST_NUMBERED = 12  # states whose confusion still has room for a number in each cell
-MOST_MARKED = 10  # states of a line that have a mark
+FAINT = "#b3b3b3"  # dots that do not stand out, and lines that lead to names
+INCHES = {1: 3.3, 2: 6.9}  # width of one column of a page, and of both
+INCHES_HIGH = 2.4
+POINTS = 8
+# Text stays text, to be searched and edited, and `$` begins no maths; equal figures give equal
+# files.
+STYLE: Any = {
+    "font.size": POINTS, "axes.titlesize": POINTS, "axes.labelsize": POINTS,
+    "xtick.labelsize": POINTS, "ytick.labelsize": POINTS, "legend.fontsize": POINTS,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6,
+    "axes.prop_cycle": cycler(color=COLOURS, linestyle=DASHES, marker=MARKERS),
+    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "lines.linewidth": 1.2,
+    "lines.markersize": 3.5, "legend.frameon": False, "savefig.dpi": 300,
+    "text.parse_math": False,
+    "pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "memoryless",
+}  # fmt: skip
 
 
-@dataclass
-class _Block:
-    """Labels that touch: a middle, a height, and how many they are."""
+def spread(places: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """Middles of labels of these heights, moved as little as possible so that none overlap.
 
-    middle: float
-    height: float
-    number: int
+    All lie between 0 and 1, and the sum of squared moves is the least there is.
 
-    def meets(self, below: _Block) -> bool:
-        return below.middle - self.middle < (self.height + below.height) / 2
-
-    def joined(self, other: _Block) -> _Block:
-        number = self.number + other.number
-        middle = (self.middle * self.number + other.middle * other.number) / number
-        return _Block(middle, self.height + other.height, number)
-
-    def moved_within(self, low: float, high: float) -> _Block:
-        half = self.height / 2
-        return replace(self, middle=max(low + half, min(high - half, self.middle)))
-
-
-def spread(
-    places: Sequence[float], heights: Sequence[float], low: float, high: float
-) -> list[float]:
-    """Middles of labels of these heights, as near to their places as they can be without overlap.
-
-    >>> spread([50, 52, 10], [10, 10, 10], 0, 100)
-    [46.0, 56.0, 10.0]
+    >>> spread([0.50, 0.52, 0.1], [0.1, 0.1, 0.1])
+    [0.46, 0.56, 0.1]
     """
-    order = sorted(range(len(places)), key=lambda i: (places[i], i))
-    blocks: list[_Block] = []
-    for i in order:
-        blocks.append(_Block(places[i], heights[i], 1).moved_within(low, high))
-        while len(blocks) > 1 and blocks[-2].meets(blocks[-1]):
-            last = blocks.pop()
-            blocks[-1] = blocks[-1].joined(last).moved_within(low, high)
-    middles: dict[int, float] = {}
-    members = iter(order)
-    for block in blocks:
-        top = block.middle - block.height / 2
-        for i in islice(members, block.number):
-            middles[i] = top + heights[i] / 2
-            top += heights[i]
-    return [middles[i] for i in range(len(places))]
-
-
-def state_ticks(states: int, most: int = 10) -> list[int]:
-    """Whole numbers from state 0 to the last, as many as there is room for.
-
-    A round number that stands too near to the last is left out.
-
-    >>> state_ticks(4), state_ticks(50), state_ticks(18)
-    ([0, 1, 2, 3], [0, 10, 20, 30, 40, 49], [0, 2, 4, 6, 8, 10, 12, 14, 17])
-    """
-    steps = (step * 10**power for power in range(6) for step in (1, 2, 5))
-    step = next(step for step in steps if (states - 1) / step <= most - 1)
-    last = states - 1
-    return [*(t for t in range(0, last, step) if last - t >= 0.75 * step), last]
-
-
-def percent_ticks(highest: float) -> list[int]:
-    """Round percentages from 0 to the first that is not below the highest.
-
-    >>> percent_ticks(55.0), percent_ticks(9.0)
-    ([0, 20, 40, 60], [0, 2, 4, 6, 8, 10])
-    """
-    step = next((step for step in (1, 2, 5, 10, 20) if highest / step <= 5), 20)
-    return list(range(0, step * max(1, math.ceil(highest / step)) + 1, step))
-
-
-def around(percent: float, deviation: float) -> tuple[float, float]:
-    """A percentage less and plus its deviation, within what a percentage can be."""
-    return max(0.0, percent - deviation), min(100.0, percent + deviation)
-
-
-def byte_ticks(low: int, high: int) -> dict[int, str]:
-    """Powers of ten around some numbers of bytes, and how people read them.
-
-    >>> byte_ticks(500, 2_000_000)
-    {1000: '1 kB', 10000: '10 kB', 100000: '100 kB', 1000000: '1 MB'}
-    """
-    inside = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
-    few = inside if len(inside) <= 4 else [power for power in inside if power % 3 == 0]
-    return {10**power: _power(power) for power in few}
-
-
-def _power(power: int) -> str:
-    unit = ("bytes", "kB", "MB", "GB", "TB")[power // 3]
-    return f"{10 ** (power % 3)} {unit}"
-
-
-def apart(spans: Sequence[tuple[float, float]], low: float, gap: float) -> list[int]:
-    """Which of some spans of text to show: beyond `low`, evenly, the last always, a gap between.
-
-    >>> apart([(0, 9), (10, 19), (20, 29), (30, 39)], 0, 5)
-    [1, 3]
-    """
-    inside = [i for i, (start, _) in enumerate(spans) if start >= low]
-    for step in range(1, len(inside)):
-        few = inside[::-1][::step][::-1]
-        if all(spans[b][0] - spans[a][1] >= gap for a, b in pairwise(few)):
-            return few
-    return inside[-1:]
+    order = np.argsort(places, kind="stable")
+    ordered = np.array(heights)[order]
+    stacked = np.cumsum(ordered) - ordered / 2  # middles of the same labels without gaps, from 0
+    gaps = isotonic_regression(np.array(places)[order] - stacked).x
+    middles = np.empty(len(order))
+    middles[order] = stacked + gaps.clip(0, max(0.0, 1 - ordered.sum()))
+    return [round(float(middle), 9) for middle in middles]
 
 
 def few_of(things: Sequence[T], most: int) -> list[T]:
@@ -137,20 +64,11 @@ def few_of(things: Sequence[T], most: int) -> list[T]:
     return [things[round(i * last / (most - 1))] for i in range(most)]
 
 
-def wrapped(label: str, most: int) -> list[str]:
-    """A name in lines of at most so many characters, broken after a plus or at a space.
-
-    What stands in brackets begins a line, unless all fits into one.
+def wrapped(label: str, most: int) -> str:
+    r"""A name in lines of at most so many characters, broken after a plus or at a space.
 
     >>> wrapped("finetune+rda+widened (middle stages)", 15)
-    ['finetune+rda+', 'widened', '(middle stages)']
+    'finetune+rda+\nwidened (middle\nstages)'
     """
-    name, bracket, rest = label.partition(" (")
-    if bracket and len(label) > most:
-        return [*wrapped(name, most), *wrapped(f"({rest}", most)]
-    lines = [""]
-    for part in re.findall(r"[^+ ]*[+ ]|[^+ ]+$", label):
-        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > most:
-            lines.append("")
-        lines[-1] += part
-    return [line.rstrip() for line in lines]
+    lines = textwrap.wrap(label.replace("+", "+ "), most, break_long_words=False)
+    return "\n".join(lines).replace("+ ", "+")

@@ -86,7 +86,7 @@ def state_confusion(run: RunFolder, method: str) -> np.ndarray:
     return 100 * counts / counts.sum(1, keepdims=True)
 
 
-def coarser(percent: np.ndarray, most: int) -> tuple[list[str], np.ndarray]:
+def coarser(percent: np.ndarray, most: int = 12) -> tuple[list[str], np.ndarray]:
     """A confusion between at most so many blocks of neighbouring states, and their names.
 
     >>> coarser(np.array([[60.0, 40, 0], [20, 80, 0], [0, 0, 100]]), 2)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, Template
-from markupsafe import Markup, escape
-
-from memoryless.errors import ConfigError, WriteError
+from memoryless import pages
+from memoryless.data.dataset import counted
+from memoryless.errors import ConfigError
 from memoryless.lab.analysis.chart_style import few_of
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.lead import sentences
@@ -30,47 +26,35 @@ from memoryless.lab.analysis.summary import Summary, without_repeats
 from memoryless.lab.analysis.table import run_names
 from memoryless.lab.analysis.typology import data_grid, typology_grids
 from memoryless.lab.report.pictures import charts, paper_figures
-from memoryless.lab.report.tables import (
-    PageRow,
-    PageTable,
-    class_table,
-    method_tables,
-    states_tables,
-)
+from memoryless.lab.report.tables import class_table, method_tables, states_tables
 from memoryless.lab.runs import RunFolder
 from memoryless.names import size
 
 MOST_STATES = 8  # that a table of where images go has room for on paper
-Told = Callable[[str], None]
+Working = Callable[[str], None]
 
 
 def write_report(
     runs: Sequence[RunFolder],
     path: Path,
     methods: Sequence[str] = (),
-    working: Told = lambda what: None,
+    working: Working = lambda what: None,
     places: Sequence[Path] = (),
 ) -> None:
     """Write the page to a file; every number on it comes from the run folders.
 
-    `working` is told what is being done; `places` are the folders where the runs were found.
+    `working` is called with what is being done; `places` are the folders where the runs were found.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(runs, methods, working, places), encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise WriteError(
-            f"cannot write {path} ({error.strerror}): choose another `output`"
-        ) from error
+    pages.write(path, render(runs, methods, working, places), "output")
 
 
 def render(
     runs: Sequence[RunFolder],
     methods: Sequence[str] = (),
-    working: Told = lambda what: None,
+    working: Working = lambda what: None,
     places: Sequence[Path] = (),
 ) -> str:
-    """The page, with `methods` scored anew in place of those that the runs scored."""
+    """The page; the runs are scored again with `methods`, if any are named."""
     working("reading runs")
     runs = without_repeats(runs)
     found = comparisons(runs, methods, leave_out=True)
@@ -81,15 +65,17 @@ def render(
         )
     names = dict(zip((str(run.path) for run in runs), run_names(runs), strict=True))
     by_state = [run for run in runs if run.finished > 1]
-    later = [comparison for comparison in found if not comparison.main.one_state]
     working("drawing charts")
-    drawn = [charts(comparison) for comparison in later]
+    later = [comparison for comparison in found if not comparison.main.one_state]
+    drawn = [charts(comparison, f"chart-{i}") for i, comparison in enumerate(later)]
     working("drawing the paper's figures")
     figures = paper_figures(by_state) if by_state else []
     working("scoring classes")
     classes = [class_table(comparison) for comparison in found]
-    return fill(
-        lead=[[code(text) for text in sentences(c)] for c in main_comparisons(found)],
+    return pages.render(
+        "report",
+        title=f"memoryless: report of {counted(len(runs), 'run', 'runs')}",
+        leads=[list(sentences(c)) for c in main_comparisons(found)],
         methods=[method_tables(comparison) for comparison in found],
         states=states_tables(found),
         paper=[as_table(grid) for grid in _against_full(found)],
@@ -101,55 +87,17 @@ def render(
             replace(few_methods(grid), title=names[grid.entries[0]["run"]])
             for grid in typology_grids(by_state)
         ],
-        runs=[_facts(run) | {"name": names[str(run.path)]} for run in runs],
+        runs=[_about(run, names[str(run.path)]) for run in runs],
         data=as_table(data_grid(runs)),
     )
 
 
-def fill(**parts: Any) -> str:
-    """The template escapes every part that it shows, but for drawings, which are markup."""
-    return _template().render(**parts).lstrip()
-
-
-@cache
-def _template() -> Template:
-    """The page without its parts: its style and script stand in it."""
-    folder = files("memoryless.lab.report")
-    style, script = (Markup((folder / name).read_text()) for name in ("page.css", "sort.js"))
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    page.filters["breakable"] = breakable
-    return page.from_string(
-        (folder / "page.html.j2").read_text(), {"style": style, "script": script}
-    )
-
-
-def breakable(name: str) -> Markup:
-    """A method's name, which may be broken after a plus."""
-    return escape(name).replace("+", Markup("+<wbr>"))
-
-
-def code(text: str) -> Markup:
-    """Text with what stands between its first and last backtick as code.
-
-    Elsewhere neither a number and its unit nor top-1 are torn apart at the end of a line.
-
-    >>> code("type `a < b`")
-    Markup('type <code>a &lt; b</code>')
-    """
-    plain, *rest = text.split("`", 1)
-    if not rest or "`" not in rest[0]:
-        return escape(re.sub(r"(?<=\d) ", "\u00a0", text).replace("top-", "top\u2011"))
-    inside, _, after = rest[0].rpartition("`")
-    return Markup("{}<code>{}</code>{}").format(code(plain), inside, after)
-
-
-def as_table(grid: Grid) -> PageTable:
+def as_table(grid: Grid) -> pages.Table:
     """A table of the laboratory as a table of the page."""
-    rows = [PageRow(name, cells) for name, *cells in grid.rows]
-    return PageTable(grid.title, grid.caption, grid.columns[1:], rows, head=grid.columns[0])
+    return pages.table(grid.title, grid.columns, grid.rows, grid.caption)
 
 
-def few_methods(grid: Grid) -> PageTable:
+def few_methods(grid: Grid) -> pages.Table:
     """The table of where images go, of the methods that are shown first, after a few states."""
     few = shown_first(dict.fromkeys(entry["method"] for entry in grid.entries))
     chosen = [0, *few_of(range(1, len(grid.columns)), MOST_STATES)]
@@ -184,15 +132,38 @@ def _figures_command(places: Sequence[Path]) -> str:
     return shlex.join(["memoryless", "figures", *(str(place.resolve()) for place in places)])
 
 
-def _facts(run: RunFolder) -> dict[str, Any]:
-    """The facts tell what was run, what it kept, and how to run it again."""
-    about, results = run.about, run.results()
+def _about(run: RunFolder, name: str) -> dict[str, Any]:
+    """What was run, what it kept, and how to run it again."""
+    about = run.about
     return {
-        "path": str(run.path),
-        "about": about,
+        "name": name,
         "command": shlex.join(about["command"]),
-        "kept": size(sum(results[-1]["bytes"]["record"].values())),
-        "images": size(results[-1]["bytes"]["images_not_kept"]),
-        "trained": str(timedelta(seconds=round(sum(r["seconds"]["training"] for r in results)))),
-        "finished": run.finished,
+        "facts": _facts(run, about),
+        "settings": about["config"].items(),
     }
+
+
+def _facts(run: RunFolder, about: dict[str, Any]) -> list[tuple[str, Any]]:
+    config, results = about["config"], run.results()
+    kept = size(sum(results[-1]["bytes"]["record"].values()))
+    images = size(results[-1]["bytes"]["images_not_kept"])
+    seconds = round(sum(state["seconds"]["training"] for state in results))
+    machine, sizes = about["machine"], ", ".join(map(str, about["sizes"]))
+    return [
+        ("folder", run.path),
+        ("strategy", config["strategy"] + ("" if about["memoryless"] else " (not memoryless)")),
+        ("data", f"{about['dataset']}, {len(about['classes'])} classes, order {config['order']}"),
+        ("states", f"{run.finished} finished, of {sizes} classes"),
+        ("seed", about["seed"]),
+        (
+            "kept of the past",
+            f"{kept} for all methods together, of which each needs only what the tables say; its "
+            f"training images would have taken {images}",
+        ),
+        (
+            "training",
+            f"{timedelta(seconds=seconds)} on {machine['system']}, {machine['cores']} cores",
+        ),
+        ("versions", ", ".join(f"{name} {number}" for name, number in about["versions"].items())),
+        ("commit", about["commit"] or "not from a checkout"),
+    ]

@@ -1,4 +1,4 @@
-"""Pictures of a report: charts of its comparisons, confusions, and the paper's figures."""
+"""Pictures of a report: figures as SVG that stands in the page and follows its colours."""
 
 from __future__ import annotations
 
@@ -8,27 +8,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
-from memoryless.lab.analysis.chart_style import MOST_NUMBERED, few_of
-from memoryless.lab.analysis.compare import pareto_front
-from memoryless.lab.analysis.figures import FIGURES, shown, write_figure
-from memoryless.lab.analysis.measures import coarser, state_confusion
-from memoryless.lab.analysis.side_by_side import Comparison, Entry
-from memoryless.lab.analysis.table import count_states, run_name
-from memoryless.lab.report.charts import (
-    Dot,
-    Line,
-    accuracy_chart,
-    bytes_chart,
-    in_each_format,
+from memoryless.lab.analysis.chart_style import COLOURS, FAINT
+from memoryless.lab.analysis.figures import (
+    FIGURES,
+    draw_accuracy,
+    draw_confusion,
+    draw_pareto,
+    shown,
+    write_figure,
 )
+from memoryless.lab.analysis.side_by_side import Comparison
+from memoryless.lab.analysis.table import count_states, run_name
 from memoryless.lab.runs import RunFolder
 
-MOST_NAMED = 5  # methods of the front that have their name beside them
 PAPER_FIGURES = {
     "magnitudes": "Mean |w| of new and past classes, as trained and standardised (Fig. 2).",
     "similarity": "First state's test images: cosine of features with the last model's (Fig. 3).",
     "rows": "Values of single rows, the fitted normal, and a test of normality (Fig. 4).",
+}
+# Ids of groups, which nothing refers to, and turns by no angle.
+NEEDLESS = r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^"]*"'
+PAGE_COLOURS = {
+    "#000000": "var(--ink)",
+    "#ffffff": "var(--paper)",
+    FAINT: "var(--grey)",
+    COLOURS[0]: "var(--accent)",
+    COLOURS[5]: "var(--heat)",
 }
 
 
@@ -42,80 +49,43 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Confusion:
-    """Percent of each state's test images (row) given to each state (column) by a method."""
-
-    method: str
-    run: str
-    states: Sequence[str]
-    cells: Sequence[Sequence[int]]
-
-    @property
-    def is_coarse(self) -> bool:
-        """Whether rows and columns are blocks of several states."""
-        return "-" in self.states[0]
-
-
-@dataclass(frozen=True)
 class Charts:
     """What is drawn of one comparison."""
 
     title: str
     pictures: Sequence[Picture]
-    confusions: Sequence[Confusion]
 
 
-def charts(comparison: Comparison) -> Charts:
+def charts(comparison: Comparison, name: str) -> Charts:
     """Accuracy by state, accuracy against bytes, and where images go, of one comparison."""
     row = comparison.recommended.row
-    free = [entry for entry in comparison.entries if entry.row.memoryless]
-    pictures = [_accuracy(comparison), *([_bytes(comparison, free)] if free else [])]
+    draws = [_accuracy, _pareto, _confusion]
+    if not any(entry.row.memoryless for entry in comparison.entries):
+        draws.remove(_pareto)
     title = f"{row.data}, {count_states(row)}{comparison.number}"
-    return Charts(title, pictures, confusions(comparison))
+    return Charts(title, [draw(comparison, name) for draw in draws])
 
 
-def _accuracy(comparison: Comparison) -> Picture:
-    lines = [
-        Line(e.label, e.training.by_state(e.row.method), e.training.deviations(e.row.method))
-        for e in comparison.lines
-    ]
-    drawing = in_each_format(lambda form: accuracy_chart(lines, form))
+def _accuracy(comparison: Comparison, name: str) -> Picture:
     caption = "Top-1 accuracy over all classes seen so far, after each state."
-    return Picture(caption, drawing, _spread("bands", any(line.deviations for line in lines)))
+    several = any(len(entry.training.runs) > 1 for entry in comparison.lines)
+    note = "bands: ± standard deviation over seeds" if several else ""
+    return Picture(caption, markup(draw_accuracy(comparison), f"{name}-accuracy", caption), note)
 
 
-def _spread(what: str, is_drawn: bool) -> str:
-    return f"{what}: ± standard deviation over seeds" if is_drawn else ""
-
-
-def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
-    front = pareto_front([entry.row for entry in entries])
-    named = few_of(front, MOST_NAMED)
-    dots = [
-        Dot(
-            entry.label, entry.row.bytes_kept, entry.top1, entry.top1_std,
-            named=entry.row in named or entry is comparison.recommended,
-            on_front=entry.row in front,
-        )
-        for entry in sorted(entries, key=lambda entry: entry.row.bytes_kept)
-    ]  # fmt: skip
-    drawing = in_each_format(lambda form: bytes_chart(dots, form))
+def _pareto(comparison: Comparison, name: str) -> Picture:
     caption = "What each method keeps of the past and what it reaches."
     steps = "of those that keep something, none lies above the steps"
-    bars = _spread("bars", any(dot.named and dot.deviation for dot in dots))
-    return Picture(caption, drawing, "; ".join(filter(None, [steps, bars])))
+    bars = "; bars: ± standard deviation over seeds"
+    several = any(entry.row.seeds > 1 for entry in comparison.entries)
+    drawing = markup(draw_pareto(comparison), f"{name}-pareto", caption)
+    return Picture(caption, drawing, steps + bars if several else steps)
 
 
-def confusions(comparison: Comparison) -> list[Confusion]:
-    """By the strategy itself and by what is recommended, of the first seed."""
-    return [_confusion(entry, entry.training.runs[0]) for entry in comparison.before_and_after]
-
-
-def _confusion(entry: Entry, run: RunFolder) -> Confusion:
-    names, percent = coarser(state_confusion(run, entry.row.method), MOST_NUMBERED)
-    return Confusion(
-        entry.label, run_name(run), names, [[round(value) for value in row] for row in percent]
-    )
+def _confusion(comparison: Comparison, name: str) -> Picture:
+    caption = "Where the images of each state go after the last one, in percent."
+    drawing = markup(draw_confusion(comparison), f"{name}-confusion", caption)
+    return Picture(caption, drawing, run_name(comparison.main.runs[0]))
 
 
 def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
@@ -126,32 +96,37 @@ def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
         f"{comparison.data}, {count_states(comparison.main.rows[0])}: the first seed of each line"
     )
     return [
-        Picture(caption, figure_markup(name, runs), each if name == "similarity" else one)
+        Picture(
+            caption,
+            markup(FIGURES[name](comparison, 1), name, caption),
+            each if name == "similarity" else one,
+        )
         for name, caption in PAPER_FIGURES.items()
     ]
 
 
-def figure_markup(name: str, runs: Sequence[RunFolder]) -> Markup:
-    """A figure is markup that stands in the page; its ids must not meet another figure's."""
+def markup(figure: Figure, name: str, caption: str) -> Markup:
+    """A figure as SVG that stands in a page: its ids begin with `name`."""
     text = io.StringIO()
-    write_figure(FIGURES[name](runs, 1), text, "svg")
-    drawing = text.getvalue()[text.getvalue().index("<svg") :]
-    return Markup(re.sub(r"<[^>]*>", lambda tag: _own(in_page_style(tag[0]), name), drawing))
+    write_figure(figure, text, "svg")
+    _, start, drawing = text.getvalue().partition("<svg ")
+    drawing = re.sub(NEEDLESS, "", drawing)
+    drawing = re.sub(r"<[^>]*>", lambda tag: _own_ids(in_page_colours(tag[0]), name), drawing)
+    return Markup('{}role="img" aria-label="{}" {}').format(Markup(start), caption, Markup(drawing))
 
 
-def _own(tag: str, name: str) -> str:
-    for sign in ('id="', 'href="#', "url(#"):
+def _own_ids(tag: str, name: str) -> str:
+    for sign in (' id="', 'href="#', "url(#"):
         tag = tag.replace(sign, f"{sign}{name}-")
     return tag
 
 
-def in_page_style(drawing: str) -> str:
-    """Black becomes the page's ink, white its paper, and the font the page's, whatever they are.
+def in_page_colours(tag: str) -> str:
+    """Colours that a page has its own of, light or dark, become the page's.
 
-    >>> in_page_style('<path style="fill: #ffffff; stroke: #000000"/>')
+    >>> in_page_colours('<path style="fill: #ffffff; stroke: #000000"/>')
     '<path style="fill: var(--paper); stroke: var(--ink)"/>'
     """
-    drawing = re.sub(r"font-family: [^;\"]*", "font-family: inherit", drawing)
-    drawing = re.sub(r"(?<=: )#ffffff\b", "var(--paper)", drawing)
-    drawing = re.sub(r"(?<=: )#000000\b", "var(--ink)", drawing)
-    return re.sub(r"<text(?![^>]*fill:)([^>]*style=\")", r"<text\1fill: var(--ink); ", drawing)
+    for colour, variable in PAGE_COLOURS.items():
+        tag = tag.replace(f": {colour}", f": {variable}")
+    return tag

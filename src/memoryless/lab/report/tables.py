@@ -12,6 +12,7 @@ from memoryless.lab.analysis.measures import class_accuracies
 from memoryless.lab.analysis.side_by_side import Comparison, Entry, main_comparisons
 from memoryless.lab.analysis.summary import Summary, images_of
 from memoryless.lab.analysis.table import COLUMNS, Column, bounds, columns_for, count_states
+from memoryless.pages import Row, Table
 
 AT_ONCE = ("all classes at once", "not memoryless")
 
@@ -28,33 +29,11 @@ def page_columns(row: Summary) -> dict[str, Column]:
 
 
 @dataclass(frozen=True)
-class PageRow:
-    """A row has a name, marks beside it, and cells; its kind says how it is set."""
-
-    name: str
-    cells: Sequence[str]
-    marks: Sequence[str] = ()
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class PageTable:
-    """A table of a page."""
-
-    title: str
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[PageRow]
-    head: str = "method"
-    sortable: bool = False
-
-
-@dataclass(frozen=True)
 class Folded:
     """A table of the few rows that are read first, and one of all, if there are more."""
 
-    first: PageTable
-    whole: PageTable | None
+    first: Table
+    whole: Table | None
 
 
 def marks(entry: Entry, comparison: Comparison) -> list[str]:
@@ -75,7 +54,7 @@ def method_tables(comparison: Comparison) -> Folded:
     return Folded(_methods(comparison, first), whole)
 
 
-def _methods(comparison: Comparison, entries: Sequence[Entry]) -> PageTable:
+def _methods(comparison: Comparison, entries: Sequence[Entry]) -> Table:
     row = entries[0].row
     columns = page_columns(row)
     rows = [
@@ -84,17 +63,17 @@ def _methods(comparison: Comparison, entries: Sequence[Entry]) -> PageTable:
     ]
     bounds = [] if math.isnan(row.top1) else _bounds(comparison, columns)
     title = f"{row.data}, {count_states(row)}{comparison.number}"
-    return PageTable(title, _caption(entries), list(columns), [*rows, *bounds])
+    return Table(title, ["method", *columns], [*rows, *bounds], _caption(entries))
 
 
-def _row(label: str, cells: Sequence[str], said: Sequence[str]) -> PageRow:
+def _row(label: str, cells: Sequence[str], said: Sequence[str]) -> Row:
     kind = next((k for k in ("recommended", "control", "strategy") if k in said), "")
-    return PageRow(label, cells, said, kind)
+    return Row(label, cells, said, kind)
 
 
-def _bounds(comparison: Comparison, columns: Iterable[str]) -> list[PageRow]:
+def _bounds(comparison: Comparison, columns: Iterable[str]) -> list[Row]:
     """Rows of what guessing reaches, and of all classes learned at once, which is of the end."""
-    rows = [PageRow(name, cells, kind="bound") for name, *cells in bounds(comparison, columns)]
+    rows = [Row(name, cells, kind="bound") for name, *cells in bounds(comparison, columns)]
     return [replace(row, marks=AT_ONCE) if row.name == "Full" else row for row in rows]
 
 
@@ -131,9 +110,7 @@ def _by_states(found: Sequence[Comparison], leading: Comparison | None) -> Folde
     return Folded(_states_table(found, first, recommended), whole)
 
 
-def _states_table(
-    found: Sequence[Comparison], labels: Iterable[str], recommended: str
-) -> PageTable:
+def _states_table(found: Sequence[Comparison], labels: Iterable[str], recommended: str) -> Table:
     rows = []
     for label in labels:
         here = [(c, [e for e in c.entries if e.label == label][:1]) for c in found]
@@ -144,16 +121,14 @@ def _states_table(
         said = ["recommended", *said] if label == recommended else said
         rows.append((mean, _row(label, cells, said)))
     chance = [c.trainings[0].rows[0].chance_top1 for c in found]
-    rows.append(
-        (float(np.mean(chance)), PageRow("chance", [f"{x:.1f}" for x in chance], kind="bound"))
-    )
+    rows.append((float(np.mean(chance)), Row("chance", [f"{x:.1f}" for x in chance], kind="bound")))
     ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
-    columns = [f"T={c.states}{c.number}" for c in found]
+    columns = ["method", *(f"T={c.states}{c.number}" for c in found)]
     title = f"{found[0].data}: methods by number of states T"
-    return PageTable(title, "top-1 in percent, average over states 1 and later", columns, ordered)
+    return Table(title, columns, ordered, "top-1 in percent, average over states 1 and later")
 
 
-def class_table(comparison: Comparison) -> PageTable:
+def class_table(comparison: Comparison) -> Table:
     """Each class's top-1 accuracy at the end by the recommended method, mean over seeds."""
     entry = comparison.recommended
     training, method = entry.training, entry.row.method
@@ -161,10 +136,10 @@ def class_table(comparison: Comparison) -> PageTable:
     about = training.runs[0].about
     states = np.repeat(np.arange(len(about["sizes"])), about["sizes"])
     rows = [
-        PageRow(about["classes"][c], [str(states[c]), f"{accuracy[c]:.1f}"])
+        Row(about["classes"][c], [str(states[c]), f"{accuracy[c]:.1f}"])
         for c in np.argsort(accuracy, kind="stable")
     ]
     stream = f"{entry.row.data}, {count_states(entry.row)}{comparison.number}"
     caption = "top-1 in percent after the last state, worst first; a heading sorts by its column"
     title = f"{stream}: classes by {entry.label}"
-    return PageTable(title, caption, ["state", "top-1"], rows, "class", sortable=True)
+    return Table(title, ["class", "state", "top-1"], rows, caption, sortable=True)

@@ -1,0 +1,116 @@
+"""Pages: one layout and one style sheet for every HTML page, without any network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from memoryless.errors import WriteError
+from memoryless.names import printable
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row has a name, cells, marks beside the name, and a kind that says how it is styled.
+
+    A cell that is a float is a percentage, and has a bar below it.
+    """
+
+    name: str
+    cells: Sequence[str | float]
+    marks: Sequence[str] = ()
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page; the first column has the names of the rows."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    caption: str = ""
+    sortable: bool = False
+
+
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
+) -> Table:
+    """A table of rows that begin with their name."""
+    return Table(title, columns, [Row(name, cells) for name, *cells in rows], caption)
+
+
+def render(template: str, **parts: Any) -> str:
+    """A page: `template` names a file beside this one, and `parts` are what it shows."""
+    return _PAGES.get_template(f"{template}.html.j2").render(**parts)
+
+
+def write(path: Path, page: str, setting: str) -> None:
+    """Write a page to a file; `setting` is the one that named the file."""
+    with writing(path, setting):
+        path.write_text(page, encoding="utf-8")
+
+
+@contextmanager
+def writing(path: Path, setting: str) -> Iterator[None]:
+    """Make a file's folder; within, what the system refuses becomes one sentence."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise WriteError(
+            f"cannot write {path} ({error.strerror}): choose another `{setting}`"
+        ) from error
+
+
+def breakable(name: str) -> Markup:
+    """A name that may be broken into lines after a plus or an underscore.
+
+    >>> breakable("inFT_siw+<b>")
+    Markup('inFT_<wbr>siw+<wbr>&lt;b&gt;')
+    """
+    shown = escape(printable(name))
+    return shown.replace("+", Markup("+<wbr>")).replace("_", Markup("_<wbr>"))
+
+
+def sentence(text: str) -> Markup:
+    """A sentence whose words between backticks are code.
+
+    Elsewhere no line ends between a number and its unit, within top-1 or within an interval.
+
+    >>> sentence("type `a < b`")
+    Markup('type <code>a &lt; b</code>')
+    """
+    parts = re.split(r"`([^`]+)`", printable(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if i % 2 else _unbroken(part)
+        for i, part in enumerate(parts)
+    )
+
+
+def _unbroken(text: str) -> str:
+    text = re.sub(r"(?<=\d) (?=[\w%])", "\u00a0", text)
+    return re.sub(r"(?<=\d)-(?=\d)|(?<=top)-", "\u2011", text)
+
+
+def _shown(value: Any) -> Any:
+    """What a page shows of a value; only markup that we made is no text."""
+    return value if isinstance(value, Markup) else printable(str(value))
+
+
+_PAGES = Environment(
+    loader=PackageLoader("memoryless", "pages"),
+    autoescape=True,
+    finalize=_shown,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_PAGES.filters |= {"breakable": breakable, "sentence": sentence}

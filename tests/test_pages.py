@@ -1,0 +1,69 @@
+"""Pages: texts are shown and not obeyed, tables have names and numbers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from jinja2 import UndefinedError
+
+from conftest import hostile_text
+from html_pages import Page, check_alone
+from memoryless import pages
+from memoryless.errors import WriteError
+from memoryless.names import printable
+from memoryless.pages import Row, Table, breakable, sentence, table
+
+
+def page_of(*tables: Table, summary: tuple[str, ...] = ()) -> str:
+    return pages.render(
+        "mistakes", title="t", summary=summary, mistakes=0, pictures=[], tables=tables
+    )
+
+
+def test_a_table_has_names_marks_and_bars():
+    row = Row("a_b", ["3", 12.46], ["best"], "recommended")
+    page = page_of(Table("A & B", ["class", "photos", "%"], [row], "see <c>"))
+    assert Page(page).cells == ["class", "photos", "%", "a_b best", "3", "12.5"]
+    assert "A &amp; B <small>see &lt;c&gt;</small>" in page
+    assert '<tr class="recommended"><th scope="row">a_<wbr>b <span class="mark">best' in page
+    assert '<td>12.5<span class="bar" style="--share: 12.46%"></span></td>' in page
+    check_alone(page)
+
+
+def test_a_table_without_rows_is_left_out():
+    assert "table" not in Page(page_of(table("A", ["class"], []))).tags
+
+
+def test_sentences_have_code_and_numbers_stay_with_their_units():
+    shown = sentence("top-1 of 12.5 % needs `a 1 <b>` or 3 kB, 65.0 (60-70) <b>")
+    assert shown == (
+        "top\u20111\u00a0of 12.5\u00a0% needs <code>a 1 &lt;b&gt;</code> or 3\u00a0kB, "
+        "65.0 (60\u201170) &lt;b&gt;"
+    )
+
+
+@given(hostile_text)
+def test_nothing_in_a_text_is_obeyed(text):
+    every = [Row(text, [text], [text], "bound")]
+    page = Page(page_of(Table(text, [text, text], every, text), summary=(text,)))
+    plain = Page(page_of(Table("x", ["x", "x"], [Row("x", ["x"], ["x"], "bound")], "x")))
+    assert [tag for tag in page.tags if tag not in ("p", "code")] == [
+        tag for tag in plain.tags if tag not in ("p", "code")
+    ]
+    safe = printable(text)
+    assert page.cells == [safe, safe, f"{safe} {safe}", safe]
+    assert Page(str(breakable(text))).text == safe
+    assert len(Page(str(sentence(text))).text) >= len(safe) - 2 * safe.count("`")
+
+
+def test_a_page_that_lacks_a_part_is_an_error():
+    with pytest.raises(UndefinedError, match="'pictures' is undefined"):
+        pages.render("mistakes", title="t", summary=[])
+
+
+def test_a_page_is_written_in_a_new_folder_or_not_at_all(tmp_path):
+    pages.write(tmp_path / "new" / "page.html", "ä", "html")
+    assert (tmp_path / "new" / "page.html").read_bytes() == "ä".encode()
+    (tmp_path / "file").touch()
+    with pytest.raises(WriteError, match=r"cannot write .*page.html \(.*: choose another `output`"):
+        pages.write(tmp_path / "file" / "page.html", "", "output")
