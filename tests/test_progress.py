@@ -52,20 +52,20 @@ def trained(state: int, epoch: int, share: float) -> TrainingProgress:
 def test_photos_by_hand():
     screen = Screen("learning photos", 8)
     for done in (1, 2, 3, 4):
-        screen.after(1.5, screen.display, done)
-    screen.after(3, screen.display.training, trained(0, 0, 0.25))
-    screen.after(4, screen.display.training, trained(0, 1, 0.75))
+        screen.after(3, screen.display, done)
+    screen.after(6, screen.display.training, trained(0, 0, 0.25))
+    screen.after(6, screen.display.training, trained(0, 1, 0.75))
     assert screen.lines == [
-        "learning photos, 2 of 8, 0:00:09 left",
-        "learning photos, 4 of 8, 0:00:06 left",
+        "learning photos, 2 of 8, 0:00:18 left",
+        "learning photos, 4 of 8, 0:00:12 left",
         "learning photos, epoch 1/2, loss 2.500, 9 images/s",
-        "learning photos, epoch 2/2, loss 2.500, 9 images/s, 0:00:02 left",
+        "learning photos, epoch 2/2, loss 2.500, 9 images/s, 0:00:03 left",
     ]
 
 
 def test_without_a_total_there_is_no_time_left():
     screen = Screen("looking at photos")
-    screen.after(3, screen.display, 1)
+    screen.after(6, screen.display, 1)
     assert screen.lines == ["looking at photos, 1"]
 
 

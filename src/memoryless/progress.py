@@ -14,7 +14,7 @@ from rich.text import Text
 from memoryless.names import printable
 
 SPEED_SECONDS = 300  # the time left rests on the speed of the last five minutes
-FIRST_LINE, LAST_LINE = 2, 60  # seconds between lines: few at first, then a tenth of all so far
+FIRST_LINE, LAST_LINE = 5, 60  # seconds between lines: few at first, then a tenth of all so far
 
 
 class Passes(NamedTuple):
