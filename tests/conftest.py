@@ -27,14 +27,14 @@ from memoryless.lab.observer import Observer
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
-from memoryless.learner import Learner, prepare
-from memoryless.network import Network
 from memoryless.stats.calibration import StateNumbers
 from memoryless.stats.class_statistics import FORMS, ClassStatistics
 from memoryless.stats.heads import fitted
 from memoryless.stats.scorers import unit
-from memoryless.strategies import Arrival, Strategy, Totals
-from memoryless.training import Progress
+from memoryless.train.learner import Learner, prepare
+from memoryless.train.loop import Progress
+from memoryless.train.network import Network
+from memoryless.train.strategies.base import Arrival, Totals, Trainer
 from photo_toys import make_backbone
 
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -249,7 +249,7 @@ def toy_learner(config: Config, **settings) -> Learner:
     return make_learner(replace(config, **settings), STREAM[0].train)
 
 
-def begin_second_state(config: Config, **settings) -> tuple[Strategy, Network, Network]:
+def begin_second_state(config: Config, **settings) -> tuple[Trainer, Network, Network]:
     """A strategy at the beginning of its second state, its network, and what that was before.
 
     Two past classes and two new ones; a backbone without batch statistics, so that the loss of a

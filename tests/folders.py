@@ -13,8 +13,8 @@ from memoryless.model_folder import Saved, save_state
 from memoryless.settings import WIDTH, plain_values
 from memoryless.stats.confidence import MARGINS, TEMPERATURES, HeldOut
 from memoryless.stats.scorers import Linear, Viewed, describe
-from memoryless.strategies import ModelSettings
-from memoryless.strategies.base import BASE_RECIPE
+from memoryless.strategies import BASE_RECIPE
+from memoryless.train.settings import ModelSettings
 
 SETTINGS = plain_values(replace(ModelSettings(), **BASE_RECIPE, width=WIDTH))
 FACTS, _ = describe(Viewed(Linear(np.zeros(0), np.zeros(0)), start=0, square_roots=True))

@@ -17,7 +17,7 @@ from memoryless.errors import ConfigError, DataError, TrainingError
 from memoryless.lab.experiment import run
 from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder
-from memoryless.training import StateTraining
+from memoryless.train.loop import StateTraining
 
 
 def test_a_run_without_a_finished_epoch_is_replaced(tiny, toy):

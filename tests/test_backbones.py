@@ -12,16 +12,16 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from memoryless.backbones import (
+from memoryless.embed import check_backbone
+from memoryless.errors import ConfigError
+from memoryless.settings import BackboneSettings
+from memoryless.train.backbones import (
     BACKBONES,
     ResNet18,
     build_backbone,
     feature_size,
     load_weights,
 )
-from memoryless.embed import check_backbone
-from memoryless.errors import ConfigError
-from memoryless.settings import BackboneSettings
 
 
 @pytest.mark.parametrize("name", BACKBONES)

@@ -13,11 +13,11 @@ import pytest
 import torch
 from torch import nn
 
-from memoryless.backbones import ResNet18
-from memoryless.backbones.export import module_graph
 from memoryless.embed import PhotoPreparation
 from memoryless.embed.graph import features_graph
 from memoryless.errors import ConfigError
+from memoryless.train.backbones import ResNet18
+from memoryless.train.backbones.export import module_graph
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_the_features_graph_says_nothing_of_where_it_was_made(graph):
 MAKE = """
 import hashlib, torch
 from torch import nn
-from memoryless.backbones.export import module_graph
+from memoryless.train.backbones.export import module_graph
 from memoryless.embed.graph import features_graph
 from memoryless.embed import PhotoPreparation
 module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from memoryless.cli import bar
-from memoryless.training import Progress
+from memoryless.train.loop import Progress
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from memoryless.data import SOURCES
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
-from memoryless.strategies import stored_problems
+from memoryless.train.settings import stored_problems
 
 
 def test_stored_settings_come_back():

@@ -11,13 +11,13 @@ import pytest
 import torch
 from PIL import Image
 
-from memoryless.backbones import build_backbone, load_weights
-from memoryless.backbones.efficientnet import EfficientNetLite0, SameConv
 from memoryless.embed import OWN_PIXELS, PhotoPreparation
 from memoryless.embed.efficientnet import weights_file
 from memoryless.embed.graph import features_graph
 from memoryless.embed.session import Extractor
 from memoryless.settings import BackboneSettings
+from memoryless.train.backbones import build_backbone, load_weights
+from memoryless.train.backbones.efficientnet import EfficientNetLite0, SameConv
 
 
 @pytest.fixture(scope="module")

@@ -26,10 +26,10 @@ from memoryless.lab.experiment import in_states, run, work_of
 from memoryless.lab.observer import Observer
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.states import last_record, read_rows, read_test
-from memoryless.learner import Learner
 from memoryless.stats.build import EndOfState
 from memoryless.stats.methods import methods_of
 from memoryless.stats.metrics import accuracy_at, error_typology
+from memoryless.train.learner import Learner
 
 
 def test_a_run_folder_is_complete(tiny, toy):

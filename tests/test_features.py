@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from memoryless.backbones import ResNet18
 from memoryless.data.augment import Preparation
-from memoryless.features import compact, extract_features
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
+from memoryless.train.backbones import ResNet18
+from memoryless.train.features import compact, extract_features
 
 
 def test_features_beyond_float16_are_kept_in_full(tiny, toy):

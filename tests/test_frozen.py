@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from conftest import STREAM, begin_second_state, make_learner, toy_learner
-from memoryless.backbones import ResNet18
+from memoryless.train.backbones import ResNet18
 
 
 def test_frozen_changes_nothing_but_the_layer(tiny):

@@ -6,7 +6,6 @@ from dataclasses import fields
 
 import pytest
 
-from memoryless.backbones import BACKBONES
 from memoryless.data import SOURCES
 from memoryless.data.augment import AUGMENTATIONS
 from memoryless.lab.config import Config
@@ -14,6 +13,7 @@ from memoryless.lab.guide import choices, default, in_words, sections
 from memoryless.settings import MEANINGS
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES
+from memoryless.train.backbones import BACKBONES
 
 SETTINGS = [field.name for field in fields(Config)]
 

@@ -9,8 +9,9 @@ from torch import nn
 
 from conftest import STREAM, make_toy, toy_learner
 from memoryless.lab.stream import Stream
-from memoryless.network import LinearLayer, Network
-from memoryless.strategies import STRATEGIES, Arrival
+from memoryless.strategies import STRATEGIES
+from memoryless.train.network import LinearLayer, Network
+from memoryless.train.strategies.base import Arrival
 
 
 def test_independent_states_start_from_scratch(tiny):

@@ -270,7 +270,7 @@ def test_help_imports_no_torch(command):
 
 def test_without_torch_a_run_would_fail():
     """What the two tests above rest on."""
-    done = without_torch("import memoryless.training")
+    done = without_torch("import memoryless.train.loop")
     assert "torch" in done.stderr
     assert done.returncode == 1
 

@@ -14,14 +14,15 @@ from torch import nn
 from conftest import STREAM, learn, make_learner, make_toy, toy_learner
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, TrainingError
-from memoryless.features import extract_features
 from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
-from memoryless.learner import prepare
 from memoryless.randomness import derive
 from memoryless.stats.scorers import View
 from memoryless.stats.transports import linear_map
-from memoryless.strategies import STRATEGIES, Strategy
+from memoryless.strategies import STRATEGIES
+from memoryless.train.features import extract_features
+from memoryless.train.learner import prepare
+from memoryless.train.strategies.base import Trainer
 
 
 def test_held_out_images_have_no_part_in_statistics(gathered):
@@ -95,7 +96,7 @@ def test_no_image_or_feature_is_reachable_after_a_state(tiny, monkeypatch):
         features.append(weakref.ref(out))
         return out
 
-    monkeypatch.setattr("memoryless.learner.extract_features", watched)
+    monkeypatch.setattr("memoryless.train.learner.extract_features", watched)
     learner = learn(tiny, states=0)
     pixels = torch.randint(0, 256, (24, 1, 8, 8), dtype=torch.uint8)
     images = ArrayImages(pixels)
@@ -213,12 +214,12 @@ def test_mu_reads_the_classes_seen_and_nothing_behind_the_rows(gathering):
 
 def test_new_rows_are_drawn_by_seed_and_state(tiny, monkeypatch):
     seeds = []
-    original = Strategy.begin_state
+    original = Trainer.begin_state
 
     def begin_state(self, arrival):
         seeds.append(arrival.generator.initial_seed())
         original(self, arrival)
 
-    monkeypatch.setattr(Strategy, "begin_state", begin_state)
+    monkeypatch.setattr(Trainer, "begin_state", begin_state)
     learn(replace(tiny, epochs=1), seed=3, states=2)
     assert seeds == [derive(3, 0, "layer"), derive(3, 1, "layer")]

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from memoryless.losses import distillation, less_forget, one_vs_all
+from memoryless.train.losses import distillation, less_forget, one_vs_all
 
 
 def sigmoid(x: float) -> float:

@@ -11,8 +11,9 @@ from torch import nn
 
 from conftest import STREAM, begin_second_state, toy_learner
 from memoryless.errors import ConfigError
-from memoryless.network import LinearLayer, Network
-from memoryless.strategies import STRATEGIES, Arrival
+from memoryless.strategies import STRATEGIES
+from memoryless.train.network import LinearLayer, Network
+from memoryless.train.strategies.base import Arrival
 
 
 @pytest.mark.parametrize(("outputs", "sizes"), [("seen", [2, 4]), ("all", [6, 6])])

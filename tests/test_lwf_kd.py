@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from conftest import STREAM, begin_second_state, toy_learner
-from memoryless.strategies import Arrival
+from memoryless.train.strategies.base import Arrival
 
 
 def test_lwf_kd_loss_is_new_cross_entropy_and_weighted_distillation(tiny):

@@ -21,8 +21,8 @@ from memoryless.stats.methods import (
     parts_used,
     settings_for,
 )
-from memoryless.stats.traits import TRAITS
-from memoryless.strategies import STRATEGIES, ModelSettings
+from memoryless.strategies import STRATEGIES
+from memoryless.train.settings import ModelSettings
 
 
 def test_methods_by_name_and_by_parts():
@@ -156,8 +156,8 @@ def test_a_headline_of_every_strategy_has_at_most_six_methods_and_begins_with_it
     shown = headline(named)
     assert shown[0] == strategy
     assert 1 < len(shown) <= 6
-    moved = "" if TRAITS[strategy].backbone_stays else "+widened"
-    assert shown[-1] == f"{strategy}+{TRAITS[strategy].recommended}{moved}"
+    moved = "" if STRATEGIES[strategy].backbone_stays else "+widened"
+    assert shown[-1] == f"{strategy}+{STRATEGIES[strategy].recommended}{moved}"
 
 
 def test_a_headline_shows_what_there_is_under_its_strongest_transport():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from memoryless.errors import ConfigError
-from memoryless.network import (
+from memoryless.train.network import (
     CosineLayer,
     GrowingLayer,
     LinearLayer,

@@ -13,15 +13,20 @@ import torch
 from onnx import TensorProto
 
 from conftest import make_toy
-from memoryless.backbones import EfficientNetLite0, OnnxBackbone, build_backbone, named_backbone
 from memoryless.data import from_arrays
 from memoryless.embed.graph import Nodes
 from memoryless.errors import ConfigError, StoreError
-from memoryless.features import extract_features
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
-from memoryless.learner import Learner, prepare
+from memoryless.train.backbones import (
+    EfficientNetLite0,
+    OnnxBackbone,
+    build_backbone,
+    named_backbone,
+)
+from memoryless.train.features import extract_features
+from memoryless.train.learner import Learner, prepare
 
 
 def pooling(gain: float = 1.0, side: int | str = "side") -> onnx.ModelProto:

@@ -18,7 +18,7 @@ from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
 from memoryless.lab.runs import RunFolder
 from memoryless.stats.methods import METHODS
-from memoryless.training import Progress
+from memoryless.train.loop import Progress
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from conftest import make_toy
 from memoryless.cli.progress import ProgressPrinter, shown_methods
 from memoryless.lab.estimate import Estimate
 from memoryless.lab.experiment import run
-from memoryless.training import Progress
+from memoryless.train.loop import Progress
 
 WORK = [{"training": 100, "features": 20}, {"training": 300, "features": 40}]
 
@@ -155,7 +155,7 @@ def test_no_factor_of_two_in_the_time_left(tiny, monkeypatch):
             now[0] += {"features": 0.1, "scores": 0.002, "fitting heads": 0.01}.get(what, 0)
             super().working(what, done, total)
 
-    monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", -1)
+    monkeypatch.setattr("memoryless.train.loop.SECONDS_BETWEEN_REPORTS", -1)
     with Turns(Console(file=io.StringIO())) as shows:
         run(config, make_toy(), observer=shows)
     end = now[0]

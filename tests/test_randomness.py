@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
+from memoryless.randomness import derive, numpy_generator
+from memoryless.train.randomness import seeded, torch_generator
 
 
 def test_seeds_are_those_of_every_version():

@@ -10,8 +10,9 @@ from conftest import STREAM, toy_learner
 from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError
 from memoryless.randomness import numpy_generator
-from memoryless.strategies import ModelSettings, Totals
-from memoryless.strategies.replay import Replay, herding
+from memoryless.train.settings import ModelSettings
+from memoryless.train.strategies.base import Totals
+from memoryless.train.strategies.replay import Replay, herding
 
 
 @pytest.mark.parametrize("exemplars", ["herding", "random"])

@@ -18,7 +18,7 @@ from memoryless.stats.build import build_scorer
 from memoryless.stats.methods import grid_of, method_name, parse_method
 from memoryless.stats.metrics import ranks
 from memoryless.stats.scorers import Linear
-from memoryless.stats.traits import TRAITS
+from memoryless.strategies import STRATEGIES
 
 
 def test_rescoring_gives_what_the_run_scored(finished):
@@ -44,12 +44,12 @@ def test_what_runs_score_is_what_is_scored_again(read, gathering, gathered, toy)
             assert state["methods"][name]["top1"] == pytest.approx(other["methods"][name]["top1"])
 
 
-@pytest.mark.parametrize("strategy", TRAITS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_combination_with_every_strategy(strategy, gathering, toy, short_fits):
     """Whatever the grid offers can be scored, in every state, and has a name of its own."""
     config = replace(gathering, strategy=strategy, epochs=1, states="2")
     config = replace(config, level="middle", square_roots=True)
-    config = replace(config, projection=20 if TRAITS[strategy].backbone_stays else 0)
+    config = replace(config, projection=20 if STRATEGIES[strategy].backbone_stays else 0)
     folder = RunFolder(run(config, toy)[0])
     grid = {n: m for n, m in grid_of(strategy).items() if not lacked_by(folder, m)}
     assert {m.head for m in grid.values()} == {m.head for m in grid_of(strategy).values()}

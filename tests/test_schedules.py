@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryless.lab.config import Config
-from memoryless.schedules import SCHEDULES, epochs_of, learning_rate
+from memoryless.train.schedules import SCHEDULES, epochs_of, learning_rate
 
 
 @pytest.mark.parametrize(

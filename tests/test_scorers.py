@@ -28,7 +28,7 @@ from memoryless.stats.scorers import (
     unit,
 )
 from memoryless.store import read_arrays, write_tensors
-from memoryless.strategies import ModelSettings
+from memoryless.train.settings import ModelSettings
 
 CLASSES, FEATURES = 5, 6
 

@@ -12,9 +12,8 @@ from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import grid_of, methods_of
-from memoryless.stats.traits import TRAITS
-from memoryless.strategies import STRATEGIES, ModelSettings, stored_problems
-from memoryless.strategies.base import BASE_RECIPE
+from memoryless.strategies import BASE_RECIPE, STRATEGIES
+from memoryless.train.settings import ModelSettings, stored_problems
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -34,10 +33,10 @@ def test_end_to_end_and_resumed_to_the_bit(name, tiny, toy):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_only_heads_that_mean_something_are_scored(name):
     """Of row heads those that the strategy names, or all; of the others all but projection."""
-    allowed = TRAITS[name].row_heads or [h.name for h in HEADS.values() if h.gives_logits]
+    allowed = STRATEGIES[name].row_heads or [h.name for h in HEADS.values() if h.gives_logits]
     offered = {method.head for method in grid_of(name).values()}
     assert {head for head in offered if HEADS[head].gives_logits} == set(allowed)
-    assert ("projection" in offered) == TRAITS[name].backbone_stays
+    assert ("projection" in offered) == STRATEGIES[name].backbone_stays
     assert {method.head for method in methods_of(name).values()} <= set(allowed)
 
 
@@ -136,13 +135,13 @@ def test_what_a_strategy_says_of_itself(fact, expected, true_of):
     ],
 )
 def test_what_is_said_of_a_strategy(fact, expected, true_of):
-    assert {n for n, traits in TRAITS.items() if getattr(traits, fact) == expected} == true_of
+    assert {n for n, traits in STRATEGIES.items() if getattr(traits, fact) == expected} == true_of
 
 
 def test_traits_are_told_of_every_strategy():
-    assert [*TRAITS] == [*STRATEGIES]
-    assert all(HEADS[traits.recommended].reads_statistics for traits in TRAITS.values())
-    named = {head for traits in TRAITS.values() for head in traits.row_heads}
+    assert [*STRATEGIES] == [*STRATEGIES]
+    assert all(HEADS[traits.recommended].reads_statistics for traits in STRATEGIES.values())
+    named = {head for traits in STRATEGIES.values() for head in traits.row_heads}
     assert all(HEADS[head].gives_logits for head in named)
 
 

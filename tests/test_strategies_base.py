@@ -12,9 +12,10 @@ from torch import nn
 from conftest import make_learner, make_toy
 from memoryless.data.dataset import Split
 from memoryless.lab.stream import Stream
-from memoryless.network import LinearLayer, Network
 from memoryless.stats.record import Record
-from memoryless.strategies import STRATEGIES, Arrival
+from memoryless.strategies import STRATEGIES
+from memoryless.train.network import LinearLayer, Network
+from memoryless.train.strategies.base import Arrival
 
 
 def no_features(split: Split) -> torch.Tensor:

@@ -18,7 +18,6 @@ from conftest import (
     make_toy,
     toy_learner,
 )
-from memoryless.backbones import ResNet18
 from memoryless.errors import ConfigError
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
@@ -30,7 +29,8 @@ from memoryless.stats.build import EndOfState, build_scorer
 from memoryless.stats.methods import grid_of, parse_method
 from memoryless.stats.scorers import View, square_roots
 from memoryless.store import read_tensors
-from memoryless.training import Checkpoint
+from memoryless.train.backbones import ResNet18
+from memoryless.train.loop import Checkpoint
 
 
 class Counting(nn.Module):

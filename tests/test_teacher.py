@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from conftest import STREAM, begin_second_state, toy_learner
-from memoryless.network import LinearLayer, Network
-from memoryless.strategies import STRATEGIES, Arrival
-from memoryless.strategies.teacher import Teacher, freeze
+from memoryless.strategies import STRATEGIES
+from memoryless.train.network import LinearLayer, Network
+from memoryless.train.strategies.base import Arrival
+from memoryless.train.strategies.teacher import Teacher, freeze
 
 
 @pytest.mark.parametrize("name", [n for n, s in STRATEGIES.items() if issubclass(s, Teacher)])

@@ -18,12 +18,13 @@ from memoryless.data.dataset import Split
 from memoryless.errors import DataError, TrainingError
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
-from memoryless.learner import Learner
-from memoryless.network import LinearLayer, Network
-from memoryless.randomness import numpy_generator, torch_generator
+from memoryless.randomness import numpy_generator
 from memoryless.store import part, read_tensors, write_tensors
-from memoryless.strategies import Strategy
-from memoryless.training import Checkpoint, Progress, StateTraining, advice
+from memoryless.train.learner import Learner
+from memoryless.train.loop import Checkpoint, Progress, StateTraining, advice
+from memoryless.train.network import LinearLayer, Network
+from memoryless.train.randomness import torch_generator
+from memoryless.train.strategies.base import Trainer
 
 
 def weights(learner: Learner) -> dict[str, torch.Tensor]:
@@ -76,7 +77,7 @@ def test_every_step_uses_the_schedule_and_the_settings(tiny, monkeypatch):
 def test_plateau_watches_the_held_out_loss(tiny, monkeypatch):
     monkeypatch.setattr(torch.optim, "SGD", SpySGD)
     monkeypatch.setattr(SpySGD, "steps", [])
-    monkeypatch.setattr("memoryless.training.StateTraining._evaluate", lambda self, split: 1.0)
+    monkeypatch.setattr("memoryless.train.loop.StateTraining._evaluate", lambda self, split: 1.0)
     learn(replace(tiny, schedule="plateau", patience=1, epochs=3, held_out=0.25), states=1)
     rates = sorted({step["lr"] for step in SpySGD.steps}, reverse=True)
     assert rates == pytest.approx([0.1, 0.01])  # it never gets better than the first epoch
@@ -90,13 +91,13 @@ def test_held_out_loss_is_measured_without_augmentation_in_eval_mode(tiny, monke
         return Preparation.normalise(self, images)
 
     modes = []
-    original = Strategy.loss
+    original = Trainer.loss
 
     def loss(self, network, images, labels):
         modes.append((network.training, torch.is_grad_enabled()))
         return original(self, network, images, labels)
 
-    monkeypatch.setattr(Strategy, "loss", loss)
+    monkeypatch.setattr(Trainer, "loss", loss)
     monkeypatch.setattr(Preparation, "train", lambda self, x, generator: self.normalise(x))
     monkeypatch.setattr(Preparation, "test", test_only)
     learn(replace(tiny, held_out=0.25, batch_size=64), states=1)
@@ -117,7 +118,7 @@ def test_orders_and_augmentation_differ_by_epoch_and_state(tiny, monkeypatch):
         return batches(split, size, order)
 
     monkeypatch.setattr(Preparation, "train", train)
-    monkeypatch.setattr("memoryless.training.batches", watched)
+    monkeypatch.setattr("memoryless.train.loop.batches", watched)
     learn(replace(tiny, batch_size=64), states=2)
     assert len(set(orders)) == len(orders) == 4
     assert len(set(draws)) == len(draws) == 4
@@ -168,7 +169,7 @@ def test_bfloat16_trains(tiny):
     assert not same(weights(learner), weights(learn(tiny)))
 
 
-class Halves(Strategy):
+class Halves(Trainer):
     """The loss of a batch is half of its number of images, so that means can be worked out."""
 
     def loss(self, network, images, labels):
@@ -214,7 +215,7 @@ def test_without_held_out_images_the_training_loss_is_watched(tiny):
 @pytest.mark.parametrize(("state", "epochs"), [(0, 2), (1, 3)])
 def test_progress_is_told(tiny, monkeypatch, state, epochs):
     """After every batch here, where no time is too short."""
-    monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", -1)
+    monkeypatch.setattr("memoryless.train.loop.SECONDS_BETWEEN_REPORTS", -1)
     config = replace(tiny, batch_size=5, epochs=2, epochs_later=3).resolved(8)
     training, told = train(config, state)
     training.run(ten())
@@ -227,7 +228,7 @@ def test_progress_is_told(tiny, monkeypatch, state, epochs):
 
 
 def test_progress_is_told_at_the_end_of_an_epoch_at_least(tiny, monkeypatch):
-    monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", 1e9)
+    monkeypatch.setattr("memoryless.train.loop.SECONDS_BETWEEN_REPORTS", 1e9)
     training, told = train(replace(tiny, batch_size=2).resolved(8))
     training.run(ten())
     # perf_counter may stand at anything, so the first batch may be told too
@@ -321,7 +322,7 @@ def test_parts_by_prefix():
 
 
 def test_a_loss_that_is_none_stops_the_epoch(tiny, monkeypatch):
-    monkeypatch.setattr("memoryless.training.SECONDS_BETWEEN_REPORTS", -1)
+    monkeypatch.setattr("memoryless.train.loop.SECONDS_BETWEEN_REPORTS", -1)
     losses = [math.nan, 1.0]
 
     class Breaks(Halves):
@@ -338,7 +339,7 @@ def test_a_loss_that_is_none_stops_the_epoch(tiny, monkeypatch):
 def test_images_a_second_are_those_of_the_epoch(tiny, monkeypatch):
     """A clock that moves by a second whenever it is asked: five images in each."""
     seconds = iter(range(1, 1000))
-    monkeypatch.setattr("memoryless.training.time.perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr("memoryless.train.loop.time.perf_counter", lambda: float(next(seconds)))
     training, told = train(replace(tiny, batch_size=5).resolved(8))
     training.run(ten())
     assert [p.images_per_second for p in told] == [5.0] * 4

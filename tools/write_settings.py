@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 from memoryless.lab import guide
-from memoryless.strategies.base import BASE_RECIPE
+from memoryless.strategies import BASE_RECIPE
 
 HEAD = """# Settings
 

@@ -41,7 +41,7 @@ class Bar:
         self._line(f"{self.what}: {done:,}{total}", done / self.total if self.total else 0.0)
 
     def training(self, progress: Any) -> None:
-        """Tell how far a training has come, by what `memoryless.training` reports."""
+        """Tell how far a training has come, by what `train.loop` reports."""
         rate = f"{progress.images_per_second:.0f} images/s"
         detail = (
             f"epoch {progress.epoch + 1} of {progress.epochs}, loss {progress.loss:.3f}, {rate}"

@@ -18,10 +18,10 @@ from memoryless.lab.time_left import TimeLeft, Work
 from memoryless.stats.methods import headline, parse_method
 
 if TYPE_CHECKING:
-    from memoryless import training
     from memoryless.data import Dataset
     from memoryless.lab.config import Config
     from memoryless.lab.estimate import Estimate
+    from memoryless.train import loop
 
 SECONDS_BETWEEN_LINES = 5
 LINES = 50  # at most about so many more by the time a run has taken twice as long
@@ -102,7 +102,7 @@ class ProgressPrinter(Observer):
         met(self.state, what, passes)
         self._show(self._state(self.state), f"{what} {detail}{self._left()}", self.left.share)
 
-    def training(self, progress: training.Progress) -> None:
+    def training(self, progress: loop.Progress) -> None:
         assert self.left is not None
         passes = self.left.work[progress.state]["training"]
         if self.trained < 0:  # epochs of an earlier command, and the first batch, which is slow

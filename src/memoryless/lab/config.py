@@ -9,8 +9,8 @@ from typing import Annotated, Any, Self
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.settings import COUNT, SEED, SOME, DataSettings, plain_values
-from memoryless.stats.traits import TRAITS, Traits
-from memoryless.strategies import ModelSettings
+from memoryless.strategies import strategy_of
+from memoryless.train.settings import ModelSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,8 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         from memoryless.data import SOURCES
 
         source = None if side else SOURCES.get(self.data)
-        traits = TRAITS.get(self.strategy, Traits())
-        given = replace(self, square_roots=self.square_roots or not traits.backbone_learns)
+        learns = strategy_of(self.strategy).backbone_learns
+        given = replace(self, square_roots=self.square_roots or not learns)
         if source is None:
             return ModelSettings.resolved(given, side or self.image_size)
         width = source.width if self.width is None else self.width

@@ -15,18 +15,19 @@ import numpy as np
 import torch
 from torch import nn
 
-from memoryless.backbones import OnnxBackbone
 from memoryless.data import Dataset
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.lab.time_left import Work
-from memoryless.learner import Learner, prepare
-from memoryless.schedules import epochs_of
-from memoryless.stats.traits import TRAITS
-from memoryless.strategies import SMALL_SIDE, STRATEGIES, ModelSettings, Totals
-from memoryless.strategies.teacher import Teacher
-from memoryless.training import LESS
+from memoryless.strategies import STRATEGIES
+from memoryless.train.backbones import OnnxBackbone
+from memoryless.train.learner import Learner, prepare
+from memoryless.train.loop import LESS
+from memoryless.train.schedules import epochs_of
+from memoryless.train.settings import SMALL_SIDE, ModelSettings
+from memoryless.train.strategies.base import Totals, trainer_class
+from memoryless.train.strategies.teacher import Teacher
 
 TRIAL_BATCHES = 4
 # What backward passes hold beside the outputs of layers: measured 1.1 to 1.9 for ResNets.
@@ -50,7 +51,7 @@ class Estimate:
 
 def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
     """What each state has to do, in passes of an image through the backbone and their like."""
-    traits = TRAITS[settings.strategy]
+    traits = STRATEGIES[settings.strategy]
     gathers = settings.statistics != "none"
     states: list[Work] = []
     for state in stream:
@@ -69,12 +70,12 @@ def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
 
 def _step(strategy: str, later: bool) -> float:
     """What a training step takes of an image, in passes: forward one, backward two."""
-    traits = TRAITS[strategy]
+    traits = STRATEGIES[strategy]
     if not traits.backbone_learns:
         return LAYER_ALONE
     if traits.backbone_stays and later:
         return 1
-    return 4 if later and issubclass(STRATEGIES[strategy], Teacher) else 3
+    return 4 if later and issubclass(trainer_class(strategy), Teacher) else 3
 
 
 def looks_long(config: Config, dataset: Dataset, images: int) -> bool:
@@ -137,7 +138,7 @@ def estimate(config: Config, dataset: Dataset, stream: Stream, images: int) -> E
     """What this many passes of an image take, or an error if the machine has not the memory."""
     learner = _trial_learner(config, dataset, stream)
     side, backbone = dataset.image_size, learner.network.backbone
-    learns = learner.traits.backbone_learns
+    learns = learner.facts.backbone_learns
     if learns:
         needed = training_bytes(backbone, (dataset.channels, side, side), config.batch_size)
     else:

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from memoryless.backbones import named_backbone
 from memoryless.data import Dataset, load
 from memoryless.data.augment import Preparation
 from memoryless.errors import StoreError, WriteError
-from memoryless.features import compact
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import estimate, looks_long, plan
 from memoryless.lab.evaluate import score_methods
@@ -28,16 +26,19 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, read_test, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.lab.time_left import Work
-from memoryless.learner import Learned, Learner, prepare
 from memoryless.locks import locked
-from memoryless.schedules import epochs_of
 from memoryless.stats.build import EndOfState
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import Method, grid_of, lacking, methods_of, parse_method
-from memoryless.stats.traits import TRAITS
 from memoryless.store import as_tensors, commit_folder, write_json
-from memoryless.strategies import STRATEGIES, ModelSettings, Totals
-from memoryless.training import Checkpoint, advice
+from memoryless.strategies import STRATEGIES
+from memoryless.train.backbones import named_backbone
+from memoryless.train.features import compact
+from memoryless.train.learner import Learned, Learner, prepare
+from memoryless.train.loop import Checkpoint, advice
+from memoryless.train.schedules import epochs_of
+from memoryless.train.settings import ModelSettings
+from memoryless.train.strategies.base import Totals
 
 
 def run(
@@ -122,7 +123,7 @@ def _facts(
 
 def passes(settings: ModelSettings, stream: Stream) -> list[int]:
     """How often an image goes through the backbone in each state: in training, or only once."""
-    if TRAITS[settings.strategy].backbone_learns:
+    if STRATEGIES[settings.strategy].backbone_learns:
         return [epochs_of(settings, state.index) * len(state.train) for state in stream]
     return [len(s.train) + int((s.test.labels >= s.past).sum()) for s in stream]
 
@@ -225,7 +226,7 @@ class Run:
     def _test_features(self, state: State) -> np.ndarray:
         """Features of the test images; those of past classes are read back where they stay."""
         new = state.test.labels >= state.past
-        if not (self.learner.traits.backbone_stays and state.index and new.any()):
+        if not (self.learner.facts.backbone_stays and state.index and new.any()):
             return compact(self.learner.all_features(state.test))
         before, _ = read_test(self.folder, state.index - 1)
         added = compact(self.learner.all_features(state.test.take(new)))

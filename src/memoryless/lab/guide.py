@@ -14,24 +14,26 @@ from memoryless.data import SOURCES
 from memoryless.lab.config import Config, StreamSettings
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.lab.stream import ORDERS
-from memoryless.schedules import LR_RULES, SCHEDULES
 from memoryless.stats.class_statistics import FORMS
 from memoryless.stats.transports import TRANSPORTS
-from memoryless.strategies import PHOTO_BATCH, SMALL_BATCH, SMALL_SIDE, STRATEGIES
-from memoryless.strategies.base import BASE_RECIPE
-from memoryless.strategies.lucir import LucirSettings
-from memoryless.strategies.lwf import LwfSettings
-from memoryless.strategies.lwf_kd import LwfKdSettings
-from memoryless.strategies.replay import ReplaySettings
+from memoryless.strategies import BASE_RECIPE, STRATEGIES
+from memoryless.train.schedules import LR_RULES, SCHEDULES
+from memoryless.train.settings import (
+    PHOTO_BATCH,
+    SMALL_BATCH,
+    SMALL_SIDE,
+    RecordSettings,
+    TrainingSettings,
+)
 
 SECTIONS: dict[str, tuple[type, ...]] = {
     "Runs": (Config,),
     "Data": (parts.DataSettings, parts.SizeSettings),
     "Stream": (StreamSettings,),
     "Backbone": (parts.BackboneSettings,),
-    "Training": (parts.TrainingSettings,),
-    "One strategy's own": (LwfSettings, LwfKdSettings, LucirSettings, ReplaySettings),
-    "Record": (parts.RecordSettings,),
+    "Training": (TrainingSettings,),
+    "One strategy's own": tuple(s.settings for s in STRATEGIES.values() if s.settings),
+    "Record": (RecordSettings,),
 }
 CHOICES: dict[str, Mapping[str, Any]] = {
     "data": SOURCES,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from memoryless.data import Dataset
     from memoryless.lab.estimate import Estimate
     from memoryless.lab.time_left import Work
-    from memoryless.training import Progress
+    from memoryless.train.loop import Progress
 
 
 class Observer:

@@ -10,8 +10,8 @@ import numpy as np
 
 from memoryless.errors import StoreError
 from memoryless.lab.config import Config
+from memoryless.settings import restore
 from memoryless.store import ANY, Within, check
-from memoryless.strategies import stored_problems
 
 FORMAT = 2
 MEND = "delete the run's folder and run the same command again"
@@ -54,7 +54,10 @@ def check_about(about: dict[str, Any], where: Path) -> None:
     """Raise unless this is what a run writes about itself into run.json."""
     check(about, ABOUT, where, MEND)
     _refuse(_about_problems(about), where)
-    _refuse((f"config: {p}" for p in stored_problems(Config, about["config"])), where)
+    try:
+        restore(Config, about["config"])
+    except ValueError as error:
+        _refuse(iter([f"config: {error}"]), where)
 
 
 def _about_problems(about: dict[str, Any]) -> Iterator[str]:

@@ -27,12 +27,12 @@ from memoryless.stats.build import EndOfState, view_of
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, describe, restore
-from memoryless.stats.traits import TRAITS
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.store import part, write_tensors
+from memoryless.strategies import STRATEGIES
 
 if TYPE_CHECKING:
-    from memoryless.learner import Learned, Learner
+    from memoryless.train.learner import Learned, Learner
 
 
 def write_state(
@@ -82,12 +82,12 @@ def read_rows(run: RunFolder, t: int) -> Record:
 
 def _fixed(run: RunFolder) -> bool:
     """Whether a run's features are fixed."""
-    return not TRAITS[run.about["config"]["strategy"]].backbone_learns
+    return not STRATEGIES[run.about["config"]["strategy"]].backbone_learns
 
 
 def composable(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The transports that births and drifts can give, whatever the record held."""
-    if not TRAITS[config["strategy"]].backbone_learns:
+    if not STRATEGIES[config["strategy"]].backbone_learns:
         return ("none",)
     return tuple(n for n, t in TRANSPORTS.items() if not t.follows or n in config["transports"])
 

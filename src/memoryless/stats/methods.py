@@ -11,8 +11,8 @@ from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
-from memoryless.stats.traits import TRAITS
 from memoryless.stats.transports import TRANSPORTS
+from memoryless.strategies import STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def headline(names: Iterable[str]) -> list[str]:
         for name, m in methods.items()
         if m.calibration == "none" and not m.shrinkage
     }
-    strategies = [TRAITS[m.strategy] for m in methods.values()]
+    strategies = [STRATEGIES[m.strategy] for m in methods.values()]
     transports = ("none",) if any(s.backbone_stays for s in strategies) else STRONGEST
     last = {s.recommended for s in strategies}
     found = []
@@ -121,9 +121,9 @@ def parse_method(name: str) -> Method:
         return METHODS[name]
     strategy, *parts = name.split("+")
     if parts:
-        choose("strategy", strategy, TRAITS)
+        choose("strategy", strategy, STRATEGIES)
     else:  # a name of the paper may have been meant
-        choose("method", name, {**METHODS, **TRAITS})
+        choose("method", name, {**METHODS, **STRATEGIES})
     found: dict[str, str] = {}
     kinds = dict.fromkeys(HEADS, "head") | dict.fromkeys(CALIBRATIONS, "calibration")
     kinds |= dict.fromkeys(TRANSPORTS, "transport")
@@ -170,7 +170,7 @@ def _shrinkage(name: str, head: str, text: str) -> str:
 
 def nonsense(method: Method) -> str | None:
     """Why the parts mean nothing together, if so."""
-    strategy, head = TRAITS[method.strategy], HEADS[method.head]
+    strategy, head = STRATEGIES[method.strategy], HEADS[method.head]
     calibration, transport = CALIBRATIONS[method.calibration], TRANSPORTS[method.transport]
     allowed = strategy.row_heads
     if head.gives_logits and allowed and head.name not in allowed:

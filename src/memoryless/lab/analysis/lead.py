@@ -16,7 +16,6 @@ from memoryless.lab.analysis.side_by_side import (
 from memoryless.lab.analysis.summary import Summary, images_of
 from memoryless.lab.analysis.table import cell, count_states, kept
 from memoryless.names import size
-from memoryless.stats.traits import TRAITS
 from memoryless.strategies import STRATEGIES
 
 RUNNING = ("run", "paper", "demo")  # commands that also run the control
@@ -46,7 +45,7 @@ def _control(comparison: Comparison) -> Entry | None:
 
 
 def _lacks_control(training: Training) -> bool:
-    learns = TRAITS[training.strategy].backbone_learns
+    learns = STRATEGIES[training.strategy].backbone_learns
     memoryless = STRATEGIES[training.strategy].memoryless
     return learns and memoryless and not training.one_state
 

@@ -11,10 +11,10 @@ import torch
 from onnx import ModelProto
 from torch import nn
 
-from memoryless.backbones.efficientnet import EfficientNetLite0
-from memoryless.backbones.resnet import ResNet18
 from memoryless.embed.graph import OPSET
 from memoryless.errors import ConfigError, cause
+from memoryless.train.backbones.efficientnet import EfficientNetLite0
+from memoryless.train.backbones.resnet import ResNet18
 
 
 def module_graph(

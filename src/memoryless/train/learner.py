@@ -11,7 +11,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from memoryless.backbones import (
+from memoryless.data import Images, Split, hold_out
+from memoryless.data.augment import Preparation
+from memoryless.data.batches import channel_statistics
+from memoryless.errors import ConfigError, TrainingError
+from memoryless.randomness import derive, numpy_generator
+from memoryless.settings import plain_values
+from memoryless.stats.build import fitted_name, view_of
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.heads import HEADS, ProjectionSums
+from memoryless.stats.heads.base import Layer
+from memoryless.stats.record import Record
+from memoryless.stats.scorers import Scorer, View
+from memoryless.stats.transports import TRANSPORTS, Drift, Passage, measure_drift
+from memoryless.store import part
+from memoryless.strategies import STRATEGIES
+from memoryless.train.backbones import (
     NO_STAGES,
     EfficientNetLite0,
     OnnxBackbone,
@@ -20,25 +35,12 @@ from memoryless.backbones import (
     feature_size,
     own_normalisation,
 )
-from memoryless.data import Images, Split, hold_out
-from memoryless.data.augment import Preparation
-from memoryless.data.batches import channel_statistics
-from memoryless.errors import ConfigError, TrainingError
-from memoryless.features import FeatureImages, compact, extract_features
-from memoryless.network import Network, pick_device
-from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
-from memoryless.settings import plain_values
-from memoryless.stats.build import fitted_name, view_of
-from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.heads import HEADS, ProjectionSums
-from memoryless.stats.heads.base import Layer
-from memoryless.stats.record import Record
-from memoryless.stats.scorers import Scorer, View
-from memoryless.stats.traits import TRAITS
-from memoryless.stats.transports import TRANSPORTS, Drift, Passage, measure_drift
-from memoryless.store import part
-from memoryless.strategies import STRATEGIES, Arrival, ModelSettings, Totals
-from memoryless.training import LOWER_RATE, Checkpoint, History, Report, StateTraining
+from memoryless.train.features import FeatureImages, compact, extract_features
+from memoryless.train.loop import LOWER_RATE, Checkpoint, History, Report, StateTraining
+from memoryless.train.network import Network, pick_device
+from memoryless.train.randomness import seeded, torch_generator
+from memoryless.train.settings import ModelSettings
+from memoryless.train.strategies.base import Arrival, Totals, make_trainer
 
 Working = Callable[[str, int, int], None]
 
@@ -70,11 +72,11 @@ class Learner:
         totals: Totals | None = None,
     ):
         self.settings, self.seed, self.preparation = settings, seed, preparation
-        self.strategy = STRATEGIES[settings.strategy](settings, totals)
-        self.traits = TRAITS[settings.strategy]
+        self.strategy = make_trainer(settings, totals)
+        self.facts = STRATEGIES[settings.strategy]
         with seeded(derive(seed, "backbone")):
             backbone = backbone or build_backbone(settings, channels)
-        if isinstance(backbone, ResNet18) and not self.strategy.last_relu:
+        if isinstance(backbone, ResNet18) and not self.facts.last_relu:
             backbone.drop_last_relu()
         if settings.level == "middle" and not isinstance(backbone, ResNet18):
             raise ConfigError(NO_STAGES)
@@ -119,7 +121,7 @@ class Learner:
         strategy.past = self.record.classes
         held_out = self._held_out(images, state) if held_out is None else held_out
         train = images.take(~held_out)
-        moves = strategy.past and self._gathers and self.traits.backbone_learns
+        moves = strategy.past and self._gathers and self.facts.backbone_learns
         old = self.all_features(train) if moves else None
         generator = torch_generator(self.seed, state, "layer")
         strategy.begin_state(
@@ -168,7 +170,7 @@ class Learner:
     @property
     def fixed(self) -> bool:
         """Whether features are fixed: the backbone never learns."""
-        return not self.traits.backbone_learns
+        return not self.facts.backbone_learns
 
     @property
     def _gathers(self) -> bool:
@@ -294,6 +296,6 @@ def prepare(
         mean, std = channel_statistics(first_images)
     if not len(mean) == len(std) == channels:
         raise ConfigError(f"mean and std need {channels} values each, one a channel")
-    if not TRAITS[settings.strategy].backbone_learns:
+    if not STRATEGIES[settings.strategy].backbone_learns:
         augment = ()  # each image is seen once
     return Preparation(size, mean, std, augment if settings.augment is None else settings.augment)

@@ -1,55 +1,28 @@
-"""Strategies by name, and the settings of a model: those of its parts and of every strategy."""
+"""Settings of training and of the record, and all settings of a model; no torch is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self
+
+from msgspec import Meta
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.settings import (
+    COUNT,
+    NOT_NEGATIVE,
+    OPEN,
+    PART,
+    POSITIVE,
+    SHARE,
+    SOME,
     WIDTH,
     BackboneSettings,
-    RecordSettings,
-    TrainingSettings,
     conform,
 )
-from memoryless.stats.traits import TRAITS, Traits
-from memoryless.strategies.base import BASE_RECIPE, Arrival, Strategy, Totals
-from memoryless.strategies.finetune import Finetune
-from memoryless.strategies.fixed import Fixed
-from memoryless.strategies.frozen import Frozen
-from memoryless.strategies.independent import Independent
-from memoryless.strategies.joint import Joint
-from memoryless.strategies.lucir import Lucir, LucirSettings
-from memoryless.strategies.lwf import Lwf, LwfSettings
-from memoryless.strategies.lwf_kd import LwfKd, LwfKdSettings
-from memoryless.strategies.replay import Replay, ReplaySettings
-from memoryless.strategies.untrained import Untrained
-
-__all__ = [
-    "STRATEGIES",
-    "Arrival",
-    "ModelSettings",
-    "Strategy",
-    "Totals",
-    "stored_problems",
-    "trained_settings",
-]
-
-STRATEGIES: dict[str, type[Strategy]] = {
-    "finetune": Finetune,
-    "lwf": Lwf,
-    "lwf_kd": LwfKd,
-    "lucir": Lucir,
-    "frozen": Frozen,
-    "fixed": Fixed,
-    "untrained": Untrained,
-    "joint": Joint,
-    "independent": Independent,
-    "replay": Replay,
-}
+from memoryless.strategies import BASE_RECIPE, STRATEGIES, StrategySettings, strategy_of
 
 SMALL_SIDE = 64  # of images that the 3x3 stem is for; larger ones need the ImageNet stem's stride
 SMALL_BATCH = 128  # of images for the 3x3 stem, as most rates are published for
@@ -57,15 +30,82 @@ PHOTO_BATCH = 32  # about 3 GB to train a ResNet-18 at 224 pixels
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelSettings(
-    ReplaySettings,
-    LucirSettings,
-    LwfKdSettings,
-    LwfSettings,
-    RecordSettings,
-    TrainingSettings,
-    BackboneSettings,
-):
+class TrainingSettings:
+    """Settings of training; those that one strategy alone reads stand in its file."""
+
+    strategy: str = "finetune"
+    """How a state is trained; joint and replay keep images of the past, which the others do not."""
+    epochs: Annotated[int, COUNT] = OPEN
+    """Epochs of state 0."""
+    epochs_later: Annotated[int, COUNT] = OPEN
+    """Epochs of each later state."""
+    batch_size: Annotated[int, COUNT] = OPEN
+    """Images in a step."""
+    lr: Annotated[float, POSITIVE] = OPEN
+    """Learning rate of state 0."""
+    lr_later: Annotated[float, POSITIVE] | str = OPEN
+    """Learning rate of state t > 0: a number; t+1 for lr/(t+1), as in the authors' scripts; t for
+    lr/t, as in the paper's text; or constant for lr."""
+    schedule: str = OPEN
+    """How the learning rate falls within a state; the paper's is plateau."""
+    patience: Annotated[int, COUNT] = 60
+    """plateau: epochs without progress before the rate falls, state 0."""
+    patience_later: Annotated[int, COUNT] = OPEN
+    """plateau: the same for later states."""
+    milestones: tuple[Annotated[float, PART], ...] = OPEN
+    """multistep: the rate falls after these shares of the epochs."""
+    decay: Annotated[float, POSITIVE] = OPEN
+    """plateau, multistep: factor by which the rate falls."""
+    momentum: Annotated[float, SHARE] = 0.9
+    """SGD momentum."""
+    weight_decay: Annotated[float, NOT_NEGATIVE] = OPEN
+    """L2 penalty on all parameters."""
+    classifier_init: Literal["reset", "grow"] = OPEN
+    """At a new state the classification layer is made anew (reset, as in the authors' scripts) or
+    keeps its old rows (grow, as in the paper's text)."""
+    augment: tuple[str, ...] | None = None
+    """Random changes to training images, one after the other."""
+    mean: tuple[float, ...] | None = None
+    """Mean of each channel on the scale 0..1."""
+    std: tuple[Annotated[float, POSITIVE], ...] | None = None
+    """Standard deviation of each channel, likewise."""
+    held_out: Annotated[float, SHARE] = 0.0
+    """Share of the state's own training images kept aside: the plateau rule watches them, and bg_z
+    reads their features."""
+    mu: Literal["largest", "true"] = "largest"
+    """What mc averages over the state's training images: the largest logit or the true class's."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:N or mps."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Arithmetic of the forward and backward pass."""
+    compile: bool = False
+    """Compile the network with torch.compile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordSettings:
+    """Settings of the record: what it keeps of each class beside its row."""
+
+    statistics: str = "none"
+    """What the record keeps of each class's features, beside its row; all but none keep count
+    and mean."""
+    level: Literal["last", "middle"] = "last"
+    """Which features class statistics are computed from: those that rows read too, or those of the
+    second and third stage of the ResNet, averaged over each quarter of the image, which drift
+    less."""
+    square_roots: bool = False
+    """Compute class statistics from the square roots of features at length one, which are closer to
+    normal (FeCAM); heads over statistics then read roots too."""
+    transports: Annotated[tuple[str, ...], SOME] = ("none", "linear", "widened", "sdc")
+    """Under which transports the record holds statistics; a laboratory compares them, a product
+    needs one."""
+    projection: Annotated[int, Meta(ge=0, le=20_000)] = 0
+    """frozen, fixed, untrained: how many random features the record sums up for the head
+    projection; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(StrategySettings, RecordSettings, TrainingSettings, BackboneSettings):
     """Every setting that the core reads."""
 
     def resolved(self, side: int | None = None) -> Self:
@@ -94,9 +134,7 @@ class ModelSettings(
     def _values(self, given: dict[str, Any], side: int) -> dict[str, Any]:
         """Values for what is open: the strategy's recipe, and what suits the images."""
         photos = side > SMALL_SIDE
-        recipe = BASE_RECIPE.copy()
-        if self.strategy in STRATEGIES:
-            recipe |= STRATEGIES[self.strategy].recipe
+        recipe = {**BASE_RECIPE, **strategy_of(self.strategy).recipe}
         batch_size = given.get("batch_size") or (PHOTO_BATCH if photos else SMALL_BATCH)
         if photos:  # rates are published for 128; a step of fewer images must be shorter
             recipe["lr"] *= min(batch_size / SMALL_BATCH, 1)  # (Goyal et al. 2017)
@@ -113,10 +151,10 @@ class ModelSettings(
         """What is wrong with resolved settings; every name is looked up."""
         from memoryless.data.augment import check_augmentations
         from memoryless.embed import check_backbone
-        from memoryless.network import check_device
-        from memoryless.schedules import LR_RULES, SCHEDULES
         from memoryless.stats.class_statistics import check_form
         from memoryless.stats.transports import TRANSPORTS
+        from memoryless.train.network import check_device
+        from memoryless.train.schedules import LR_RULES, SCHEDULES
 
         checks: list[Any] = [
             lambda: choose("strategy", self.strategy, STRATEGIES),
@@ -136,17 +174,16 @@ class ModelSettings(
                 found.append(str(error))
         if (self.mean is None) != (self.std is None):
             found.append("mean and std must be given together")
-        traits = TRAITS.get(self.strategy, Traits())
-        if self.projection and not traits.backbone_stays:
+        if self.projection and not strategy_of(self.strategy).backbone_stays:
             found.append(
                 "projection needs a backbone that stays as it is: choose `strategy=frozen`, "
                 "fixed or untrained"
             )
-        return [*found, *self._fixed_problems(traits)]
+        return [*found, *self._fixed_problems()]
 
-    def _fixed_problems(self, traits: Traits) -> Iterator[str]:
+    def _fixed_problems(self) -> Iterator[str]:
         """What does not go with a backbone that learns, or with one that does not."""
-        if traits.backbone_learns:
+        if strategy_of(self.strategy).backbone_learns:
             if (self.backbone or "").startswith("onnx:"):
                 yield f"backbone {self.backbone} cannot be trained: choose `strategy=fixed`"
             return
@@ -163,20 +200,6 @@ class ModelSettings(
             )
         if "none" not in self.transports:
             yield f"with {self.strategy} nothing that was kept moves: leave out `transports`"
-
-
-def stored_problems(kind: type[ModelSettings], values: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with settings that were stored as resolved ones of this kind.
-
-    Of names only the strategy's is looked up; looking up the others would import torch.
-    """
-    names = [field.name for field in fields(kind)]
-    yield from (f"'{name}' is missing" for name in names if name not in values)
-    yield from (f"'{key}' is no setting" for key in values if key not in names)
-    yield from conform(kind(**{key: values[key] for key in names if key in values}))[1]
-    yield from (f"{name} is open" for name in (*BASE_RECIPE, "width") if values.get(name) is None)
-    if values.get("strategy") not in STRATEGIES:
-        yield f"unknown strategy {values.get('strategy')!r}"
 
 
 def trained_settings(name: str, given: ModelSettings, side: int) -> ModelSettings:

@@ -15,17 +15,17 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from memoryless.backbones.efficientnet import EfficientNetLite0
-from memoryless.backbones.export import module_graph
-from memoryless.backbones.onnx_backbone import OnnxBackbone
-from memoryless.backbones.resnet import ResNet18
 from memoryless.embed import NO_STAGES, PRETRAINED, check_fixed, own_pixels
 from memoryless.embed.efficientnet import packaged_weights
 from memoryless.embed.onnx_file import read_backbone
 from memoryless.errors import ConfigError, cause
 from memoryless.names import first_ten
-from memoryless.randomness import seeded
 from memoryless.settings import BackboneSettings
+from memoryless.train.backbones.efficientnet import EfficientNetLite0
+from memoryless.train.backbones.export import module_graph
+from memoryless.train.backbones.onnx_backbone import OnnxBackbone
+from memoryless.train.backbones.resnet import ResNet18
+from memoryless.train.randomness import seeded
 
 __all__ = [
     "BACKBONES",

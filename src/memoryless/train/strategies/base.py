@@ -1,37 +1,25 @@
-"""What a strategy is: how a state is trained, and what it keeps for the next one.
+"""The contract of a strategy: how a state is trained, and what the next one finds.
 
-The contract is also plain fine-tuning: each strategy overrides only what it does otherwise. Torch
-is imported inside functions, so that settings can be shown without it.
+The contract is also plain fine-tuning: each strategy overrides only what it does otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from pkgutil import resolve_name
 
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor, nn
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
-    from memoryless.data import Images, Split
-    from memoryless.network import GrowingLayer, Network
-    from memoryless.stats.record import Record
-    from memoryless.strategies import ModelSettings
+from memoryless.data import Images, Split
+from memoryless.stats.record import Record
+from memoryless.strategies import STRATEGIES
+from memoryless.train.network import GrowingLayer, LinearLayer, Network
+from memoryless.train.settings import ModelSettings
 
-    Extract = Callable[[Split], Tensor]
-
-# Training settings of every strategy whose own recipe does not name them.
-BASE_RECIPE: dict[str, Any] = {
-    "epochs": 30,
-    "lr": 0.1,
-    "lr_later": "t+1",
-    "schedule": "cosine",
-    "milestones": (0.5, 0.75),
-    "decay": 0.1,
-    "weight_decay": 5e-4,
-    "classifier_init": "reset",
-}
+Extract = Callable[[Split], Tensor]
 
 
 @dataclass(frozen=True)
@@ -57,21 +45,8 @@ class Arrival:
     """Images as the network sees them, without augmentation."""
 
 
-class Strategy:
-    """A strategy says how a state is trained; as it stands here, it is plain fine-tuning."""
-
-    about = ""
-    """What it does, in a few words."""
-    recipe: ClassVar[dict[str, Any]] = {}
-    """Training settings that it was published with, where they differ from BASE_RECIPE."""
-    memoryless = True
-    """Whether it works without past images; if not, every report says so."""
-    one_state = False
-    """Whether it takes all classes at once."""
-    draws_weights = False
-    """Whether the backbone must not bring weights of any training."""
-    last_relu = True
-    """Whether features are non-negative."""
+class Trainer:
+    """A trainer says how a state is trained; as it stands here, by plain fine-tuning."""
 
     def __init__(self, settings: ModelSettings, totals: Totals | None = None):
         self.settings = settings
@@ -80,8 +55,6 @@ class Strategy:
         """How many classes earlier states have brought."""
 
     def make_layer(self, features: int) -> GrowingLayer:
-        from memoryless.network import LinearLayer
-
         return LinearLayer(features)
 
     def begin_state(self, arrival: Arrival) -> None:
@@ -102,8 +75,6 @@ class Strategy:
 
     def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
         """The loss of one batch."""
-        from torch.nn.functional import cross_entropy
-
         return cross_entropy(network(images), labels)
 
     def end_state(self, network: Network, images: Split, extract: Extract) -> None:
@@ -121,3 +92,14 @@ class Strategy:
 
     def restore(self, tensors: Mapping[str, Tensor], images: Images | None = None) -> None:
         """Put back what `tensors` gave; only replay reads `images`, those of the stream."""
+
+
+def trainer_class(strategy: str) -> type[Trainer]:
+    """The class that trains a strategy."""
+    kind: type[Trainer] = resolve_name(STRATEGIES[strategy].trained_by)
+    return kind
+
+
+def make_trainer(settings: ModelSettings, totals: Totals | None = None) -> Trainer:
+    """A trainer of the strategy that settings name, before its first state."""
+    return trainer_class(settings.strategy)(settings, totals)

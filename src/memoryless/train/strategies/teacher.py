@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
 
-from memoryless.strategies.base import Arrival, Strategy
+import torch
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from memoryless.data import Split
-    from memoryless.network import Network
-    from memoryless.strategies.base import Extract
+from memoryless.data import Split
+from memoryless.train.network import Network
+from memoryless.train.strategies.base import Arrival, Extract, Trainer
 
 
-class Teacher(Strategy):
-    """A strategy with the old model at hand during a state; that model goes at the end."""
+class Teacher(Trainer):
+    """A trainer with the old model at hand during a state; that model goes at the end."""
 
     teacher: Network | None = None
 
@@ -24,14 +21,10 @@ class Teacher(Strategy):
         self.teacher = freeze(arrival.network) if self.past else None
         super().begin_state(arrival)
 
+    @torch.no_grad()
     def old_logits(self, images: Tensor) -> Tensor | None:
         """The old model's logits of its classes, or nothing in state 0."""
-        if self.teacher is None:
-            return None
-        import torch
-
-        with torch.no_grad():
-            return self.teacher(images)[:, : self.past]
+        return None if self.teacher is None else self.teacher(images)[:, : self.past]
 
     def end_state(self, network: Network, images: Split, extract: Extract) -> None:
         self.teacher = None

@@ -21,12 +21,13 @@ from memoryless.data import Split
 from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
 from memoryless.errors import DataError, StoreError, TrainingError
-from memoryless.network import Network
-from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
-from memoryless.schedules import epochs_of, learning_rate
-from memoryless.settings import TrainingSettings
+from memoryless.randomness import derive, numpy_generator
 from memoryless.store import part, read_tensors, write_tensors
-from memoryless.strategies import Strategy
+from memoryless.train.network import Network
+from memoryless.train.randomness import seeded, torch_generator
+from memoryless.train.schedules import epochs_of, learning_rate
+from memoryless.train.settings import TrainingSettings
+from memoryless.train.strategies.base import Trainer
 
 SECONDS_BETWEEN_REPORTS = 0.2
 LOWER = "lower `lr`, or use `precision=float32`"
@@ -100,7 +101,7 @@ class StateTraining:
     """One state's training; `run` resumes from `checkpoint` if that holds epochs of this state."""
 
     network: Network
-    strategy: Strategy
+    strategy: Trainer
     preparation: Preparation | None
     """None where the loop trains on features, which need none."""
     config: TrainingSettings

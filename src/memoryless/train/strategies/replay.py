@@ -1,37 +1,24 @@
 """Fine-tuning with a bounded memory of images (Fig. 3 b, c). Not memoryless."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
 
+from memoryless.data import Images, Split
+from memoryless.data.dataset import place_within_class
 from memoryless.errors import ConfigError
 from memoryless.randomness import numpy_generator
-from memoryless.settings import SHARE
-from memoryless.strategies.base import Strategy
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from memoryless.data import Images, Split
-    from memoryless.network import Network
-    from memoryless.strategies.base import Extract
+from memoryless.train.network import Network
+from memoryless.train.strategies.base import Extract, Trainer
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReplaySettings:
-    memory: Annotated[float, SHARE] = 0.01
-    """replay: share of the data set's training images that may be kept."""
-    exemplars: Literal["herding", "random"] = "herding"
-    """replay: how the kept images are chosen."""
-
-
-def herding(features: "Tensor", number: int) -> "Tensor":
+def herding(features: Tensor, number: int) -> Tensor:
     """Indices of images whose mean feature stays nearest to the class's (iCaRL)."""
-    import torch
-    from torch.nn.functional import normalize
-
     directions = normalize(features)
     mean = normalize(directions.mean(0), dim=0)
     total = torch.zeros_like(mean)
@@ -46,10 +33,8 @@ def herding(features: "Tensor", number: int) -> "Tensor":
     return torch.tensor(chosen, dtype=torch.int64)
 
 
-class Replay(Strategy):
-    about = "fine-tuning with a bounded memory of images; not memoryless"
-    memoryless = False
-    memory: "Split | None" = None
+class Replay(Trainer):
+    memory: Split | None = None
 
     @property
     def budget(self) -> int:
@@ -57,13 +42,11 @@ class Replay(Strategy):
             raise ConfigError("strategy replay needs a stream whose size is known in advance")
         return round(self.settings.memory * self.totals.train_images)
 
-    def training_images(self, images: "Split") -> "Split":
+    def training_images(self, images: Split) -> Split:
         return images.join(self.memory) if self.memory else images
 
-    def end_state(self, network: "Network", images: "Split", extract: "Extract") -> None:
+    def end_state(self, network: Network, images: Split, extract: Extract) -> None:
         """Share the budget among all classes seen; each keeps the first of its ranked images."""
-        from memoryless.data.dataset import place_within_class
-
         classes = int(images.labels.max()) + 1
         quota = [self.budget // classes + (c < self.budget % classes) for c in range(classes)]
         ranked = [self._rank(images, extract, c, quota[c]) for c in np.unique(images.labels)]
@@ -71,15 +54,13 @@ class Replay(Strategy):
         kept = self.memory.join(kept) if self.memory else kept
         self.memory = kept.take(place_within_class(kept.labels) < np.array(quota)[kept.labels])
 
-    def _rank(self, images: "Split", extract: "Extract", label: int, number: int) -> np.ndarray:
+    def _rank(self, images: Split, extract: Extract, label: int, number: int) -> np.ndarray:
         mine = np.flatnonzero(images.labels == label)
         if self.settings.exemplars == "random":
             return numpy_generator(0, "exemplars", int(label)).permutation(mine)[:number]
         return mine[herding(extract(images.take(mine)), number).numpy()]
 
-    def tensors(self) -> "dict[str, Tensor]":
-        import torch
-
+    def tensors(self) -> dict[str, Tensor]:
         if self.memory is None:
             return {}
         return {
@@ -87,9 +68,7 @@ class Replay(Strategy):
             "labels": torch.from_numpy(self.memory.labels),
         }
 
-    def restore(self, tensors: "Mapping[str, Tensor]", images: "Images | None" = None) -> None:
-        from memoryless.data import Split
-
+    def restore(self, tensors: Mapping[str, Tensor], images: Images | None = None) -> None:
         if images is None:
             raise ConfigError("strategy replay goes on only with the images of its past states")
         if tensors:
