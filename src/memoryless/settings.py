@@ -139,14 +139,14 @@ def restore(kind: type[Settings], stored: Mapping[str, Any]) -> Settings:
 
 
 def _converted(value: Any, hint: Any) -> Any:
-    made = msgspec.convert(value, hint, dec_hook=_as_path)
+    made = msgspec.convert(value, hint, dec_hook=as_path)
     for number in made if isinstance(made, tuple) else (made,):
         if isinstance(number, float) and not math.isfinite(number):
             raise ValueError("Expected `float`")
     return made
 
 
-def _as_path(kind: type, value: Any) -> Path:
+def as_path(kind: type, value: Any) -> Path:
     if not isinstance(value, str | Path):
         raise ValueError("Expected `Path`")
     return Path(value)

@@ -29,7 +29,7 @@ from safetensors.numpy import load, save
 from memoryless.errors import StoreError, WriteError, cause
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    pass
 
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again"
@@ -57,7 +57,7 @@ def write_tensors(
 
     Equal content gives equal bytes.
     """
-    arrays = {name: _array(tensor) for name, tensor in tensors.items()}
+    arrays = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
     text = json.dumps(facts or {}, allow_nan=False)
     # One entry: safetensors writes several in no certain order.
     header = {"facts": text, "sha256": _digest(arrays, text, bound)}
@@ -77,34 +77,6 @@ def read_arrays(
         if header.get("sha256") == _digest(arrays, text, bound):
             return arrays, _parse(text)
     raise _displaced(path, fix)
-
-
-def read_tensors(
-    path: Path, *, bound: str = "", fix: str = RESTORE
-) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `read_arrays` gives, as tensors of torch."""
-    arrays, facts = read_arrays(path, bound=bound, fix=fix)
-    return as_tensors(arrays), facts
-
-
-def as_tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Arrays as tensors of torch."""
-    import torch
-
-    # Copies in torch's own memory, because kernels round by address, and NumPy's memory is not as
-    # well aligned: a resumed run would end with other bits.
-    return {name: torch.from_numpy(array).clone() for name, array in arrays.items()}
-
-
-def part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
-    """The entries under a prefix, without it."""
-    return {k.removeprefix(prefix): v for k, v in entries.items() if k.startswith(prefix)}
-
-
-def _array(tensor: Any) -> np.ndarray:
-    """A tensor as an array whose bytes stand in the order of its indices."""
-    own = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor
-    return np.asarray(own, order="C")
 
 
 def _digest(arrays: Mapping[str, np.ndarray], text: str, bound: str) -> str:

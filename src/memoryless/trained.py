@@ -63,7 +63,7 @@ class TrainedFeatures:
             return None
         from memoryless.data.augment import Preparation
         from memoryless.stats.record import Record
-        from memoryless.store import as_tensors
+        from memoryless.tensors import as_tensors
         from memoryless.train.learner import Learner
 
         preparation = Preparation(**self.saved.about["preparation"])

@@ -104,12 +104,12 @@ def _show_laboratory(output: Path) -> None:
     show(_table(folders))
     results = folders[0].results()
     lines = {
-        method: [state["methods"][method]["top1"] for state in results]
-        for method in headline(results[-1]["methods"])
+        method: [state.methods[method].top1 for state in results]
+        for method in headline(results[-1].methods)
     }
     print(sketch(lines, "top-1 accuracy (%) over all classes seen so far"))
-    kept = sum(results[-1]["bytes"]["record"].values())
-    images = results[-1]["bytes"]["images_not_kept"]
+    kept = sum(results[-1].bytes.record.values())
+    images = results[-1].bytes.images_not_kept
     print(
         f"\nkept of the past: {size(kept)} for all methods together; its images would have taken "
         f"{size(images)}"

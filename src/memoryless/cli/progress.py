@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memoryless.data import Dataset
     from memoryless.lab.config import Config
     from memoryless.lab.estimate import Estimate
+    from memoryless.lab.run_format import Results
     from memoryless.train import loop
 
 SECONDS_BETWEEN_LINES = 5
@@ -134,14 +135,14 @@ class ProgressPrinter(Observer):
         seconds = self.left() if self.left else None
         return "" if seconds is None else f", {timedelta(seconds=round(seconds))} left"
 
-    def state_finished(self, results: dict[str, Any]) -> None:
+    def state_finished(self, results: Results) -> None:
         assert self.left is not None
-        state, methods = results["state"], results["methods"]
+        state, methods = results.state, results.methods
         self.left.did(state, "scores", 0)  # what was written since belongs to them
         self.left.finish(state)
         self.state, self.trained = state + 1, -1.0
-        top1 = ", ".join(f"{name} {methods[name]['top1']:.1f}" for name in shown_methods(methods))
-        self._print(f"state {state} learned: {results['classes_seen']} classes; top-1 {top1}")
+        top1 = ", ".join(f"{name} {methods[name].top1:.1f}" for name in shown_methods(methods))
+        self._print(f"state {state} learned: {results.classes_seen} classes; top-1 {top1}")
 
 
 def _standing(states: int, finished: int) -> str:

@@ -77,7 +77,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
             method = parse_method(name)
         except ConfigError as error:
             return [str(error)]
-        lack = lacking(method, self.to_dict())
+        lack = lacking(method, self)
         found = [f"method {name} reads what is not kept: {lack}"] if lack else []
         if method.strategy != self.strategy:
             found.append(f"method {name} is not of the strategy {self.strategy}")

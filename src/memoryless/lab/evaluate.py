@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
+from math import isnan
 from typing import Any
 
 import numpy as np
 
+from memoryless.lab.run_format import Scored, Typology, made
 from memoryless.stats.build import EndOfState, build_scorer, head_scorer
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
@@ -61,16 +63,16 @@ def score_methods(
     methods: Mapping[str, Method],
     end: EndOfState,
     progress: Progress = lambda done, total: None,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Scored]:
     """What every method reaches on these images, in percent."""
     outcomes = score(features, labels, methods, end, progress)
     ledger = end.record.ledger
     return {
-        name: accuracies(outcome, labels, end.record)
-        | {
-            "bytes": sum(ledger[part] for part in parts_used(methods[name], ledger)),
-            "cost": outcome.cost,
-        }
+        name: Scored(
+            **accuracies(outcome, labels, end.record),
+            bytes=sum(ledger[part] for part in parts_used(methods[name], ledger)),
+            cost=outcome.cost,
+        )
         for name, outcome in outcomes.items()
     }
 
@@ -78,10 +80,12 @@ def score_methods(
 def accuracies(outcome: Outcome, labels: np.ndarray, record: Record) -> dict[str, Any]:
     """What one method reached after the last state of the record, in percent."""
     past = int((record.class_state < record.states - 1).sum())
+    typology = error_typology(outcome.predictions, labels, past)
+    known = {kind: None if isnan(value) else value for kind, value in typology.items()}
     return {
         "top1": accuracy_at(outcome.ranks, 1),
         "top5": accuracy_at(outcome.ranks, min(5, record.classes)),
-        "typology": error_typology(outcome.predictions, labels, past),
+        "typology": made(known, Typology),
         "by_state": accuracy_by_state(outcome.predictions, labels, record.class_state),
     }
 

@@ -9,20 +9,27 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from msgspec import structs
 from torch import nn
 
-from memoryless.data import Dataset, load
-from memoryless.data.augment import Preparation
+from memoryless.data import Dataset, augment, load
 from memoryless.errors import StoreError, WriteError
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import estimate, looks_long, plan
 from memoryless.lab.evaluate import score_methods
 from memoryless.lab.observer import Observer
-from memoryless.lab.run_format import MEND
-from memoryless.lab.runs import RunFolder
+from memoryless.lab.run_format import (
+    MEND,
+    Description,
+    Durations,
+    History,
+    Preparation,
+    Results,
+    Sizes,
+)
+from memoryless.lab.runs import RunFolder, provenance
 from memoryless.lab.states import last_record, read_test, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.lab.time_left import Work
@@ -30,11 +37,11 @@ from memoryless.locks import locked
 from memoryless.stats.build import EndOfState
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import Method, grid_of, lacking, methods_of, parse_method
-from memoryless.store import as_tensors, commit_folder, write_json
 from memoryless.strategies import STRATEGIES
+from memoryless.tensors import as_tensors
 from memoryless.train.backbones import named_backbone
 from memoryless.train.features import compact
-from memoryless.train.learner import Learned, Learner, prepare
+from memoryless.train.learner import Learner, prepare
 from memoryless.train.loop import Checkpoint, advice
 from memoryless.train.schedules import epochs_of
 from memoryless.train.settings import ModelSettings
@@ -59,12 +66,12 @@ def run(
     config, stream = in_states(config, dataset)
     observer.working("measuring colours", 0, 0)
     preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment, backbone)
-    facts = _facts(config, stream, preparation, backbone)
+    described = _described(config, stream, preparation, backbone)
 
     def opened(seed: int) -> RunFolder:
         """The seed's folder as it is now: another process may have written since."""
         folder = RunFolder(config.output / f"seed-{seed}")
-        folder.verify(config.to_dict(), facts | {"seed": seed})
+        folder.verify(structs.replace(described, seed=seed))
         return folder
 
     folders = [opened(seed) for seed in config.seeds]
@@ -84,7 +91,7 @@ def run(
             learner.working = observer.working
         with locked(folder.path):
             folder = opened(seed)
-            folder.start(config.to_dict(), facts | {"seed": seed})
+            folder.start(structs.replace(described, seed=seed))
             Run(learner, scored_in_run(config), stream, folder, observer).finish()
     return [folder.path for folder in folders]
 
@@ -104,21 +111,24 @@ def work_of(config: Config, dataset: Dataset) -> list[list[Work]]:
     return [[{} if t < done else w for t, w in enumerate(work)] for done in finished]
 
 
-def _facts(
-    config: Config, stream: Stream, preparation: Preparation, backbone: nn.Module | None
-) -> dict[str, Any]:
-    """What a run is beside its settings: the data as they arrive, and what prepares them."""
+def _described(
+    config: Config, stream: Stream, preparation: augment.Preparation, backbone: nn.Module | None
+) -> Description:
+    """What a run is, but for its seed."""
     dataset = stream.dataset
-    return {
-        "dataset": dataset.name,
-        "classes": stream.classes,
-        "sizes": stream.sizes,
-        "train_images": np.bincount(dataset.train.labels).tolist(),
-        "test_images": np.bincount(dataset.test.labels).tolist(),
-        "preparation": asdict(preparation),
-        "memoryless": STRATEGIES[config.strategy].memoryless,
-        "backbone_class": type(backbone).__qualname__ if backbone else named_backbone(config),
-    }
+    return Description(
+        config=config,
+        seed=0,
+        dataset=dataset.name,
+        classes=stream.classes,
+        sizes=stream.sizes,
+        train_images=np.bincount(dataset.train.labels).tolist(),
+        test_images=np.bincount(dataset.test.labels).tolist(),
+        preparation=Preparation(**asdict(preparation)),
+        memoryless=STRATEGIES[config.strategy].memoryless,
+        backbone_class=type(backbone).__qualname__ if backbone else named_backbone(config),
+        **provenance(),
+    )
 
 
 def passes(settings: ModelSettings, stream: Stream) -> list[int]:
@@ -140,13 +150,12 @@ def scored_in_run(config: Config) -> dict[str, Method]:
     """The paper's methods, and what statistics add to them, uncalibrated; others can be had later
     without training.
     """
-    settings = config.to_dict()
     plain = {
         name: m
         for name, m in grid_of(config.strategy).items()
         if m.calibration == "none"
         and (not HEADS[m.head].gives_logits or m.transport != "none")
-        and not lacking(m, settings)
+        and not lacking(m, config)
     }
     asked = {name: parse_method(name) for name in config.methods}
     return methods_of(config.strategy) | plain | asked
@@ -186,11 +195,10 @@ class Run:
             reason = " ".join(str(error).split())
             raise StoreError(f"{self.folder.state(t)} does not fit ({reason}): {MEND}") from error
 
-    def _learn(self, state: State) -> dict[str, Any]:
+    def _learn(self, state: State) -> Results:
         learner = self.learner
         new = self.stream.sizes[state.index]
-        file = self.folder.checkpoint
-        checkpoint = Checkpoint(file, self.folder.place(file.name))
+        checkpoint = Checkpoint(self.folder.checkpoint, self.folder.id)
         learned = learner.learn(state.train, new, checkpoint, self.observer.training)
         history = learned.history
         started = time.perf_counter()
@@ -202,25 +210,30 @@ class Run:
         tell = partial(self.observer.working, "scores")
         scored = score_methods(features, state.test.labels, self.methods, end, tell)
         past = self.stream[: state.index + 1]
-        results = {
-            "state": state.index,
-            "new_classes": new,
-            "classes_seen": state.past + new,
-            "train_images": len(state.train),
-            "test_images": len(state.test),
-            "history": asdict(history),
-            "seconds": {
-                "training": sum(history.seconds),
-                "test_features": extracted - started,
-                "scoring": time.perf_counter() - extracted,
-            },
-            "bytes": {
-                "record": learner.record.ledger,
-                "images_not_kept": sum(s.train.stored_bytes for s in past),
-            },
-            "methods": scored,
-        }
-        self._commit(state, learned, features, results)
+        results = Results(
+            state=state.index,
+            new_classes=new,
+            classes_seen=state.past + new,
+            train_images=len(state.train),
+            test_images=len(state.test),
+            history=History(**asdict(history)),
+            seconds=Durations(
+                training=sum(history.seconds),
+                test_features=extracted - started,
+                scoring=time.perf_counter() - extracted,
+            ),
+            bytes=Sizes(
+                record=learner.record.ledger,
+                images_not_kept=sum(s.train.stored_bytes for s in past),
+            ),
+            methods=scored,
+        )
+        tests = state.test.labels
+        self.folder.commit(
+            state.index,
+            results,
+            lambda draft: write_state(draft, learner, learned, features, tests),
+        )
         return results
 
     def _test_features(self, state: State) -> np.ndarray:
@@ -234,22 +247,3 @@ class Run:
         features = np.empty((len(new), before.shape[1]), kind)
         features[new], features[~new] = added, before
         return features
-
-    def _commit(
-        self, state: State, learned: Learned, features: np.ndarray, results: dict[str, Any]
-    ) -> None:
-        folder, t = self.folder, state.index
-
-        def place(name: str) -> str:
-            return folder.place(name, t)
-
-        def fill(draft: Path) -> None:
-            write_state(draft, place, self.learner, learned, features, state.test.labels)
-            files = {path.name: path.stat().st_size for path in sorted(draft.iterdir())}
-            write_json(
-                draft / "results.json", results | {"files": files}, bound=place("results.json")
-            )
-
-        commit_folder(folder.state(t), fill)
-        folder.checkpoint.unlink(missing_ok=True)
-        folder.tidy()

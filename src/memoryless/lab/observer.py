@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memoryless.data import Dataset
     from memoryless.lab.estimate import Estimate
+    from memoryless.lab.run_format import Results
     from memoryless.lab.time_left import Work
     from memoryless.train.loop import Progress
 
@@ -30,4 +31,4 @@ class Observer:
 
     def training(self, progress: Progress) -> None: ...
 
-    def state_finished(self, results: dict[str, Any]) -> None: ...
+    def state_finished(self, results: Results) -> None: ...

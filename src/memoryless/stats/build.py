@@ -67,13 +67,13 @@ def fitted_name(head: str, transport: str) -> str:
     return f"{head}+{transport}"
 
 
-def view_of(settings: Mapping[str, Any], row: int) -> View:
+def view_of(settings: Any, row: int) -> View:
     """Which features settings compute class statistics from, where rows have this length.
 
     Fixed features are always read as square roots.
     """
-    if settings["statistics"] == "none" and not settings["projection"]:
+    if settings.statistics == "none" and not settings.projection:
         return View()
-    fixed = not STRATEGIES[settings["strategy"]].backbone_learns
-    start = row if settings["level"] == "middle" else 0
-    return View(start, fixed or settings["square_roots"])
+    fixed = not STRATEGIES[settings.strategy].backbone_learns
+    start = row if settings.level == "middle" else 0
+    return View(start, fixed or settings.square_roots)

@@ -202,17 +202,17 @@ def nonsense(method: Method) -> str | None:
     return None
 
 
-def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
+def lacking(method: Method, settings: Any) -> str | None:
     """Which settings a training lacked for this method, if any."""
-    head, form = HEADS[method.head], settings["statistics"]
+    head, form = HEADS[method.head], settings.statistics
     measured = head.reads_statistics or method.transport != "none"
     few = "mean" if head.reads == "covariances" else "none"
     needs = [
-        (head.reads == "projection" and not settings["projection"], "`projection=1000`"),
+        (head.reads == "projection" and not settings.projection, "`projection=1000`"),
         (measured and form in ("none", few), "`statistics=full`"),
-        (measured and method.transport not in settings["transports"],
+        (measured and method.transport not in settings.transports,
          f"`transports={method.transport}`"),
-        (CALIBRATIONS[method.calibration].held_out and not settings["held_out"],
+        (CALIBRATIONS[method.calibration].held_out and not settings.held_out,
          "`held_out=0.1`"),
     ]  # fmt: skip
     found = [setting for missing, setting in needs if missing]

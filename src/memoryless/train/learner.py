@@ -16,7 +16,6 @@ from memoryless.data.augment import Preparation
 from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.randomness import derive, numpy_generator
-from memoryless.settings import plain_values
 from memoryless.stats.build import fitted_name, view_of
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS, ProjectionSums
@@ -24,8 +23,8 @@ from memoryless.stats.heads.base import Layer
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, View
 from memoryless.stats.transports import TRANSPORTS, Drift, Passage, measure_drift
-from memoryless.store import part
 from memoryless.strategies import STRATEGIES
+from memoryless.tensors import part
 from memoryless.train.backbones import (
     NO_STAGES,
     EfficientNetLite0,
@@ -92,7 +91,7 @@ class Learner:
     @property
     def view(self) -> View:
         """Which features class statistics are computed from."""
-        return view_of(plain_values(self.settings), self.record.W.shape[1])
+        return view_of(self.settings, self.record.W.shape[1])
 
     @property
     def device(self) -> torch.device:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from memoryless.data import Split
@@ -22,7 +24,8 @@ from memoryless.data.augment import Preparation
 from memoryless.data.batches import batches
 from memoryless.errors import DataError, StoreError, TrainingError
 from memoryless.randomness import derive, numpy_generator
-from memoryless.store import part, read_tensors, write_tensors
+from memoryless.store import read_bytes, write_bytes
+from memoryless.tensors import as_tensors, from_bytes, part, to_bytes
 from memoryless.train.network import Network
 from memoryless.train.randomness import seeded, torch_generator
 from memoryless.train.schedules import epochs_of, learning_rate
@@ -90,10 +93,26 @@ def advice(config: TrainingSettings, begun: bool = False) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The file that holds a state in progress, and the run and place that it is bound to."""
+    """The file that holds a state in progress, and the id of its run."""
 
     path: Path
-    bound: str = ""
+    run: str = ""
+
+    def write(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Write tensors and facts, with a checksum of both."""
+        told = {"run": self.run, **facts}
+        digest = sha256(to_bytes(tensors, told)).hexdigest()
+        write_bytes(self.path, to_bytes(tensors, told | {"sha256": digest}))
+
+    def read(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """What was written; nothing if the file is absent, damaged or of another run."""
+        try:
+            arrays, facts = from_bytes(read_bytes(self.path))
+        except (StoreError, SafetensorError, ValueError):
+            return {}, {}
+        digest = facts.pop("sha256", None)
+        sound = digest == sha256(to_bytes(arrays, facts)).hexdigest()
+        return (as_tensors(arrays), facts) if sound and facts.pop("run") == self.run else ({}, {})
 
 
 @dataclass
@@ -209,7 +228,7 @@ class StateTraining:
         self.history.images.append(images)
         if self.checkpoint:
             facts = {"state": self.state, **asdict(self.history)}
-            write_tensors(self.checkpoint.path, self._tensors(), facts, bound=self.checkpoint.bound)
+            self.checkpoint.write(self._tensors(), facts)
 
     def _tensors(self) -> dict[str, Tensor]:
         momentum = {
@@ -223,10 +242,7 @@ class StateTraining:
         """The finished epochs of this state, their tensors put back; none if there are none."""
         if not self.checkpoint:
             return History()
-        try:
-            tensors, facts = read_tensors(self.checkpoint.path, bound=self.checkpoint.bound)
-        except StoreError:  # absent, or damaged: the state starts again
-            return History()
+        tensors, facts = self.checkpoint.read()
         momentum = part(tensors, "momentum.")
         if facts.pop("state", None) != self.state or not self._fits(tensors, momentum):
             return History()

@@ -162,7 +162,9 @@ def _read(entry: Entry) -> dict[str, Any]:
     """The kind of class statistics that a method reads."""
     if not reads_statistics(entry.row.method):
         return {}
-    return {key: entry.training.config[key] for key in ("statistics", "level", "square_roots")}
+    return {
+        key: getattr(entry.training.config, key) for key in ("statistics", "level", "square_roots")
+    }
 
 
 def _keeping(control: Entry) -> str:
@@ -173,7 +175,7 @@ def _keeping(control: Entry) -> str:
 
 def _adding(training: Training) -> str:
     """The command that runs the control beside a training."""
-    command = training.runs[0].about["command"]
+    command = training.runs[0].about.command
     if command[:1] == ["memoryless"] and command[1:2] and command[1] in RUNNING:
         words = [word for word in command if word != "--no-control"]
         return f"`{shlex.join(words)}`, typed again,"

@@ -37,6 +37,7 @@ from memoryless.lab.report.tables import (
     method_tables,
     states_tables,
 )
+from memoryless.lab.run_format import plain
 from memoryless.lab.runs import RunFolder
 from memoryless.names import size
 
@@ -190,9 +191,10 @@ def _facts(run: RunFolder) -> dict[str, Any]:
     return {
         "path": str(run.path),
         "about": about,
-        "command": shlex.join(about["command"]),
-        "kept": size(sum(results[-1]["bytes"]["record"].values())),
-        "images": size(results[-1]["bytes"]["images_not_kept"]),
-        "trained": str(timedelta(seconds=round(sum(r["seconds"]["training"] for r in results)))),
+        "settings": plain(about.config),
+        "command": shlex.join(about.command),
+        "kept": size(sum(results[-1].bytes.record.values())),
+        "images": size(results[-1].bytes.images_not_kept),
+        "trained": str(timedelta(seconds=round(sum(r.seconds.training for r in results)))),
         "finished": run.finished,
     }
