@@ -33,7 +33,7 @@ def test_a_run_without_a_finished_epoch_is_replaced(tiny, toy):
     checkpoint = tiny.output / "seed-0" / "training.safetensors"
     checkpoint.write_bytes(b"of another run, or damaged")
     (path,) = run(replace(tiny, lr=0.05), toy)
-    assert RunFolder(path).about["config"]["lr"] == 0.05
+    assert RunFolder(path).about.config.lr == 0.05
     assert RunFolder(path).complete
 
 

@@ -16,10 +16,10 @@ import memoryless
 
 STOREYS = [
     {"errors", "names", "labels"},
-    {"settings", "store", "locks", "randomness"},
-    {"data", "embed", "backbones", "network", "losses", "schedules"},
-    {"features", "stats", "membership"},
-    {"strategies", "training", "learner"},
+    {"settings", "strategies", "store", "locks", "tensors", "randomness"},
+    {"data", "embed"},
+    {"stats", "membership"},
+    {"train"},
     {"model", "classes", "fixed", "trained", "model_folder", "card"},
     {"lab", "photos", "export", "classifier"},
     {"cli"},
@@ -35,7 +35,6 @@ ELSEWHERE = {
     "__main__": "test_cli runs `python -m memoryless`",
     "stats/__init__": "it is empty",
     "stats/threads": "test_class_statistics checks that sums use one thread and leave no trace",
-    "stats/traits": "a table; test_strategies compares it with the strategies",
     "stats/heads/base": "a dataclass; test_heads checks what every head says of itself",
     "lab/__init__": "it is empty",
     "lab/analysis/__init__": "it is empty",
@@ -43,12 +42,13 @@ ELSEWHERE = {
     "photos/__init__": "it is empty",
     "lab/observer": "its methods do nothing; test_progress tests the one that prints",
     "lab/run_format": "test_runs damages run folders in the ways that it checks",
-    "strategies/finetune": "it is the contract as it stands, which test_strategies_base tests",
-    "strategies/joint": "it only names facts, which test_strategies tests of every strategy",
+    "train/__init__": "it is empty",
+    "train/settings": "test_settings and test_strategies check settings in all their parts",
+    "train/strategies/__init__": "it is empty",
 }
-WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
+WITHOUT_TORCH = ["", ".model", ".strategies", ".train.settings", ".lab.config", ".lab.runs", ".settings", ".store"]
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
-WITHOUT_TORCH += [".schedules", ".model_folder", ".cli", ".card", ".locks"]
+WITHOUT_TORCH += [".train.schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".cli.reading", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
@@ -110,7 +110,7 @@ def test_within_a_storey_there_is_no_cycle():
         if part_of(path) != "__init__":
             graph[part_of(path)] |= imports(path) - {part_of(path)}
     TopologicalSorter(graph).prepare()  # raises CycleError
-    assert "stats" in graph["learner"]  # edges are found at all
+    assert "stats" in graph["train"]  # edges are found at all
 
 
 def test_the_faces_never_import_each_other():
@@ -130,9 +130,19 @@ def test_the_laboratory_does_not_know_the_model_that_people_keep():
     assert not [p for p in modules() if part_of(p) == "lab" and "model" in imports(p)]
 
 
-@pytest.mark.parametrize("name", ["learner", "training"])
-def test_what_learns_knows_neither_methods_nor_the_laboratory(name):
-    assert not imports(ROOT / f"{name}.py") & {"methods", "build", "model", "lab", "cli"}
+def test_what_trains_knows_neither_models_nor_the_laboratory():
+    for path in modules():
+        if part_of(path) == "train":
+            assert not imports(path) & {"model", "lab", "photos", "cli"}, path
+
+
+def test_of_training_people_with_photos_import_settings_and_no_more_at_the_top():
+    """Torch is imported when a model is trained."""
+    for path in modules():
+        if part_of(path) in TOOL | {"model", "model_folder"}:
+            for node in tree_of(path).body:
+                module = getattr(node, "module", None) or ""
+                assert not module.startswith("memoryless.train.") or module.endswith(".settings")
 
 
 def test_the_command_line_is_thin():
@@ -147,9 +157,8 @@ def test_the_command_line_is_thin():
             }
             assert "numpy" not in libraries, path
             assert "torch" not in libraries or path.stem == "progress", path  # sets the threads
-            assert not imports(path) & {"learner", "training", "build", "record", "network"} or (
-                path.stem == "progress"
-            ), path
+            used = {name for name in imported(path) if name.startswith("train.")}
+            assert not {n for n in used if "schedules" not in n} or path.stem == "progress", path
 
 
 def test_every_module_has_its_test_file():
@@ -161,7 +170,7 @@ def test_every_module_has_its_test_file():
             continue
         *_, parent, leaf = ("memoryless", *name.removesuffix("/__init__").split("/"))
         tests = [f"test_{parent}_{leaf}.py", f"test_{leaf}.py"]
-        there = [test for test in tests if (TESTS / test).exists()]
+        there = [test for test in tests for _ in TESTS.rglob(test)]
         assert there, f"{name} has no test file: add {tests[1]}, or {tests[0]}"
         assert there[0] not in found, f"{name} and {found[there[0]]} share {there[0]}"
         found[there[0]] = name
@@ -174,8 +183,8 @@ def test_exceptions_to_that_are_modules_without_one():
 
 
 def test_tests_do_not_import_tests():
-    names = {path.stem for path in TESTS.glob("test_*.py")}
-    for path in TESTS.glob("*.py"):
+    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    for path in TESTS.rglob("*.py"):
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom):
                 assert node.module not in names, path
@@ -198,7 +207,7 @@ def callers(*names: str) -> set[str]:
 
 
 def test_only_training_calls_backward():
-    assert callers("backward") == {"training.py"}
+    assert callers("backward") == {"train/loop.py"}
 
 
 def test_only_seeded_sets_torchs_seed():
@@ -210,10 +219,10 @@ def test_only_seeded_sets_torchs_seed():
         if call.rsplit(".", 1)[-1] in ("manual_seed", "manual_seed_all", "seed")
     ]
     assert sorted(seeding) == [
-        ("randomness.py", "torch.Generator().manual_seed"),
-        ("randomness.py", "torch.manual_seed"),
+        ("train/randomness.py", "torch.Generator().manual_seed"),
+        ("train/randomness.py", "torch.manual_seed"),
     ]
-    source = ast.parse((ROOT / "randomness.py").read_text())
+    source = ast.parse((ROOT / "train" / "randomness.py").read_text())
     (seeded,) = [n for n in source.body if getattr(n, "name", "") == "seeded"]
     assert "torch.manual_seed(seed)" in ast.unparse(seeded)
 

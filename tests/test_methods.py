@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from memoryless.errors import ConfigError
-from memoryless.settings import plain_values
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import (
@@ -82,10 +81,10 @@ def test_what_settings_a_method_needs_is_what_it_lacks_without_them():
     plain = ModelSettings()
     for method in every_method():
         needs = settings_for(method, plain)
-        full = plain_values(replace(plain, **needs))
+        full = replace(plain, **needs)
         assert lacking(method, full) is None, method
         for name in needs.keys() - {"transports"}:
-            without = full | {name: getattr(plain, name)}
+            without = replace(full, **{name: getattr(plain, name)})
             assert f"`{name}=" in (lacking(method, without) or ""), (method, name)
         assert needs["transports"] == (method.transport,)
 
@@ -96,9 +95,9 @@ def test_what_statistics_a_method_needs():
         needs = settings_for(method, ModelSettings())
         least = "full" if head.reads == "covariances" else "mean"
         assert needs.get("statistics") == (least if head.reads_statistics or moved else None)
-        with_means = plain_values(replace(ModelSettings(), **needs | {"statistics": "mean"}))
+        with_means = replace(ModelSettings(), **needs | {"statistics": "mean"})
         assert bool(lacking(method, with_means)) == (head.reads == "covariances")
-        other = plain_values(replace(ModelSettings(), **needs | {"transports": ("other",)}))
+        other = replace(ModelSettings(), **needs | {"transports": ("other",)})
         measured = head.reads_statistics or moved
         advice = f"train with `transports={method.transport}`" if measured else None
         assert lacking(method, other) == advice

@@ -25,9 +25,9 @@ def test_rescoring_gives_what_the_run_scored(finished):
     names = ["FT", "inFT_siw_mc", "finetune+l2+mc", "lwf+siw"]
     stored = finished.results()
     for state, again in zip(stored, results_with(finished, names), strict=True):
-        assert list(again["methods"]) == names[:3]  # lwf is another strategy
-        assert again["methods"]["FT"]["top1"] == state["methods"]["FT"]["top1"]
-        assert again["methods"]["finetune+l2+mc"]["top5"] == state["methods"]["inFT_L2_mc"]["top5"]
+        assert list(again.methods) == names[:3]  # lwf is another strategy
+        assert again.methods["FT"].top1 == state.methods["FT"].top1
+        assert again.methods["finetune+l2+mc"].top5 == state.methods["inFT_L2_mc"].top5
 
 
 @pytest.mark.parametrize("read", [{}, {"square_roots": True, "level": "middle"}])
@@ -36,12 +36,12 @@ def test_what_runs_score_is_what_is_scored_again(read, gathering, gathered, toy)
         config = replace(gathering, **read, output=gathering.output / "other")
         gathered = RunFolder(run(config, toy)[0])
     stored = gathered.results()
-    names = [name for name in stored[0]["methods"] if "+" in name]
+    names = [name for name in stored[0].methods if "+" in name]
     assert {"finetune+ncm", "finetune+lda+linear", "finetune+fetril+sdc"} <= set(names)
     again = results_with(gathered, names)
     for state, other in zip(stored, again, strict=True):
         for name in names:
-            assert state["methods"][name]["top1"] == pytest.approx(other["methods"][name]["top1"])
+            assert state.methods[name].top1 == pytest.approx(other.methods[name].top1)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -89,8 +89,8 @@ def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy, short_fit
     whole = RunFolder(run(config, toy)[0])
     few = replace(config, transports=("linear",), output=tiny.output / "few")
     folder = RunFolder(run(few, toy)[0])
-    assert "none.mean" not in folder.results()[-1]["bytes"]["record"]
+    assert "none.mean" not in folder.results()[-1].bytes.record
     methods = ["finetune+ncm", "finetune+lda"]
-    last = results_with(folder, methods)[-1]["methods"]
-    assert last == results_with(whole, methods)[-1]["methods"]
+    last = results_with(folder, methods)[-1].methods
+    assert last == results_with(whole, methods)[-1].methods
     assert last["finetune+ncm"]["bytes"] == 6 * 16 * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from conftest import single
 from memoryless import Model
 from memoryless.errors import StoreError
-from memoryless.settings import plain_values
 from memoryless.stats.build import view_of
 from memoryless.stats.scorers import (
     SCORERS,
@@ -27,7 +27,7 @@ from memoryless.stats.scorers import (
     square_roots,
     unit,
 )
-from memoryless.store import read_arrays, write_tensors
+from memoryless.tensors import from_bytes, to_bytes
 from memoryless.train.settings import ModelSettings
 
 CLASSES, FEATURES = 5, 6
@@ -57,11 +57,10 @@ def test_every_kind_has_an_example():
 
 
 @pytest.mark.parametrize("kind", SCORERS)
-def test_scores_are_the_same_after_a_file(kind, tmp_path):
+def test_scores_are_the_same_after_a_file(kind):
     scorer, features = make(kind), single(11, FEATURES)
     facts, arrays = describe(scorer)
-    write_tensors(tmp_path / "scorer", arrays)
-    again = restore(json.loads(json.dumps(facts)), read_arrays(tmp_path / "scorer")[0])
+    again = restore(json.loads(json.dumps(facts)), from_bytes(to_bytes(arrays))[0])
     assert np.array_equal(again(features), scorer(features))
     assert again(features).dtype == np.float32
     assert again.cost == scorer.cost
@@ -173,15 +172,15 @@ def test_distances_of_features_as_they_are():
     ],
 )
 def test_the_view_that_settings_ask_for(settings, view):
-    assert view_of(plain_values(ModelSettings(**settings)), 16) == view
+    assert view_of(ModelSettings(**settings), 16) == view
 
 
 @pytest.mark.parametrize("strategy", ["fixed", "untrained"])
 def test_fixed_features_are_read_as_square_roots(strategy):
-    plain = plain_values(ModelSettings(strategy=strategy))
-    assert view_of(plain | {"statistics": "tied"}, 16) == View(0, True)
-    assert view_of(plain | {"projection": 9, "level": "middle"}, 16) == View(16, True)
-    assert view_of(plain | {"statistics": "none"}, 16) == View()
+    plain = ModelSettings(strategy=strategy)
+    assert view_of(replace(plain, statistics="tied"), 16) == View(0, True)
+    assert view_of(replace(plain, projection=9, level="middle"), 16) == View(16, True)
+    assert view_of(replace(plain, statistics="none"), 16) == View()
 
 
 @pytest.mark.parametrize("kind", SCORERS)

@@ -21,7 +21,7 @@ network that never learns too, which `--no-control` leaves out.
 
 A setting that is left open is filled when a run starts, by the strategy or by the data; the default
 then names the value of most, and after a semicolon who has another. The sources of strategies'
-values stand in `src/memoryless/strategies/`.
+values stand in `src/memoryless/strategies.py`.
 
 A shell completes commands and flags once `memoryless --install-completion` has told it how: it
 writes a script for bash, zsh, fish or PowerShell to that shell's own place in your home folder, and

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
-from memoryless.settings import COUNT, SEED, SOME, DataSettings, plain_values
+from memoryless.settings import COUNT, SEED, SOME, DataSettings
 from memoryless.strategies import strategy_of
 from memoryless.train.settings import ModelSettings
 
@@ -82,7 +82,3 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         if method.strategy != self.strategy:
             found.append(f"method {name} is not of the strategy {self.strategy}")
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as they stand in a run folder."""
-        return plain_values(self)

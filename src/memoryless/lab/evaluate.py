@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from math import isnan
-from typing import Any
 
 import numpy as np
 
@@ -68,26 +67,29 @@ def score_methods(
     outcomes = score(features, labels, methods, end, progress)
     ledger = end.record.ledger
     return {
-        name: Scored(
-            **accuracies(outcome, labels, end.record),
-            bytes=sum(ledger[part] for part in parts_used(methods[name], ledger)),
-            cost=outcome.cost,
+        name: figures_of(
+            outcome,
+            labels,
+            end.record,
+            sum(ledger[part] for part in parts_used(methods[name], ledger)),
         )
         for name, outcome in outcomes.items()
     }
 
 
-def accuracies(outcome: Outcome, labels: np.ndarray, record: Record) -> dict[str, Any]:
-    """What one method reached after the last state of the record, in percent."""
+def figures_of(outcome: Outcome, labels: np.ndarray, record: Record, kept: int = 0) -> Scored:
+    """What one method, which keeps `kept` bytes, reached after the last state of the record."""
     past = int((record.class_state < record.states - 1).sum())
     typology = error_typology(outcome.predictions, labels, past)
     known = {kind: None if isnan(value) else value for kind, value in typology.items()}
-    return {
-        "top1": accuracy_at(outcome.ranks, 1),
-        "top5": accuracy_at(outcome.ranks, min(5, record.classes)),
-        "typology": made(known, Typology),
-        "by_state": accuracy_by_state(outcome.predictions, labels, record.class_state),
-    }
+    return Scored(
+        top1=accuracy_at(outcome.ranks, 1),
+        top5=accuracy_at(outcome.ranks, min(5, record.classes)),
+        typology=made(known, Typology),
+        by_state=accuracy_by_state(outcome.predictions, labels, record.class_state),
+        bytes=kept,
+        cost=outcome.cost,
+    )
 
 
 def score(

@@ -15,7 +15,7 @@ from memoryless.lab.stream import Stream
 from memoryless.stats.record import Record
 from memoryless.strategies import STRATEGIES
 from memoryless.train.network import LinearLayer, Network
-from memoryless.train.strategies.base import Arrival
+from memoryless.train.strategies.base import Arrival, make_trainer
 
 
 def no_features(split: Split) -> torch.Tensor:
@@ -43,7 +43,7 @@ def test_strategy_contract(name, tiny):
 @pytest.mark.parametrize(("init", "kept"), [("reset", False), ("grow", True)])
 def test_classifier_init(init, kept, tiny):
     network = Network(nn.Flatten(), LinearLayer(4))
-    strategy = STRATEGIES["finetune"](replace(tiny, classifier_init=init))
+    strategy = make_trainer(replace(tiny, classifier_init=init))
     generator = torch.Generator().manual_seed(0)
     images = make_toy().train
     strategy.begin_state(Arrival(network, images, 2, no_features, generator))
@@ -57,7 +57,7 @@ def test_classifier_init(init, kept, tiny):
 def test_only_rows_of_new_classes_join_the_record(tiny):
     network = Network(nn.Flatten(), LinearLayer(4))
     network.layer.grow(6, True, torch.Generator().manual_seed(0))  # more outputs than classes
-    strategy = STRATEGIES["finetune"](tiny)
+    strategy = make_trainer(tiny)
     W, b = network.layer.as_linear()
     record = strategy.remember(Record.empty(4), network, 2, 1.5)
     record = strategy.remember(record, network, 3, 2.5)
@@ -70,5 +70,5 @@ def test_only_rows_of_new_classes_join_the_record(tiny):
 def test_what_is_fixed_does_not_learn(tiny):
     network = Network(nn.Sequential(nn.Flatten(), nn.Linear(4, 4)), LinearLayer(4))
     network.backbone[1].weight.requires_grad_(False)
-    learning = STRATEGIES["finetune"](tiny).parameters(network)
+    learning = make_trainer(tiny).parameters(network)
     assert learning.keys() == {"backbone.1.bias", "layer.weight", "layer.bias"}

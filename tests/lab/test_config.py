@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,19 @@ from conftest import make_toy
 from memoryless.data import SOURCES
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
+from memoryless.lab.run_format import plain
 from memoryless.lab.runs import RunFolder
-from memoryless.train.settings import stored_problems
+from memoryless.settings import restore
 
 
 def test_stored_settings_come_back():
     done = Config(strategy="lwf_kd", root=Path("x"), seeds=(1, 2)).resolved()
-    assert Config(**done.to_dict()).resolved() == done
-    lists = {k: list(v) if isinstance(v, tuple) else v for k, v in done.to_dict().items()}
-    assert Config(**lists).resolved() == done
+    stored = json.loads(json.dumps(plain(done)))
+    assert restore(Config, stored) == restore(Config, stored).resolved() == done
+    with pytest.raises(ValueError, match="width must be a whole number, not None"):
+        restore(Config, stored | {"width": None})
+    with pytest.raises(ValueError, match=r"'epoch' is no setting; lr must be a number, not 'x'"):
+        restore(Config, stored | {"epoch": 3, "lr": "x"})
 
 
 @pytest.mark.parametrize("data", SOURCES)
@@ -34,9 +39,4 @@ def test_images_that_are_given_get_the_standard_width(tmp_path, monkeypatch):
     config = Config(states="2", epochs=1, output=tmp_path)
     monkeypatch.setattr("memoryless.lab.experiment.Run.finish", lambda self: None)
     (folder,) = run(config, make_toy())
-    assert RunFolder(folder).about["config"]["width"] == 64
-
-
-def test_a_stored_width_is_a_number():
-    stored = Config().resolved().to_dict() | {"width": None}
-    assert list(stored_problems(Config, stored)) == ["width is open"]
+    assert RunFolder(folder).about.config.width == 64

@@ -11,9 +11,8 @@ from torch import nn
 
 from conftest import STREAM, begin_second_state, toy_learner
 from memoryless.errors import ConfigError
-from memoryless.strategies import STRATEGIES
 from memoryless.train.network import LinearLayer, Network
-from memoryless.train.strategies.base import Arrival
+from memoryless.train.strategies.base import Arrival, make_trainer
 
 
 @pytest.mark.parametrize(("outputs", "sizes"), [("seen", [2, 4]), ("all", [6, 6])])
@@ -47,7 +46,7 @@ def test_with_all_outputs_future_classes_are_negatives(tiny):
 
 
 def test_all_outputs_need_a_stream_that_is_known(tiny):
-    strategy = STRATEGIES["lwf"](replace(tiny, strategy="lwf", outputs="all").resolved(8))
+    strategy = make_trainer(replace(tiny, strategy="lwf", outputs="all").resolved(8))
     arrival = Arrival(Network(nn.Flatten(), LinearLayer(4)), STREAM[0].train, 2, None, None)
     with pytest.raises(ConfigError) as caught:
         strategy.begin_state(arrival)

@@ -28,7 +28,7 @@ from memoryless.lab.stream import Stream
 from memoryless.stats.build import EndOfState, build_scorer
 from memoryless.stats.methods import grid_of, parse_method
 from memoryless.stats.scorers import View, square_roots
-from memoryless.store import read_tensors
+from memoryless.tensors import from_bytes
 from memoryless.train.backbones import ResNet18
 from memoryless.train.loop import Checkpoint
 
@@ -86,7 +86,7 @@ def test_the_layer_learns_from_the_features(tiny):
 def test_a_checkpoint_holds_the_layer_alone(tiny, tmp_path):
     learner, file = fixed_learner(tiny), tmp_path / "checkpoint.safetensors"
     learner.learn(STREAM[0].train, 2, Checkpoint(file))
-    names = {name for name in read_tensors(file)[0] if name.startswith("network.")}
+    names = {name for name in from_bytes(file.read_bytes())[0] if name.startswith("network.")}
     assert names == {"network.layer.weight", "network.layer.bias"}
 
 
@@ -130,13 +130,13 @@ def test_every_method_is_scored_again_from_the_folder(gathering, toy):
     config = replace(gathering, strategy="fixed", square_roots=True, projection=20)
     folder = RunFolder(run(config, toy)[0])
     stored = folder.results()
-    names = [name for name in grid_of("fixed") if name in stored[-1]["methods"]]
+    names = [name for name in grid_of("fixed") if name in stored[-1].methods]
     again = results_with(folder, names)
     for state, scored in zip(stored, again, strict=True):
-        if state["state"] < 2:  # only the last state's folder keeps a projection
+        if state.state < 2:  # only the last state's folder keeps a projection
             names = [name for name in names if "projection" not in name]
-        assert {n: scored["methods"][n]["top1"] for n in names} == {
-            n: state["methods"][n]["top1"] for n in names
+        assert {n: scored.methods[n].top1 for n in names} == {
+            n: state.methods[n].top1 for n in names
         }
     assert {"fixed+lda", "fixed+rda", "fixed+ncm", "fixed+gaussian_replay"} <= set(names)
 

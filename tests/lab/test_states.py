@@ -63,7 +63,7 @@ def test_statistics_are_of_the_middle_and_rows_are_not(gathering, gathered, toy,
     rows = [name for name in methods_of("finetune") if name != "FT"]
     for state, other in zip(results_with(last, rows), results_with(middle, rows), strict=True):
         for name in rows:  # compared as text, where a nan is equal to itself
-            assert str(state["methods"][name]) == str(other["methods"][name])
+            assert str(state.methods[name]) == str(other.methods[name])
     kept = last_state(middle)
     assert kept.record.W.shape == (6, 16)
     assert kept.record.statistics["linear"].covariances.shape == (6, 48, 48)

@@ -36,22 +36,22 @@ def test_a_run_folder_is_complete(tiny, toy):
     (path,) = run(tiny, toy)
     folder = RunFolder(path)
     about = folder.about
-    assert about["config"] == json.loads(json.dumps(tiny.resolved(8).to_dict()))
-    assert about["seed"] == 0
-    assert {"memoryless", "torch", "numpy", "python"} <= about["versions"].keys()
+    assert about.config == tiny.resolved(8)
+    assert about.seed == 0
+    assert {"memoryless", "torch", "numpy", "python"} <= about.versions.keys()
     git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    assert (about["commit"] or "").removesuffix("-dirty") == git.stdout.strip()
-    assert about["command"] == [Path(sys.argv[0]).name, *sys.argv[1:]]
+    assert (about.commit or "").removesuffix("-dirty") == git.stdout.strip()
+    assert about.command == [Path(sys.argv[0]).name, *sys.argv[1:]]
     assert folder.finished == 3
     results = folder.results()
     for t, state in enumerate(results):
-        assert state["classes_seen"] == 2 * t + 2
-        assert set(state["methods"]) == set(methods_of("finetune"))
-        assert state["seconds"]["training"] > 0
-        assert state["bytes"]["images_not_kept"] == (t + 1) * 24 * 64
+        assert state.classes_seen == 2 * t + 2
+        assert set(state.methods) == set(methods_of("finetune"))
+        assert state.seconds.training > 0
+        assert state.bytes.images_not_kept == (t + 1) * 24 * 64
         layer = folder.arrays(t, "layer")
         assert layer["W"].shape == (2 * t + 2, 16)
-    assert sum(results[-1]["bytes"]["record"].values()) == 6 * 16 * 4 + 6 * 4 + 6 * 8 + 3 * 4
+    assert sum(results[-1].bytes.record.values()) == 6 * 16 * 4 + 6 * 4 + 6 * 8 + 3 * 4
     assert not folder.checkpoint.exists()
     kept = [t for t in range(3) if (folder.state(t) / "network.safetensors").exists()]
     assert kept == [2]
@@ -65,20 +65,20 @@ def test_every_method_can_be_scored_again_from_the_folder(finished):
         end = EndOfState(record, (layer["W"], layer["b"]))
         outcomes = score(test["features"], test["labels"], methods_of("finetune"), end)
         for name, outcome in outcomes.items():
-            stored, labels = results["methods"][name], test["labels"]
-            assert stored["top1"] == pytest.approx(100 * (outcome.predictions == labels).mean())
-            assert stored["top5"] == accuracy_at(outcome.ranks, min(5, len(record.b)))
+            stored, labels = results.methods[name], test["labels"]
+            assert stored.top1 == pytest.approx(100 * (outcome.predictions == labels).mean())
+            assert stored.top5 == accuracy_at(outcome.ranks, min(5, len(record.b)))
             typology = error_typology(outcome.predictions, labels, past=2 * t)
             known = {k: v for k, v in typology.items() if not math.isnan(v)}
-            assert {k: v for k, v in stored["typology"].items() if v is not None} == known
+            assert {k: v for k, v in stored.typology.items() if v is not None} == known
             blocks = [labels // 2 == j for j in range(t + 1)]
             right = outcome.predictions == labels
             expected = [100 * right[block].mean() for block in blocks]
-            assert stored["by_state"] == pytest.approx(expected)
+            assert stored.by_state == pytest.approx(expected)
 
 
 def test_first_state_heads_agree_where_they_must(finished):
-    first = finished.results()[0]["methods"]
+    first = finished.results()[0].methods
     for others in (("FT", "inFT", "inFT_mc"), ("inFT_siw", "inFT_siw_mc")):
         reached = [{k: v for k, v in first[m].items() if k != "bytes"} for m in others]
         assert all(r == reached[0] for r in reached)
@@ -271,7 +271,7 @@ def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_pat
 
     class Kill(Observer):
         def state_finished(self, results):
-            if results["state"] == 1:
+            if results.state == 1:
                 raise KeyboardInterrupt
 
     again = replace(gathering, output=tmp_path / "again")
@@ -286,7 +286,7 @@ def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_pat
 def test_methods_asked_for_are_scored_in_the_run(gathering, toy, short_fits):
     name = "finetune+lda+bg_z+linear"
     (path,) = run(replace(gathering, methods=(name,)), toy)
-    assert name in RunFolder(path).results()[-1]["methods"]
+    assert name in RunFolder(path).results()[-1].methods
     for wrong, message in {
         "finetune+siw+bg": "unknown head, calibration or transport",
         "lwf+siw": "is not of the strategy finetune",

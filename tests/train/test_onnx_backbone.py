@@ -114,7 +114,7 @@ def test_a_file_as_the_backbone_of_a_run(tiny, file):
     folder = RunFolder(path)
     assert folder.arrays(2, "test")["features"].shape[1] == 3
     assert set(folder.arrays(2, "network")) == {"network.layer.weight", "network.layer.bias"}
-    mean = folder.about["preparation"]["mean"]
+    mean = folder.about.preparation.mean
     assert mean == pytest.approx([123.675 / 255])  # ImageNet's, of a grey image
 
 

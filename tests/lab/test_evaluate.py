@@ -11,7 +11,8 @@ import pytest
 
 from conftest import NUMBERS, single
 from memoryless.lab import evaluate
-from memoryless.lab.evaluate import Outcome, SharedProducts, accuracies, score, score_methods
+from memoryless.lab.evaluate import Outcome, SharedProducts, figures_of, score, score_methods
+from memoryless.lab.run_format import Typology
 from memoryless.stats.build import EndOfState, build_scorer
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import ClassStatistics, Group
@@ -235,20 +236,18 @@ def test_typology_of_a_hand_made_outcome():
     record = Record(zeros(4, 2), zeros(4), np.array([0, 0, 1, 1]), np.ones(2))
     labels = np.array([0, 0, 1, 1, 2, 3])
     outcome = Outcome(np.array([0, 1, 2, 3, 2, 0]), np.array([0, 1, 2, 3, 0, 1]), 8)
-    found = accuracies(outcome, labels, record)
-    assert found["typology"] == {
-        "c_p": 25, "e_pp": 25, "e_pn": 50, "c_n": 50, "e_nn": 0, "e_np": 50,
-    }  # fmt: skip
-    assert found["by_state"] == [25, 50]
-    assert found["top1"] == pytest.approx(100 / 3)
-    assert found["top5"] == 100  # of four classes
+    found = figures_of(outcome, labels, record)
+    assert found.typology == Typology(c_p=25, e_pp=25, e_pn=50, c_n=50, e_nn=0, e_np=50)
+    assert found.by_state == [25, 50]
+    assert found.top1 == pytest.approx(100 / 3)
+    assert found.top5 == 100  # of four classes
 
 
 def test_the_five_best_are_five():
     record = Record(zeros(7, 2), zeros(7), np.zeros(7, int), np.ones(1))
     outcome = Outcome(np.zeros(7, int), np.arange(7), 14)  # the true class comes 1st to 7th
-    found = accuracies(outcome, np.arange(7), record)
-    assert (found["top1"], found["top5"]) == pytest.approx((100 / 7, 500 / 7))
+    found = figures_of(outcome, np.arange(7), record)
+    assert (found.top1, found.top5) == pytest.approx((100 / 7, 500 / 7))
 
 
 def test_bytes_and_cost_are_of_the_parts_that_a_method_reads():
@@ -257,5 +256,5 @@ def test_bytes_and_cost_are_of_the_parts_that_a_method_reads():
     methods = {name: METHODS[name] for name in ("FT", "inFT", "inFT_siw_mc")}
     counted = score_methods(single(4, 3), np.arange(4), methods, end)
     rows = 4 * 3 * 4 + 4 * 4
-    assert [m["bytes"] for m in counted.values()] == [0, rows, rows + 4 * 8 + 2 * 4]
-    assert [m["cost"] for m in counted.values()] == [12, 12, 12]
+    assert [m.bytes for m in counted.values()] == [0, rows, rows + 4 * 8 + 2 * 4]
+    assert [m.cost for m in counted.values()] == [12, 12, 12]

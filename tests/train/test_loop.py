@@ -19,7 +19,6 @@ from memoryless.errors import DataError, TrainingError
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.randomness import numpy_generator
-from memoryless.store import part, read_tensors, write_tensors
 from memoryless.train.learner import Learner
 from memoryless.train.loop import Checkpoint, Progress, StateTraining, advice
 from memoryless.train.network import LinearLayer, Network
@@ -247,7 +246,7 @@ def test_a_checkpoint_holds_the_epochs_so_far(tiny, tmp_path, momentum):
     place = Checkpoint(tmp_path / "c.safetensors", "here")
     training, told = train(config, checkpoint=place)
     history = training.run(ten())
-    tensors, facts = read_tensors(place.path, bound="here")
+    tensors, facts = place.read()
     assert facts == {"state": 0, **asdict(history)}
     network = {name for name in tensors if name.startswith("network.")}
     assert network == {"network.layer.weight", "network.layer.bias"}
@@ -256,7 +255,7 @@ def test_a_checkpoint_holds_the_epochs_so_far(tiny, tmp_path, momentum):
     assert again.run(ten()) == history
     assert told == []  # nothing was left to do
     for change in (
-        {"checkpoint": replace(place, bound="there")},
+        {"checkpoint": replace(place, run="there")},
         {"state": 1, "checkpoint": place},
     ):
         other, told = train(config, **change)
@@ -276,9 +275,10 @@ def test_a_checkpoint_of_another_network_is_not_taken(tiny, tmp_path):
         lambda t: t | {"momentum.layer.bias": torch.zeros(3)},
         lambda t: t | {"momentum.layer.other": torch.zeros(3)},
     ):
-        tensors, facts = read_tensors(place.path)
-        write_tensors(tmp_path / "spoilt", spoil(tensors), facts)
-        training, told = train(config, checkpoint=Checkpoint(tmp_path / "spoilt"))
+        tensors, facts = place.read()
+        spoilt = Checkpoint(tmp_path / "spoilt")
+        spoilt.write(spoil(tensors), facts)
+        training, told = train(config, checkpoint=spoilt)
         training.run(ten())
         assert told[0].epoch == 0
 
@@ -316,9 +316,15 @@ def test_a_memory_error_is_a_lack_of_memory():
         raise MemoryError
 
 
-def test_parts_by_prefix():
-    tensors = {"a.x": 1, "a.a.y": 2, "b.a.z": 3, "ax": 4}
-    assert part(tensors, "a.") == {"x": 1, "a.y": 2}
+def test_every_change_of_a_checkpoint_is_noticed(tmp_path):
+    place = Checkpoint(tmp_path / "c.safetensors", "here")
+    place.write({"W": torch.ones(2, 3)}, {"state": 1, "loss": [0.5]})
+    sound, content = place.read()[1], place.path.read_bytes()
+    assert sound == {"state": 1, "loss": [0.5]}
+    for i in range(len(content)):
+        place.path.write_bytes(content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :])
+        tensors, facts = place.read()
+        assert (tensors, facts) == ({}, {}) or (facts == sound and (tensors["W"] == 1).all())
 
 
 def test_a_loss_that_is_none_stops_the_epoch(tiny, monkeypatch):
