@@ -46,7 +46,16 @@ ELSEWHERE = {
     "train/settings": "test_settings and test_strategies check settings in all their parts",
     "train/strategies/__init__": "it is empty",
 }
-WITHOUT_TORCH = ["", ".model", ".strategies", ".train.settings", ".lab.config", ".lab.runs", ".settings", ".store"]
+WITHOUT_TORCH = [
+    "",
+    ".model",
+    ".strategies",
+    ".train.settings",
+    ".lab.config",
+    ".lab.runs",
+    ".settings",
+    ".store",
+]
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
 WITHOUT_TORCH += [".train.schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]

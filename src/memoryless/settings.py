@@ -3,8 +3,7 @@
 Flags and TOML keys are these names. A setting left open is filled once, when settings are resolved.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: the command line reads types where it finds them.
 import math
 import re
 from collections.abc import Mapping

@@ -27,6 +27,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from memoryless.errors import StoreError, WriteError, cause
+from memoryless.tensors import to_array
 
 if TYPE_CHECKING:
     pass
@@ -57,7 +58,7 @@ def write_tensors(
 
     Equal content gives equal bytes.
     """
-    arrays = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
+    arrays = {name: to_array(tensor) for name, tensor in tensors.items()}
     text = json.dumps(facts or {}, allow_nan=False)
     # One entry: safetensors writes several in no certain order.
     header = {"facts": text, "sha256": _digest(arrays, text, bound)}
@@ -316,7 +317,10 @@ def make_folder(folder: Path) -> None:
 
 def sync(path: Path) -> None:
     """Wait until a file's content, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    windows = sys.platform == "win32"
+    if windows and path.is_dir():  # which cannot be opened there
+        return
+    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:

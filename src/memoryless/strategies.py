@@ -4,8 +4,6 @@ Heads, reports and help read this table without torch. How a strategy trains sta
 `train/strategies/`; one that trains as fine-tuning does needs an entry here and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 def to_bytes(tensors: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> bytes:
     """Tensors of torch or NumPy as the content of a file; equal tensors give equal bytes."""
-    arrays = {name: _array(tensor) for name, tensor in tensors.items()}
+    arrays = {name: to_array(tensor) for name, tensor in tensors.items()}
     # One entry: safetensors writes several in no certain order.
     return save(arrays, metadata={"facts": json.dumps(facts)} if facts else None)
 
@@ -46,7 +46,7 @@ def part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
     return {k.removeprefix(prefix): v for k, v in entries.items() if k.startswith(prefix)}
 
 
-def _array(tensor: Any) -> np.ndarray:
+def to_array(tensor: Any) -> np.ndarray:
     """A tensor as an array whose bytes stand in the order of its indices."""
     own = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor
     return np.asarray(own, order="C")

@@ -1,7 +1,5 @@
 """Settings of training and of the record, and all settings of a model; no torch is needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
