@@ -61,8 +61,8 @@ def test_state_confusion_equals_the_stored_accuracy_by_blocks(finished):
     confusion = measures.state_confusion(finished, "inFT")
     assert confusion.sum(1) == pytest.approx([100, 100, 100])
     typology = finished.results()[-1].methods["inFT"].typology
-    assert confusion[2, :2].sum() == pytest.approx(typology["e_np"])
-    assert confusion[:2, 2].mean() == pytest.approx(typology["e_pn"])
+    assert confusion[2, :2].sum() == pytest.approx(typology.e_np)
+    assert confusion[:2, 2].mean() == pytest.approx(typology.e_pn)
 
 
 def test_answers_by_hand(finished, made):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from conftest import make_toy
+from conftest import FakeRun, make_toy
 from memoryless.cli.progress import ProgressPrinter, shown_methods
 from memoryless.lab.estimate import Estimate
 from memoryless.lab.experiment import run
@@ -44,7 +44,7 @@ def test_progress_tells_the_time_left(clock):
         shows.training(trained(0, epoch=1, share=1.0))
         clock[0] += 6
         shows.working("features", 20, 20)
-        shows.state_finished({"state": 0, "classes_seen": 2, "methods": {"FT": {"top1": 5.04}}})
+        shows.state_finished(FakeRun({"FT": [5.04]}).results()[0])
         clock[0] += 30
         shows.training(trained(1, epoch=0, share=0.5))
     assert screen.getvalue().splitlines() == [

@@ -24,6 +24,7 @@ from memoryless.lab.experiment import run
 from memoryless.lab.report import _against_full, code, few_methods, fill, render
 from memoryless.lab.report.pictures import PAPER_FIGURES, Charts, Confusion, Picture
 from memoryless.lab.report.tables import Folded, PageRow, PageTable
+from memoryless.lab.run_format import plain
 from memoryless.lab.runs import RunFolder
 from photo_toys import CHROMIUM, shown
 
@@ -73,10 +74,10 @@ def test_the_page_has_everything(runs, page):
     about = runs[0].about
     for part in (
         "top-1", "forgetting", "kept", "G_IL", "multiplications", "not memoryless", "chance",
-        about["versions"]["torch"], "kept of the past", "recommended", "strategy",
+        about.commit or "not from a checkout", "kept of the past", "recommended", "strategy",
         "468 bytes for all methods together", "its training images would have taken 4.6 kB",
         "c(p)", "after the last state, worst first", "fixed in advance",
-        "memoryless table RUN --show typology", "seed", *about["config"],
+        "memoryless table RUN --show typology", "seed", *plain(about.config),
     ):  # fmt: skip
         assert part in page.text, part
     classes = [a.get("class") for tag, a in page.tags if tag == "svg"]
@@ -118,6 +119,7 @@ def page_of(text: str) -> Collector:
     about |= {"sizes": [1], "seed": text, "commit": text, "versions": {text: text}}
     about |= {"machine": {"system": text, "cores": 1}, "memoryless": False}
     facts = {"path": text, "about": about, "command": text, "trained": text, "finished": text}
+    facts |= {"settings": {text: text}}
     drawn = Charts(text, [Picture(text, Markup(""))], [Confusion(text, text, [text], [[1]])])
     return Collector(
         fill(

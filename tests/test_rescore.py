@@ -93,4 +93,4 @@ def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy, short_fit
     methods = ["finetune+ncm", "finetune+lda"]
     last = results_with(folder, methods)[-1].methods
     assert last == results_with(whole, methods)[-1].methods
-    assert last["finetune+ncm"]["bytes"] == 6 * 16 * 4
+    assert last["finetune+ncm"].bytes == 6 * 16 * 4

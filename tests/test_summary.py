@@ -159,6 +159,8 @@ def test_a_run_that_stands_in_two_folders_counts_once():
 
 
 def test_of_a_run_in_two_folders_the_one_with_more_states_counts():
-    part = FakeRun({"FT": [9.0, 20.0]}, "a/seed-0", sizes=[2] * 3, classes=["a"] * 6)
+    three = {"sizes": [2] * 3, "classes": ("a",) * 6}
+    three |= {"train_images": [12] * 6, "test_images": [4] * 6}
+    part = FakeRun({"FT": [9.0, 20.0]}, "a/seed-0", **three)
     whole = FakeRun({"FT": [9.0, 20.0, 10.0]}, "b/seed-0")
     assert [(row.states, row.run) for row in summarise([part, whole, part])] == [("3", "b")]

@@ -53,6 +53,7 @@ KINDS = {
     "Path": "a path",
     "str": "text",
 }
+SIGNS = {">=": "from", "<=": "up to", ">": "above", "<": "below"}
 Settings = TypeVar("Settings")
 
 
@@ -155,7 +156,7 @@ def _rule(error: ValueError, hint: Any) -> str:
     """What a value must be, from the sentence in which msgspec says so.
 
     >>> _rule(ValueError("Expected `int` >= 1"), int)
-    'a whole number >= 1'
+    'a whole number from 1'
     """
     text = str(error)
     if text.startswith("Invalid enum value"):
@@ -163,6 +164,8 @@ def _rule(error: ValueError, hint: Any) -> str:
     if text == "Number out of range":
         return "a number"
     rule = re.sub(r",? got .*| - at .*", "", text.removeprefix("Expected "))
+    for sign, word in SIGNS.items():
+        rule = rule.replace(f" {sign} ", f" {word} ")
     return re.sub(r"`(.*?)`", lambda found: _in_words(found[1]), rule)
 
 
