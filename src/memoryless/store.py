@@ -1,7 +1,7 @@
 """Files that are whole, checked and in their place; no pickle.
 
 A file's checksum is also over `bound`, a text that says where the file belongs: a file from another
-place fails as one with a flipped bit does. Only `as_tensors` needs torch.
+place fails as one with a flipped bit does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
@@ -28,9 +28,6 @@ from safetensors.numpy import load, save
 
 from memoryless.errors import StoreError, WriteError, cause
 from memoryless.tensors import to_array
-
-if TYPE_CHECKING:
-    pass
 
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again"
@@ -42,7 +39,6 @@ UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 # What zipfile raises of damaged files, and of kinds that it does not know.
 ZIP_ERRORS = (BadZipFile, EOFError, NotImplementedError, struct.error)
 EXACT = 2**53  # up to here floats hold every whole number
-T = TypeVar("T")
 ANY = object()  # a shape for `check` that everything has
 
 

@@ -51,13 +51,13 @@ class Estimate:
 
 def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
     """What each state has to do, in passes of an image through the backbone and their like."""
-    traits = STRATEGIES[settings.strategy]
+    facts = STRATEGIES[settings.strategy]
     gathers = settings.statistics != "none"
     states: list[Work] = []
     for state in stream:
         train, test, later = len(state.train), len(state.test), state.index > 0
-        past = traits.backbone_stays and int((state.test.labels < state.past).sum())
-        again = later and gathers and traits.backbone_learns  # through the backbone as it was
+        past = facts.backbone_stays and int((state.test.labels < state.past).sum())
+        again = later and gathers and facts.backbone_learns  # through the backbone as it was
         step = _step(settings.strategy, later)
         states.append({
             "training": epochs_of(settings, state.index) * train * step,
@@ -70,10 +70,10 @@ def plan(settings: ModelSettings, stream: Stream) -> list[Work]:
 
 def _step(strategy: str, later: bool) -> float:
     """What a training step takes of an image, in passes: forward one, backward two."""
-    traits = STRATEGIES[strategy]
-    if not traits.backbone_learns:
+    facts = STRATEGIES[strategy]
+    if not facts.backbone_learns:
         return LAYER_ALONE
-    if traits.backbone_stays and later:
+    if facts.backbone_stays and later:
         return 1
     return 4 if later and issubclass(trainer_class(strategy), Teacher) else 3
 
