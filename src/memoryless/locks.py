@@ -14,7 +14,7 @@ from memoryless.store import OUTPUT, cannot_write, make_folder
 
 FAR = 2**30  # behind the text of a lock file: Windows hides locked bytes from readers
 FLAGS = [getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")]
-CLOSED, UNLINKED, AT_ONCE = FLAGS  # Windows has none of them
+NO_CHILD, NO_LINK, NO_WAIT = FLAGS  # Windows has none of them
 
 if sys.platform == "win32":
     import msvcrt
@@ -64,7 +64,7 @@ def _holding(folder: Path, place: str) -> Iterator[int]:
 
 
 def _open_lock(folder: Path, place: str) -> int:
-    flags = os.O_RDWR | os.O_CREAT | CLOSED | UNLINKED
+    flags = os.O_RDWR | os.O_CREAT | NO_CHILD | NO_LINK
     try:
         make_folder(folder)
         return os.open(folder / ".lock", flags, 0o666)
@@ -108,7 +108,7 @@ def writer_in(folder: Path) -> str | None:
 
     Nothing is written to find out. A writer that comes in the very instant is told to wait.
     """
-    flags = os.O_RDONLY | CLOSED | UNLINKED | AT_ONCE
+    flags = os.O_RDONLY | NO_CHILD | NO_LINK | NO_WAIT
     try:
         descriptor = os.open(folder / ".lock", flags)
     except OSError:

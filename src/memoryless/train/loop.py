@@ -108,11 +108,13 @@ class Checkpoint:
         """What was written; nothing if the file is absent, damaged or of another run."""
         try:
             arrays, facts = from_bytes(read_bytes(self.path))
-        except (StoreError, SafetensorError, ValueError):
+        except (StoreError, SafetensorError, ValueError, RecursionError):
             return {}, {}
         digest = facts.pop("sha256", None)
         sound = digest == sha256(to_bytes(arrays, facts)).hexdigest()
-        return (as_tensors(arrays), facts) if sound and facts.pop("run") == self.run else ({}, {})
+        if not sound or facts.pop("run", None) != self.run:
+            return {}, {}
+        return as_tensors(arrays), facts
 
 
 @dataclass
