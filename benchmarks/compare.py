@@ -16,8 +16,9 @@ import torch
 
 from memoryless.lab.analysis.compare import combinations, compare
 from memoryless.lab.config import Config
-from memoryless.lab.runs import RunFolder
-from memoryless.store import write_json, write_tensors
+from memoryless.lab.run_format import Description, Preparation, Results, made
+from memoryless.lab.runs import RunFolder, provenance
+from memoryless.tensors import to_bytes
 
 STATES, NEW, FEATURES, TESTED = 10, 10, 512, 100
 
@@ -54,14 +55,22 @@ def _fill(run: RunFolder) -> RunFolder:
     config = Config(statistics="full").resolved()
     sizes = [NEW] * STATES
     classes = [str(c) for c in range(sum(sizes))]
-    facts: dict[str, Any] = {"dataset": "random", "classes": classes, "sizes": sizes, "seed": 0}
-    facts |= {"train_images": [500] * len(classes), "test_images": [TESTED] * len(classes)}
-    facts |= {"preparation": {"size": 32, "mean": [0.5], "std": [0.5], "augment": []}}
-    facts |= {"memoryless": True, "backbone_class": "random"}
-    run.start(config.to_dict(), facts)
+    described = Description(
+        config=config,
+        seed=0,
+        dataset="random",
+        classes=tuple(classes),
+        sizes=sizes,
+        train_images=[500] * len(classes),
+        test_images=[TESTED] * len(classes),
+        preparation=Preparation(32, [0.5], [0.5], []),
+        memoryless=True,
+        backbone_class="random",
+        **provenance(),
+    )
+    run.start(described)
     for t in range(STATES):
         seen = (t + 1) * NEW
-        folder = run.state(t)
         noise = torch.randn(NEW, 2 * FEATURES, FEATURES)
         rows = {"W": torch.randn(seen, FEATURES), "b": torch.randn(seen)}
         state = {"class_state": torch.arange(seen) // NEW, "mu": torch.rand(t + 1) + 1}
@@ -88,13 +97,13 @@ def _fill(run: RunFolder) -> RunFolder:
         files = {"rows": rows | state, "layer": rows, "fitted": fitted, "test": test}
         files["birth"] = birth | (drift if t else {})
         kinds = {n.rpartition(".")[0]: {"kind": "linear", "unit": True} for n in fitted}
-        for name, tensors in files.items():
-            file = folder / f"{name}.safetensors"
-            facts = kinds if name == "fitted" else None
-            write_tensors(file, tensors, facts, bound=run.place(file.name, t))
-        sizes_of = {path.name: path.stat().st_size for path in folder.iterdir()}
-        results = _results(t, seen) | {"files": sizes_of}
-        write_json(folder / "results.json", results, bound=run.place("results.json", t))
+        contents = {n: to_bytes(ts, kinds if n == "fitted" else None) for n, ts in files.items()}
+
+        def write(draft: Path, contents: dict[str, bytes] = contents) -> None:
+            for name, content in contents.items():
+                (draft / f"{name}.safetensors").write_bytes(content)
+
+        run.commit(t, made(_results(t, seen), Results), write)
     return run
 
 

@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from benchmarks.timing import side_by_side
 from memoryless.data import from_arrays
 from memoryless.lab.config import Config
-from memoryless.learner import Learner, prepare
 from memoryless.progress import TrainingProgress
-from memoryless.strategies import Arrival
-from memoryless.training import Checkpoint, StateTraining
+from memoryless.train.learner import Learner, prepare
+from memoryless.train.loop import Checkpoint, StateTraining
+from memoryless.train.strategies.base import Arrival
 
 IMAGES, BATCH, CLASSES = 2560, 128, 10
 

@@ -20,20 +20,30 @@ from forks import Forks
 from memoryless import Model
 from memoryless.cli import main
 from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
-from memoryless.lab.analysis.typology import KINDS
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.presets import Preset
+from memoryless.lab.run_format import (
+    Description,
+    Durations,
+    History,
+    Machine,
+    Preparation,
+    Results,
+    Scored,
+    Sizes,
+    Typology,
+)
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
-from memoryless.learner import Learner, prepare
-from memoryless.network import Network
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.calibration import StateNumbers
 from memoryless.stats.class_statistics import FORMS, ClassStatistics
 from memoryless.stats.heads import fitted
 from memoryless.stats.scorers import unit
-from memoryless.strategies import Arrival, Strategy, Totals
+from memoryless.train.learner import Learner, prepare
+from memoryless.train.network import Network
+from memoryless.train.strategies.base import Arrival, Totals, Trainer
 from photo_toys import make_backbone
 
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -185,6 +195,12 @@ TOY_PRESET = Preset(
 )
 
 
+class FakeDescription(Description, kw_only=True):
+    """A description whose facts need not agree."""
+
+    def __post_init__(self) -> None: ...
+
+
 class FakeRun:
     """Stands in for a run folder whose results are made up: accuracies by method and state."""
 
@@ -196,32 +212,44 @@ class FakeRun:
         self.path = Path(path)
         self.finished = len(next(iter(accuracies.values())))
         self.accuracies = accuracies
-        config = TINY.resolved(8).to_dict() | dict(config)
-        self.about = {
-            "dataset": "toy", "backbone_class": "resnet18_3x3",
-            "classes": ["a"] * 2 * self.finished, "sizes": [2] * self.finished,
-            "seed": 0, "memoryless": True, "config": config, **about,
+        classes = 2 * self.finished
+        facts = {
+            "config": replace(TINY.resolved(8), **dict(config)), "seed": 0, "dataset": "toy",
+            "classes": ("a",) * classes, "sizes": [2] * self.finished,
+            "train_images": [12] * classes, "test_images": [4] * classes,
+            "preparation": Preparation(8, [0.5], [0.5], []), "memoryless": True,
+            "backbone_class": "resnet18_3x3", "versions": {}, "commit": None, "command": [],
+            "machine": Machine("Linux", 2), "started": "",
         }  # fmt: skip
+        self.about = FakeDescription(**facts | about)
 
-    def results(self) -> list[dict]:
+    def results(self) -> list[Results]:
         """Top-5 is half of top-1, so that one is not taken for the other."""
         return [
-            {
-                "methods": {
-                    name: {
-                        "top1": values[t],
-                        "top5": values[t] / 2,
-                        "by_state": [values[t] - 10 * j for j in range(t + 1)],
-                        "typology": {k: values[t] + i for i, k in enumerate(KINDS)},
-                        "bytes": 100 * (t + 1),
-                        "cost": 7 * (t + 1),
-                    }
-                    for name, values in self.accuracies.items()
-                },
-                "bytes": {"record": {"W": 300 * (t + 1), "b": 50}, "images_not_kept": 9000},
-            }
+            Results(
+                state=t,
+                new_classes=2,
+                classes_seen=2 * t + 2,
+                train_images=24,
+                test_images=8 * t + 8,
+                history=History([], [], [], []),
+                seconds=Durations(1.0, 1.0, 1.0),
+                bytes=Sizes({"W": 300 * (t + 1), "b": 50}, 9000),
+                methods={name: self._scored(values, t) for name, values in self.accuracies.items()},
+            )
             for t in range(self.finished)
         ]
+
+    @staticmethod
+    def _scored(values: list[float], t: int) -> Scored:
+        return Scored(
+            top1=values[t],
+            top5=values[t] / 2,
+            by_state=[values[t] - 10 * j for j in range(t + 1)],
+            typology=Typology(*(values[t] + i for i in range(6))),
+            bytes=100 * (t + 1),
+            cost=7 * (t + 1),
+        )
 
 
 class Interrupt(Observer):
@@ -248,7 +276,7 @@ def toy_learner(config: Config, **settings) -> Learner:
     return make_learner(replace(config, **settings), STREAM[0].train)
 
 
-def begin_second_state(config: Config, **settings) -> tuple[Strategy, Network, Network]:
+def begin_second_state(config: Config, **settings) -> tuple[Trainer, Network, Network]:
     """A strategy at the beginning of its second state, its network, and what that was before.
 
     Two past classes and two new ones; a backbone without batch statistics, so that the loss of a

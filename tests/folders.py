@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from memoryless.model_folder import Saved, save_state
-from memoryless.settings import WIDTH, plain_values
+from memoryless.settings import plain_values
 from memoryless.stats.confidence import MARGINS, TEMPERATURES, HeldOut
 from memoryless.stats.scorers import Linear, Viewed, describe
-from memoryless.strategies import ModelSettings
-from memoryless.strategies.base import BASE_RECIPE
+from memoryless.train.settings import ModelSettings
 
-SETTINGS = plain_values(replace(ModelSettings(), **BASE_RECIPE, width=WIDTH))
+SETTINGS = plain_values(ModelSettings().filled())
 FACTS, _ = describe(Viewed(Linear(np.zeros(0), np.zeros(0)), start=0, square_roots=True))
 STATE = {"date": "2026-11-16T12:00:00Z", "photos": 40, "more": {}, "model": None}
 GRAPHS = (b"a graph", b"another graph")

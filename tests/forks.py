@@ -116,7 +116,7 @@ def command(words: Sequence[str], die_at: list[int]) -> int:
             super().training(progress)
 
         def state_finished(self, results):
-            if [results["state"]] == die_at:
+            if [results.state] == die_at:
                 os.kill(os.getpid(), signal.SIGKILL)
             super().state_finished(results)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from msgspec import to_builtins
 
 from conftest import make_toy
 from memoryless.lab.analysis.compare import combinations
@@ -149,13 +150,13 @@ def digests(folder: RunFolder) -> dict[str, str]:
         if kept.held_out:
             parts[f"{t}.held_out"] = digest(dict(zip("Xy", kept.held_out, strict=True)))
     results = folder.results()
-    if folder.about["config"]["held_out"]:  # every method there is
+    if folder.about.config.held_out:  # every method there is
         names = combinations([folder], calibrations=())
         results = results_with(folder, names, leave_out=True)
     return parts | {
-        f"{state['state']}.{head}": figures
+        f"{state.state}.{head}": figures
         for state in results
-        for head, figures in by_head(state["methods"]).items()
+        for head, figures in by_head(to_builtins(state.methods)).items()
     }
 
 

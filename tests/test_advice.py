@@ -17,7 +17,7 @@ from memoryless.errors import ConfigError, DataError, TrainingError
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.progress import Observer
-from memoryless.training import StateTraining
+from memoryless.train.loop import StateTraining
 
 
 def test_a_run_without_a_finished_epoch_is_replaced(tiny, toy):
@@ -33,7 +33,7 @@ def test_a_run_without_a_finished_epoch_is_replaced(tiny, toy):
     checkpoint = tiny.output / "seed-0" / "training.safetensors"
     checkpoint.write_bytes(b"of another run, or damaged")
     (path,) = run(replace(tiny, lr=0.05), toy)
-    assert RunFolder(path).about["config"]["lr"] == 0.05
+    assert RunFolder(path).about.config.lr == 0.05
     assert RunFolder(path).complete
 
 

@@ -15,7 +15,7 @@ from memoryless.data.augment import (
     resized_crop,
 )
 from memoryless.errors import ConfigError
-from memoryless.randomness import torch_generator
+from memoryless.train.randomness import torch_generator
 
 IMAGES = torch.arange(1, 6 * 3 * 8 * 8 + 1).view(6, 3, 8, 8).remainder(250).to(torch.uint8)
 

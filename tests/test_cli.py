@@ -65,7 +65,7 @@ BAD = {
     "run --nix 3": "unknown option: --nix.",
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
     "run --epochs many": 'invalid value for --epochs: unable to convert "many" into int.',
-    "run --epochs 0": "epochs must be from 1 to 1,000,000, not 0",
+    "run --epochs 0": "epochs must be a whole number from 1, not 0",
     "run --epochs 1e3": 'invalid value for --epochs: unable to convert "1e3" into int.',
     "run --seeds 0 1.5": "--seeds must be a whole number, not 1.5",
     "paper --states 2.5": "--states must be a whole number, not 2.5",
@@ -87,9 +87,9 @@ BAD = {
         "output runs/here lies in the folder of images: move it outside"
     ),
     "run --width 99999999999999999999": (
-        "width must be from 1 to 1,000,000, not 99999999999999999999"
+        "width must be a whole number up to 1000000, not 99999999999999999999"
     ),
-    "run --image-size 100000": "image_size must be from 1 to 2,048, not 100000",
+    "run --image-size 100000": "image_size must be a whole number up to 2048, not 100000",
     "table": NO_RUN,
     "table --methods FT here": NO_RUN,
     "compare --calibrations none here": NO_RUN,

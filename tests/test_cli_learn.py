@@ -142,13 +142,15 @@ BAD = {
     "model photos --train --method fixed+lda": (
         "--train trains the backbone, which fixed+lda never does: leave one out"
     ),
-    "model photos --crop 0": "crop must be above 0 and at most 1, not 0.0",
+    "model photos --crop 0": "crop must be a number above 0.0, not 0.0",
     "model photos --epochs 3": (
         "--epochs 3 is for training, and fixed+lda never trains its backbone: leave it out, or add "
         "--train"
     ),
-    "model photos --train --dry-run --image-size 0": "image_size must be from 1 to 2,048, not 0",
-    "model photos --image-size 100000": "image_size must be from 1 to 2,048, not 100000",
+    "model photos --train --dry-run --image-size 0": (
+        "image_size must be a whole number from 1, not 0"
+    ),
+    "model photos --image-size 100000": "image_size must be a whole number up to 2048, not 100000",
     "known photos": (
         "the model knows cat, dog already: add --more to add these photos to what it knows, or "
         "give them another name"

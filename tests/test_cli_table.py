@@ -51,10 +51,10 @@ def test_stored_results_are_shown_without_torch(finished, tmp_path):
     for part in ("inFT_siw_mc", "against FT", "c(p)", "data sets"):
         assert part in done.stdout
     assert len(list(tmp_path.glob("*.*"))) == 16
-    stored = finished.results()[-1]["methods"]["FT"]
+    stored = finished.results()[-1].methods["FT"]
     row = json.loads((tmp_path / "accuracy.json").read_text())[0]
-    assert row["last_top1"] == stored["top1"]
-    assert row["bytes_kept"] == stored["bytes"]
+    assert row["last_top1"] == stored.top1
+    assert row["bytes_kept"] == stored.bytes
 
 
 WRONG = (
@@ -119,6 +119,6 @@ def test_include_first_counts_the_first_state(photos, capsys):
         states = RunFolder(Path("runs/latest/seed-0")).results()[-count:]
         rows = json.loads(Path("t.json").read_text())
         row = next(row for row in rows if row["method"] == "FT")
-        assert row["top1"] == pytest.approx(sum(s["methods"]["FT"]["top1"] for s in states) / count)
-        assert row["last_top1"] == states[-1]["methods"]["FT"]["top1"]
+        assert row["top1"] == pytest.approx(sum(s.methods["FT"].top1 for s in states) / count)
+        assert row["last_top1"] == states[-1].methods["FT"].top1
     capsys.readouterr()

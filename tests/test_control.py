@@ -88,4 +88,4 @@ def test_the_presets_have_the_same_control():
 
 def test_it_runs_and_its_recommended_method_is_there(tiny, toy):
     folder = RunFolder(run(control_of(tiny), toy)[0])
-    assert headline(folder.results()[-1]["methods"])[-1] == "untrained+lda"
+    assert headline(folder.results()[-1].methods)[-1] == "untrained+lda"

@@ -60,7 +60,7 @@ def test_demo_shows_table_bytes_and_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "_show_photos", lambda drawings, model: None)
     assert main(["demo", "--output", "a demo"]) == 0
     out = capsys.readouterr().out
-    methods = headline(RunFolder(Path("a demo/seed-0")).results()[-1]["methods"])
+    methods = headline(RunFolder(Path("a demo/seed-0")).results()[-1].methods)
     for part in (
         "percent, average over states 1 and later",
         "its images would have taken 6.3 MB",

@@ -8,7 +8,6 @@ import pytest
 from torch import nn
 
 from conftest import make_toy
-from memoryless.backbones import ResNet18
 from memoryless.data import SOURCES, Dataset, Source
 from memoryless.data.augment import Preparation
 from memoryless.errors import ConfigError
@@ -25,9 +24,10 @@ from memoryless.lab.estimate import (
 )
 from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
-from memoryless.learner import Learner
 from memoryless.progress import Observer
-from memoryless.training import LESS
+from memoryless.train.backbones import ResNet18
+from memoryless.train.learner import Learner
+from memoryless.train.loop import LESS
 
 
 class Listen(Observer):

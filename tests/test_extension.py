@@ -40,10 +40,10 @@ def test_one_of_each_added_on_the_fly(tiny, toy, monkeypatch, capsys):
     assert name in grid_of("finetune")
     config = replace(tiny, statistics="mean", transports=("none", "shift"), methods=(name,))
     folder = RunFolder(run(config, toy)[0])
-    stored = folder.results()[-1]["methods"][name]
-    assert stored["bytes"] == 6 * 16 * 4 + 3 * 4  # means under the transport, and mu
-    again = results_with(folder, [name])[-1]["methods"][name]
-    assert (again["top1"], again["bytes"]) == (stored["top1"], stored["bytes"])
+    stored = folder.results()[-1].methods[name]
+    assert stored.bytes == 6 * 16 * 4 + 3 * 4  # means under the transport, and mu
+    again = results_with(folder, [name])[-1].methods[name]
+    assert (again.top1, again.bytes) == (stored.top1, stored.bytes)
     record = last_record(folder)
     assert not np.array_equal(record.statistics["shift"].mean, record.statistics["none"].mean)
     assert parse_method(name).transport == "shift"

@@ -77,7 +77,6 @@ def test_every_key_is_checked(folder, key):
             {"confidence": None},
             "confidence is null, which it can only be where features are trained",
         ),
-        ({"settings": {"momentum": ...}}, "settings: 'momentum' is missing"),
         ({"date": "16 November"}, "'16 November' is no date"),
         ({"preparation": None}, "preparation is null, not an object"),
         (

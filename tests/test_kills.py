@@ -71,7 +71,7 @@ class Interrupt(Observer):
             raise KeyboardInterrupt
 
     def state_finished(self, results):
-        if [results["state"]] == self.moment:
+        if [results.state] == self.moment:
             raise KeyboardInterrupt
 
 

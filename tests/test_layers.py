@@ -16,10 +16,10 @@ import memoryless
 
 STOREYS = [
     {"errors", "names", "labels"},
-    {"settings", "store", "locks", "randomness", "progress", "pages"},
-    {"data", "embed", "backbones", "network", "losses", "schedules"},
-    {"features", "stats", "membership"},
-    {"strategies", "training", "learner"},
+    {"settings", "strategies", "store", "locks", "tensors", "randomness", "progress", "pages"},
+    {"data", "embed"},
+    {"stats", "membership"},
+    {"train"},
     {"model", "classes", "fixed", "trained", "model_folder", "card"},
     {"lab", "photos", "export", "classifier"},
     {"cli"},
@@ -35,19 +35,28 @@ ELSEWHERE = {
     "__main__": "test_cli runs `python -m memoryless`",
     "stats/__init__": "it is empty",
     "stats/threads": "test_class_statistics checks that sums use one thread and leave no trace",
-    "stats/traits": "a table; test_strategies compares it with the strategies",
     "stats/heads/base": "a dataclass; test_heads checks what every head says of itself",
     "lab/__init__": "it is empty",
     "lab/analysis/__init__": "it is empty",
     "lab/analysis/grid": "a dataclass without a method",
     "photos/__init__": "it is empty",
     "lab/run_format": "test_runs damages run folders in the ways that it checks",
-    "strategies/finetune": "it is the contract as it stands, which test_strategies_base tests",
-    "strategies/joint": "it only names facts, which test_strategies tests of every strategy",
+    "train/__init__": "it is empty",
+    "train/settings": "test_settings and test_strategies check settings in all their parts",
+    "train/strategies/__init__": "it is empty",
 }
-WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
+WITHOUT_TORCH = [
+    "",
+    ".model",
+    ".strategies",
+    ".train.settings",
+    ".lab.config",
+    ".lab.runs",
+    ".settings",
+    ".store",
+]
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
-WITHOUT_TORCH += [".schedules", ".model_folder", ".cli", ".card", ".locks"]
+WITHOUT_TORCH += [".train.schedules", ".model_folder", ".cli", ".card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".progress", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
@@ -109,7 +118,7 @@ def test_within_a_storey_there_is_no_cycle():
         if part_of(path) != "__init__":
             graph[part_of(path)] |= imports(path) - {part_of(path)}
     TopologicalSorter(graph).prepare()  # raises CycleError
-    assert "stats" in graph["learner"]  # edges are found at all
+    assert "stats" in graph["train"]  # edges are found at all
 
 
 def test_the_faces_never_import_each_other():
@@ -129,9 +138,19 @@ def test_the_laboratory_does_not_know_the_model_that_people_keep():
     assert not [p for p in modules() if part_of(p) == "lab" and "model" in imports(p)]
 
 
-@pytest.mark.parametrize("name", ["learner", "training"])
-def test_what_learns_knows_neither_methods_nor_the_laboratory(name):
-    assert not imports(ROOT / f"{name}.py") & {"methods", "build", "model", "lab", "cli"}
+def test_what_trains_knows_neither_models_nor_the_laboratory():
+    for path in modules():
+        if part_of(path) == "train":
+            assert not imports(path) & {"model", "lab", "photos", "cli"}, path
+
+
+def test_of_training_people_with_photos_import_settings_and_no_more_at_the_top():
+    """Torch is imported when a model is trained."""
+    for path in modules():
+        if part_of(path) in TOOL | {"model", "model_folder"}:
+            for node in tree_of(path).body:
+                module = getattr(node, "module", None) or ""
+                assert not module.startswith("memoryless.train.") or module.endswith(".settings")
 
 
 def test_the_command_line_is_thin():
@@ -146,7 +165,8 @@ def test_the_command_line_is_thin():
             }
             assert "numpy" not in libraries, path
             assert "torch" not in libraries or path.stem == "run", path  # sets the threads
-            assert not imports(path) & {"learner", "training", "build", "record", "network"}, path
+            used = {name for name in imported(path) if name.startswith("train.")}
+            assert not {n for n in used if "schedules" not in n}, path
 
 
 def files_of_tests(name: str) -> list[str]:
@@ -202,7 +222,7 @@ def callers(*names: str) -> set[str]:
 
 
 def test_only_training_calls_backward():
-    assert callers("backward") == {"training.py"}
+    assert callers("backward") == {"train/loop.py"}
 
 
 def test_only_seeded_sets_torchs_seed():
@@ -214,10 +234,10 @@ def test_only_seeded_sets_torchs_seed():
         if call.rsplit(".", 1)[-1] in ("manual_seed", "manual_seed_all", "seed")
     ]
     assert sorted(seeding) == [
-        ("randomness.py", "torch.Generator().manual_seed"),
-        ("randomness.py", "torch.manual_seed"),
+        ("train/randomness.py", "torch.Generator().manual_seed"),
+        ("train/randomness.py", "torch.manual_seed"),
     ]
-    source = ast.parse((ROOT / "randomness.py").read_text())
+    source = ast.parse((ROOT / "train" / "randomness.py").read_text())
     (seeded,) = [n for n in source.body if getattr(n, "name", "") == "seeded"]
     assert "torch.manual_seed(seed)" in ast.unparse(seeded)
 
@@ -274,7 +294,7 @@ def test_help_imports_no_torch(command):
 
 def test_without_torch_a_run_would_fail():
     """What the two tests above rest on."""
-    done = without_torch("import memoryless.training")
+    done = without_torch("import memoryless.train.loop")
     assert "torch" in done.stderr
     assert done.returncode == 1
 

@@ -61,7 +61,7 @@ def test_a_control_that_is_ahead_is_told_first():
 def test_what_takes_more_than_the_images_says_so():
     run = made()
     results = run.results()
-    results[-1]["methods"]["finetune+rda+widened"]["bytes"] = 12_000
+    results[-1].methods["finetune+rda+widened"].bytes = 12_000
     run.results = lambda: results
     assert told(run)[2] == (
         "It keeps 12.0 kB of the past and no image: more than the 9.0 kB that the images "
@@ -147,7 +147,7 @@ def test_what_keeps_nothing_or_images_says_so():
     run = made({"FT": [9.0, 9.0]}, config={})
     results = run.results()
     for state in results:
-        state["methods"]["FT"]["bytes"] = 0
+        state.methods["FT"].bytes = 0
     run.results = lambda: results
     assert told(run)[2].startswith("It keeps nothing of the past and no image; ")
     replay = made({"replay": [9.0, 9.0]}, config={"strategy": "replay"}, memoryless=False)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from conftest import call
-from memoryless.backbones import BACKBONES
 from memoryless.cli.list_names import KINDS, about, meanings
 from memoryless.lab.presets import PRESETS
-from memoryless.schedules import LR_RULES, SCHEDULES
 from memoryless.stats.methods import METHODS, method_name
-from memoryless.stats.traits import TRAITS
 from memoryless.strategies import STRATEGIES
+from memoryless.train.backbones import BACKBONES
+from memoryless.train.schedules import LR_RULES, SCHEDULES
 
 
 def test_list_explains_everything(capsys):
@@ -54,7 +53,7 @@ def test_a_method_has_its_name_by_its_parts_beside_it(capsys):
 def test_what_is_recommended_for_a_strategy_stands_among_its_methods(capsys):
     out = call("list", "methods", capsys=capsys)[1]
     rows = [line.split()[0] for line in out.splitlines()[2:] if line[2] != " "][len(METHODS) :]
-    memoryless = {n: TRAITS[n].recommended for n, one in STRATEGIES.items() if one.memoryless}
+    memoryless = {n: one.recommended for n, one in STRATEGIES.items() if one.memoryless}
     assert dict(row.split("+")[:2] for row in rows) == memoryless
     told = " ".join(out.split())
     assert (

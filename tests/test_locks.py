@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import fcntl
 import io
 import os
 import random
@@ -14,7 +15,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -210,13 +213,32 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, name):
     )
 
 
-def test_a_platform_without_locks(tmp_path, monkeypatch):
-    monkeypatch.setattr(locks, "fcntl", None)
-    with pytest.raises(WriteError) as caught, locked(tmp_path):
+def test_windows_locks_a_byte(tmp_path, monkeypatch):
+    """With a msvcrt that locks by other means; a second writer gets the same sentence."""
+
+    def lock(descriptor, mode, number):
+        assert (os.lseek(descriptor, 0, os.SEEK_CUR), mode, number) == (2**30, 2, 1)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise PermissionError(errno.EACCES, "Permission denied") from error
+
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=lock, LK_NBLCK=2))
+    monkeypatch.setattr(sys, "platform", "win32")
+    for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):
+        monkeypatch.delattr(os, name)
+    spec = find_spec("memoryless.locks")
+    windows = module_from_spec(spec)
+    spec.loader.exec_module(windows)
+    assert windows.writer_in(tmp_path) is None
+    with windows.locked(tmp_path):
+        assert windows.writer_in(tmp_path) == (
+            f"another process (pid {os.getpid()} on {socket.gethostname()})"
+        )
+        with pytest.raises(WriteError, match="is writing in"), windows.locked(tmp_path):
+            pass
+    with windows.locked(tmp_path):
         pass
-    assert str(caught.value) == (
-        f"{tmp_path} cannot be locked on this platform: use Linux, macOS or WSL"
-    )
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):

@@ -60,9 +60,9 @@ def test_row_distributions_tell_normal_from_not(finished, made):
 def test_state_confusion_equals_the_stored_accuracy_by_blocks(finished):
     confusion = measures.state_confusion(finished, "inFT")
     assert confusion.sum(1) == pytest.approx([100, 100, 100])
-    typology = finished.results()[-1]["methods"]["inFT"]["typology"]
-    assert confusion[2, :2].sum() == pytest.approx(typology["e_np"])
-    assert confusion[:2, 2].mean() == pytest.approx(typology["e_pn"])
+    typology = finished.results()[-1].methods["inFT"].typology
+    assert confusion[2, :2].sum() == pytest.approx(typology.e_np)
+    assert confusion[:2, 2].mean() == pytest.approx(typology.e_pn)
 
 
 def test_answers_by_hand(finished, made):

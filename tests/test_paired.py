@@ -24,8 +24,8 @@ def test_paired_differences_by_hand():
 def test_paired_methods_are_scored_anew(finished, k):
     (grid,) = paired_grids([finished], ["inFT", "finetune+siw", "lwf+siw"], k)
     assert [line[0] for line in grid.rows] == ["finetune+siw"]
-    stored = [s["methods"] for s in finished.results()[1:]]
-    expected = np.mean([m["inFT_siw"][k] - m["inFT"][k] for m in stored])
+    stored = [s.methods for s in finished.results()[1:]]
+    expected = np.mean([getattr(m["inFT_siw"], k) - getattr(m["inFT"], k) for m in stored])
     assert grid.entries[0]["difference"] == pytest.approx(expected)
 
 

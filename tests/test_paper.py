@@ -86,10 +86,10 @@ def test_the_whole_table(shards):
     assert {line[0] for line in normalisations.rows} == set(NORMALISATIONS)
     assert grid.columns[:4] == ["method", "T=2", "T=3", "G_IL"]
     full = [
-        RunFolder(table.output / "toy" / "joint" / f"seed-{s}").results()[-1]["methods"]["Full"]
+        RunFolder(table.output / "toy" / "joint" / f"seed-{s}").results()[-1].methods["Full"]
         for s in (0, 1)
     ]
-    mean_full = sum(f["top5"] for f in full) / 2
+    mean_full = sum(f.top5 for f in full) / 2
     record = next(r for r in grid.entries if r["method"] == "inFT_siw" and r["states"] == 3)
     assert record["measured_full"] == mean_full
     assert record["seeds"] == 2

@@ -202,8 +202,8 @@ def test_trained_features_need_no_trial(tmp_path):
 
 NOT_MADE = {
     "fixed+lda": [
-        ({"crop": 0}, "crop must be above 0 and at most 1, not 0"),
-        ({"image_size": 0}, "image_size must be from 1 to 2,048, not 0"),
+        ({"crop": 0}, "crop must be a number above 0.0, not 0"),
+        ({"image_size": 0}, "image_size must be a whole number from 1, not 0"),
         (
             {"epochs": 3},
             "`epochs=3` is for training, and fixed+lda never trains its backbone: leave it out, or "
@@ -216,8 +216,8 @@ NOT_MADE = {
             "unknown device 'foo': choose auto, cpu, cuda, cuda:N or mps; backbone onnx:x cannot "
             "be trained: choose `strategy=fixed`",
         ),
-        ({"crop": 0, "image_size": 0}, "image_size must be from 1 to 2,048, not 0; crop must "
-         "be above 0 and at most 1, not 0"),
+        ({"crop": 0, "image_size": 0}, "image_size must be a whole number from 1, not 0; "
+         "crop must be a number above 0.0, not 0"),
     ],
     "foo": [({}, "unknown method 'foo': choose from ")],
     "replay": [({}, "strategy replay needs images of the past, which a model does not keep: "

@@ -24,6 +24,7 @@ from memoryless.lab.experiment import run
 from memoryless.lab.report import _against_full, few_methods, render
 from memoryless.lab.report.pictures import PAPER_FIGURES, Charts, Picture
 from memoryless.lab.report.tables import Folded
+from memoryless.lab.run_format import plain
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
 from memoryless.pages import Row, Table
@@ -49,10 +50,10 @@ def test_the_page_has_everything(runs, page):
     about = runs[0].about
     for part in (
         "top-1", "forgetting", "kept", "G_IL", "multiplications", "not memoryless", "chance",
-        about["versions"]["torch"], "kept of the past", "recommended", "strategy",
+        about.commit or "not from a checkout", "kept of the past", "recommended", "strategy",
         "468 bytes for all methods together", "its training images would have taken 4.6 kB",
         "c(p)", "after the last state, worst first", "fixed in advance",
-        "memoryless table RUN --show typology", "seed", *about["config"],
+        "memoryless table RUN --show typology", "seed", *plain(about.config),
     ):  # fmt: skip
         assert part in page.text, part
     assert page.tags.count("svg") == 3 + len(PAPER_FIGURES)

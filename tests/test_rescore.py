@@ -18,16 +18,16 @@ from memoryless.stats.build import build_scorer
 from memoryless.stats.methods import grid_of, method_name, parse_method
 from memoryless.stats.metrics import ranks
 from memoryless.stats.scorers import Linear
-from memoryless.stats.traits import TRAITS
+from memoryless.strategies import STRATEGIES
 
 
 def test_rescoring_gives_what_the_run_scored(finished):
     names = ["FT", "inFT_siw_mc", "finetune+l2+mc", "lwf+siw"]
     stored = finished.results()
     for state, again in zip(stored, results_with(finished, names), strict=True):
-        assert list(again["methods"]) == names[:3]  # lwf is another strategy
-        assert again["methods"]["FT"]["top1"] == state["methods"]["FT"]["top1"]
-        assert again["methods"]["finetune+l2+mc"]["top5"] == state["methods"]["inFT_L2_mc"]["top5"]
+        assert list(again.methods) == names[:3]  # lwf is another strategy
+        assert again.methods["FT"].top1 == state.methods["FT"].top1
+        assert again.methods["finetune+l2+mc"].top5 == state.methods["inFT_L2_mc"].top5
 
 
 @pytest.mark.parametrize("read", [{}, {"square_roots": True, "level": "middle"}])
@@ -36,20 +36,20 @@ def test_what_runs_score_is_what_is_scored_again(read, gathering, gathered, toy)
         config = replace(gathering, **read, output=gathering.output / "other")
         gathered = RunFolder(run(config, toy)[0])
     stored = gathered.results()
-    names = [name for name in stored[0]["methods"] if "+" in name]
+    names = [name for name in stored[0].methods if "+" in name]
     assert {"finetune+ncm", "finetune+lda+linear", "finetune+fetril+sdc"} <= set(names)
     again = results_with(gathered, names)
     for state, other in zip(stored, again, strict=True):
         for name in names:
-            assert state["methods"][name]["top1"] == pytest.approx(other["methods"][name]["top1"])
+            assert state.methods[name].top1 == pytest.approx(other.methods[name].top1)
 
 
-@pytest.mark.parametrize("strategy", TRAITS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_combination_with_every_strategy(strategy, gathering, toy, short_fits):
     """Whatever the grid offers can be scored, in every state, and has a name of its own."""
     config = replace(gathering, strategy=strategy, epochs=1, states="2")
     config = replace(config, level="middle", square_roots=True)
-    config = replace(config, projection=20 if TRAITS[strategy].backbone_stays else 0)
+    config = replace(config, projection=20 if STRATEGIES[strategy].backbone_stays else 0)
     folder = RunFolder(run(config, toy)[0])
     grid = {n: m for n, m in grid_of(strategy).items() if not lacked_by(folder, m)}
     assert {m.head for m in grid.values()} == {m.head for m in grid_of(strategy).values()}
@@ -89,8 +89,8 @@ def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy, short_fit
     whole = RunFolder(run(config, toy)[0])
     few = replace(config, transports=("linear",), output=tiny.output / "few")
     folder = RunFolder(run(few, toy)[0])
-    assert "none.mean" not in folder.results()[-1]["bytes"]["record"]
+    assert "none.mean" not in folder.results()[-1].bytes.record
     methods = ["finetune+ncm", "finetune+lda"]
-    last = results_with(folder, methods)[-1]["methods"]
-    assert last == results_with(whole, methods)[-1]["methods"]
-    assert last["finetune+ncm"]["bytes"] == 6 * 16 * 4
+    last = results_with(folder, methods)[-1].methods
+    assert last == results_with(whole, methods)[-1].methods
+    assert last["finetune+ncm"].bytes == 6 * 16 * 4

@@ -10,13 +10,6 @@ import pytest
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
 from memoryless.settings import (
-    COUNT,
-    NOT_NEGATIVE,
-    PART,
-    POSITIVE,
-    SEED,
-    SHARE,
-    SOME,
     conform,
     plain_values,
 )
@@ -27,28 +20,28 @@ from memoryless.settings import (
     [
         (
             {"epochs": 0, "lr": -1.0},
-            "epochs must be from 1 to 1,000,000, not 0; lr must be above 0, not -1.0",
+            "epochs must be a whole number from 1, not 0; lr must be a number above 0.0, not -1.0",
         ),
         ({"epochs": 1.5}, "epochs must be a whole number, not 1.5"),
         ({"epochs": True}, "epochs must be a whole number, not True"),
-        ({"lr": float("nan")}, "lr must be a number, not nan"),
+        ({"lr": float("nan")}, "lr must be a number above 0.0, not nan"),
         ({"lr": 10**400}, "lr must be a number, not 1000"),
         ({"kd_weight": float("inf")}, "kd_weight must be a number, not inf"),
-        ({"kd_weight": -1.0}, "kd_weight must be 0 or more, not -1.0"),
-        ({"lambda_base": float("nan")}, "lambda_base must be a number, not nan"),
-        ({"validation": 1.0}, "validation must be from 0 to below 1, not 1.0"),
-        ({"milestones": (3.0,)}, "milestones must lie between 0 and 1, not (3.0,)"),
+        ({"kd_weight": -1.0}, "kd_weight must be a number from 0.0, not -1.0"),
+        ({"lambda_base": float("nan")}, "lambda_base must be a number from 0.0, not nan"),
+        ({"validation": 1.0}, "validation must be a number below 1.0, not 1.0"),
+        ({"milestones": (3.0,)}, "milestones must be a number below 1.0, not (3.0,)"),
         ({"outputs": "some"}, "outputs must be seen or all, not 'some'"),
         ({"grey": "yes"}, "grey must be true or false, not 'yes'"),
         ({"strategy": 3}, "strategy must be text, not 3"),
         ({"seeds": 3}, "seeds must be a list, not 3"),
         ({"seeds": (1, 1)}, "seeds must differ from each other"),
-        ({"seeds": ()}, "seeds must name at least one, not ()"),
-        ({"transports": ()}, "transports must name at least one, not ()"),
+        ({"seeds": ()}, "seeds must be a list of length from 1, not ()"),
+        ({"transports": ()}, "transports must be a list of length from 1, not ()"),
         ({"transports": None}, "transports must be a list, not None"),
         ({"mean": (0.5,)}, "mean and std must be given together"),
         ({"lr_later": "slow"}, "unknown lr_later 'slow': choose from t+1, t, constant"),
-        ({"lr_later": 0.0}, "lr_later must be above 0, not 0.0"),
+        ({"lr_later": 0.0}, "lr_later must be a number above 0.0, not 0.0"),
         ({"schedule": "cosinus"}, "unknown schedule 'cosinus'"),
         ({"backbone": "resnet19"}, "unknown backbone 'resnet19'"),
         ({"device": "tpu"}, "unknown device 'tpu'"),
@@ -88,20 +81,24 @@ def test_wrong_settings(tiny, given, message):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "inside", "outside"),
+    ("name", "inside", "outside"),
     [
-        (COUNT, [1, 1_000_000], [0, -1, 1_000_001]),
-        (SHARE, [0, 0.999], [-0.001, 1]),
-        (PART, [0.001, 0.999], [0, 1]),
-        (POSITIVE, [1e-9, 5], [0, -1e-9]),
-        (NOT_NEGATIVE, [0, 5], [-1e-9]),
-        (SOME, [(1,)], [()]),
-        (SEED, [0, 2**63 - 1, 1 - 2**63], [2**63, -(2**63)]),
+        ("epochs", [1, 1_000_000], [0, -1, 1_000_001]),
+        ("image_size", [1, 2_048, None], [0, 2_049]),
+        ("crop", [1e-9, 1], [0, 1.01]),
+        ("held_out", [0, 0.999], [-0.001, 1]),
+        ("test_share", [0.001, 0.999], [0, 1]),
+        ("lr", [1e-9, 5], [0, -1e-9]),
+        ("weight_decay", [0, 5], [-1e-9]),
+        ("projection", [0, 20_000], [-1, 20_001]),
+        ("seeds", [(2**63 - 1,), (1 - 2**63,)], [(2**63,), (-(2**63),)]),
+        ("mean", [(0.5,)], [(float("inf"),), (float("nan"),)]),
     ],
 )
-def test_bounds_at_their_edges(bounds, inside, outside):
-    assert [bounds.hold(value) for value in inside] == [True] * len(inside)
-    assert [bounds.hold(value) for value in outside] == [False] * len(outside)
+def test_bounds_at_their_edges(name, inside, outside):
+    for values, number in ((inside, 0), (outside, 1)):
+        for value in values:
+            assert len(conform(Config(**{name: value}))[1]) == number, value
 
 
 def test_values_come_in_their_types():

@@ -12,9 +12,9 @@ from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import grid_of, methods_of
-from memoryless.stats.traits import TRAITS
-from memoryless.strategies import STRATEGIES, ModelSettings, stored_problems
-from memoryless.strategies.base import BASE_RECIPE
+from memoryless.strategies import BASE_RECIPE, STRATEGIES, Strategy
+from memoryless.train.settings import ModelSettings
+from memoryless.train.strategies.base import Trainer
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -27,17 +27,17 @@ def test_end_to_end_and_resumed_to_the_bit(name, tiny, toy):
     assert_same_run(run(config, toy)[0], whole)
     results = RunFolder(whole).results()
     assert len(results) == last + 1
-    assert set(results[-1]["methods"]) == set(methods_of(name))
-    assert results[-1]["classes_seen"] == 6
+    assert set(results[-1].methods) == set(methods_of(name))
+    assert results[-1].classes_seen == 6
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_only_heads_that_mean_something_are_scored(name):
     """Of row heads those that the strategy names, or all; of the others all but projection."""
-    allowed = TRAITS[name].row_heads or [h.name for h in HEADS.values() if h.gives_logits]
+    allowed = STRATEGIES[name].row_heads or [h.name for h in HEADS.values() if h.gives_logits]
     offered = {method.head for method in grid_of(name).values()}
     assert {head for head in offered if HEADS[head].gives_logits} == set(allowed)
-    assert ("projection" in offered) == TRAITS[name].backbone_stays
+    assert ("projection" in offered) == STRATEGIES[name].backbone_stays
     assert {method.head for method in methods_of(name).values()} <= set(allowed)
 
 
@@ -79,21 +79,6 @@ def test_a_model_needs_no_laboratory():
     assert ModelSettings(strategy="lucir", lambda_base=2).resolved(32).lambda_base == 2.0
 
 
-def test_what_is_wrong_with_stored_settings():
-    sound = ModelSettings().resolved().__dict__
-    assert list(stored_problems(ModelSettings, sound)) == []
-    changes = {
-        "'epochs' is missing": {"epochs": ...},
-        "'epoch' is no setting": {"epoch": 3},
-        "width must be a whole number, not 'x'": {"width": "x"},
-        "lr is open": {"lr": None},
-        "unknown strategy 'lfw'": {"strategy": "lfw"},
-    }
-    for problem, change in changes.items():
-        values = {k: v for k, v in (sound | change).items() if v is not ...}
-        assert problem in list(stored_problems(ModelSettings, values))
-
-
 def test_a_photo_is_larger_than_64_pixels():
     assert [ModelSettings().resolved(side).backbone for side in (64, 65)] == [
         "resnet18_3x3",
@@ -118,32 +103,36 @@ def test_later_states_are_as_long_and_as_patient_as_the_first():
         ("memoryless", False, {"joint", "replay"}),
         ("one_state", True, {"joint"}),
         ("last_relu", False, {"lucir"}),
-    ],
-)
-def test_what_a_strategy_says_of_itself(fact, expected, true_of):
-    """Every report and head relies on it; a strategy that is not listed is as fine-tuning."""
-    assert {n for n, s in STRATEGIES.items() if getattr(s, fact) == expected} == true_of
-
-
-@pytest.mark.parametrize(
-    ("fact", "expected", "true_of"),
-    [
         ("backbone_stays", True, {"frozen", "fixed", "untrained"}),
         ("backbone_learns", False, {"fixed", "untrained"}),
+        ("draws_weights", True, {"untrained"}),
         ("unit_features", True, {"lucir"}),
         ("row_heads", ("current",), {"lucir", "joint"}),
         ("recommended", "lda", {"fixed", "untrained"}),
     ],
 )
-def test_what_is_said_of_a_strategy(fact, expected, true_of):
-    assert {n for n, traits in TRAITS.items() if getattr(traits, fact) == expected} == true_of
+def test_what_a_strategy_says_of_itself(fact, expected, true_of):
+    """Every report and head relies on it."""
+    assert {n for n, s in STRATEGIES.items() if getattr(s, fact) == expected} == true_of
 
 
-def test_traits_are_told_of_every_strategy():
-    assert [*TRAITS] == [*STRATEGIES]
-    assert all(HEADS[traits.recommended].reads_statistics for traits in TRAITS.values())
-    named = {head for traits in TRAITS.values() for head in traits.row_heads}
-    assert all(HEADS[head].gives_logits for head in named)
+def test_the_heads_that_strategies_name_are_there():
+    assert all(HEADS[s.recommended].reads_statistics for s in STRATEGIES.values())
+    assert all(HEADS[h].gives_logits for s in STRATEGIES.values() for h in s.row_heads)
+
+
+class Halved(Trainer):
+    def loss(self, network, images, labels):
+        return super().loss(network, images, labels) / 2
+
+
+def test_a_strategy_added_in_one_place(tiny, toy, monkeypatch):
+    """An entry in the table is enough; what trains it may stand anywhere."""
+    added = Strategy("half of the loss", f"{__name__}:Halved", recipe={"epochs": 3})
+    monkeypatch.setitem(STRATEGIES, "halved", added)
+    folder = RunFolder(run(replace(tiny, states="2", strategy="halved", epochs=None), toy)[0])
+    assert len(folder.results()[1].history.loss) == 3
+    assert "halved+siw" in folder.results()[1].methods
 
 
 def test_recipes_are_those_published():
@@ -156,8 +145,3 @@ def test_recipes_are_those_published():
     assert ModelSettings(strategy="lucir").resolved().epochs == 160
     kd = ModelSettings(strategy="lwf_kd").resolved()
     assert (kd.kd_weight, kd.kd_temperature, kd.lr_later) == (10.0, 2.0, 0.05)
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_a_strategy_begins_without_past_classes(name):
-    assert STRATEGIES[name](ModelSettings(strategy=name).resolved()).past == 0

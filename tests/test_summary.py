@@ -17,12 +17,12 @@ from memoryless.lab.runs import RunFolder, find_runs
 def test_new_combinations_are_summarised(finished):
     name = "finetune+min_max+mc"
     (row,) = summarise([finished], methods=[name])
-    _, first, last = (state["methods"][name] for state in results_with(finished, [name]))
+    _, first, last = (state.methods[name] for state in results_with(finished, [name]))
     assert row.method == name
-    assert row.top1 == pytest.approx((first["top1"] + last["top1"]) / 2)
-    assert row.top5 == pytest.approx((first["top5"] + last["top5"]) / 2)
-    assert (row.last_top1, row.last_top5) == (last["top1"], last["top5"])
-    assert (row.bytes_kept, row.cost) == (last["bytes"], last["cost"])
+    assert row.top1 == pytest.approx((first.top1 + last.top1) / 2)
+    assert row.top5 == pytest.approx((first.top5 + last.top5) / 2)
+    assert (row.last_top1, row.last_top5) == (last.top1, last.top5)
+    assert (row.bytes_kept, row.cost) == (last.bytes, last.cost)
 
 
 def test_a_run_named_twice_is_one_run(tiny, finished):
@@ -37,7 +37,7 @@ def test_seeds_are_averaged_and_other_runs_kept_apart(tiny, toy):
     row = next(r for r in rows if r.method == "inFT_siw" and r.seeds == 2)
     averages = []
     for folder in folders:
-        per_state = [s["methods"]["inFT_siw"]["top1"] for s in RunFolder(folder).results()]
+        per_state = [s.methods["inFT_siw"].top1 for s in RunFolder(folder).results()]
         averages.append(sum(per_state[1:]) / 2)
     assert row.top1 == pytest.approx(sum(averages) / 2)
     assert row.top1_std == pytest.approx(abs(averages[0] - averages[1]) / 2**0.5)
@@ -159,6 +159,8 @@ def test_a_run_that_stands_in_two_folders_counts_once():
 
 
 def test_of_a_run_in_two_folders_the_one_with_more_states_counts():
-    part = FakeRun({"FT": [9.0, 20.0]}, "a/seed-0", sizes=[2] * 3, classes=["a"] * 6)
+    three = {"sizes": [2] * 3, "classes": ("a",) * 6}
+    three |= {"train_images": [12] * 6, "test_images": [4] * 6}
+    part = FakeRun({"FT": [9.0, 20.0]}, "a/seed-0", **three)
     whole = FakeRun({"FT": [9.0, 20.0, 10.0]}, "b/seed-0")
     assert [(row.states, row.run) for row in summarise([part, whole, part])] == [("3", "b")]

@@ -23,7 +23,8 @@ from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import parse_method
 from memoryless.stats.transports import TRANSPORTS
-from memoryless.strategies import STRATEGIES, ModelSettings
+from memoryless.strategies import STRATEGIES
+from memoryless.train.settings import ModelSettings
 
 METHODS = [
     "FT",
@@ -120,7 +121,7 @@ def test_what_fails_leaves_the_model_as_it_was(taught, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         taught.learn(images, names, report=stop)
-    monkeypatch.setattr("memoryless.learner.Learner._mu", lambda *arguments: float("nan"))
+    monkeypatch.setattr("memoryless.train.learner.Learner._mu", lambda *arguments: float("nan"))
     with pytest.raises(TrainingError, match="gives nan, no scores"):
         taught.learn(images, names)
     assert taught.classes == ("bird 0", "bird 1")

@@ -19,7 +19,7 @@ def test_typology_grid_has_the_stored_percentages(finished):
     assert [line[0] for line in grid.rows] == [
         f"FT {kind}" for kind in ("c(p)", "e(p,p)", "e(p,n)", "c(n)", "e(n,n)", "e(n,p)")
     ]
-    stored = [s["methods"]["FT"]["typology"]["c_n"] for s in finished.results()[1:]]
+    stored = [s.methods["FT"].typology.c_n for s in finished.results()[1:]]
     assert [r["percent"] for r in grid.entries if r["kind"] == "c(n)"] == stored
     for state in (1, 2):
         for kinds in (("c(p)", "e(p,p)", "e(p,n)"), ("c(n)", "e(n,n)", "e(n,p)")):

@@ -11,8 +11,7 @@ from pathlib import Path
 from memoryless.cli.settings_help import SECTIONS
 from memoryless.lab.config import Config
 from memoryless.names import in_words
-from memoryless.strategies import STRATEGIES
-from memoryless.strategies.base import BASE_RECIPE
+from memoryless.strategies import BASE_RECIPE, STRATEGIES
 
 HEAD = """# Settings
 
@@ -23,7 +22,7 @@ and `memoryless list` explains the names that settings take. Two flags are the c
 network that never learns too, which `--no-control` leaves out.
 
 A setting without a default is filled when a run starts, by the strategy or by the data; the last
-table has the values of strategies, and their files in `src/memoryless/strategies/` the sources.
+table has the values of strategies, and `src/memoryless/strategies.py` their sources.
 
 A shell completes commands and flags once `memoryless --install-completion` has told it how: it
 writes a script for bash, zsh, fish or PowerShell to that shell's own place in your home folder, and

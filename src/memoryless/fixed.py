@@ -32,7 +32,7 @@ from memoryless.stats.threads import one_thread
 if TYPE_CHECKING:
     from memoryless.embed.session import Extractor
     from memoryless.model_folder import Saved
-    from memoryless.strategies import ModelSettings
+    from memoryless.train.settings import ModelSettings
 
 METHOD = "fixed+lda"
 LARGEST = 1e75  # of a feature: fourth powers of it can still be computed
@@ -295,7 +295,7 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]
     preparation = preparation_for(settings)
     make = backbone_graph
     if needs_torch(settings):
-        from memoryless.backbones import backbone_graph as make
+        from memoryless.train.backbones import backbone_graph as make
     graph = features_graph(make(settings, preparation.size), preparation)
     Extractor(graph).feature(trial_photo())
     return graph, preparation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,10 +12,29 @@ from pathlib import Path
 from memoryless.errors import WriteError
 from memoryless.store import OUTPUT, cannot_write, make_folder
 
-try:
+FAR = 2**30  # behind the text of a lock file: Windows hides locked bytes from readers
+FLAGS = [getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")]
+NO_CHILD, NO_LINK, NO_WAIT = FLAGS  # Windows has none of them
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(descriptor: int, shared: bool = False) -> None:
+        os.lseek(descriptor, FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError from error
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+
+else:
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+
+    def _take(descriptor: int, shared: bool = False) -> None:
+        """Lock an open file, or raise BlockingIOError where another process holds it."""
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+
 
 _held: set[int] = set()  # descriptors of the locks of this process
 
@@ -22,8 +42,6 @@ _held: set[int] = set()  # descriptors of the locks of this process
 @contextmanager
 def locked(folder: Path, place: str = OUTPUT) -> Iterator[None]:
     """Hold a folder for this process alone; the lock ends with the process, however that ends."""
-    if fcntl is None:
-        raise WriteError(f"{folder} cannot be locked on this platform: use Linux, macOS or WSL")
     while True:
         with _holding(folder, place) as descriptor:
             if _is_named(descriptor, folder / ".lock"):
@@ -46,7 +64,7 @@ def _holding(folder: Path, place: str) -> Iterator[int]:
 
 
 def _open_lock(folder: Path, place: str) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_RDWR | os.O_CREAT | NO_CHILD | NO_LINK
     try:
         make_folder(folder)
         return os.open(folder / ".lock", flags, 0o666)
@@ -64,7 +82,7 @@ def _is_named(descriptor: int, path: Path) -> bool:
 
 def _lock(descriptor: int, folder: Path, place: str) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(descriptor)
     except BlockingIOError as error:
         raise WriteError(
             f"{_holder(descriptor)} is writing in {folder}: wait for it, or choose another {place}"
@@ -90,13 +108,13 @@ def writer_in(folder: Path) -> str | None:
 
     Nothing is written to find out. A writer that comes in the very instant is told to wait.
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    flags = os.O_RDONLY | NO_CHILD | NO_LINK | NO_WAIT
     try:
         descriptor = os.open(folder / ".lock", flags)
     except OSError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        _take(descriptor, shared=True)
     except BlockingIOError:
         return _holder(descriptor)
     except OSError:

@@ -23,9 +23,9 @@ from memoryless.fixed import METHOD, FixedFeatures
 from memoryless.labels import class_names
 from memoryless.model_folder import Place, Saved, load_state, now, save_state
 from memoryless.names import choose, first_ten
-from memoryless.settings import conform, plain_values
+from memoryless.settings import plain_values, restore
 from memoryless.stats.confidence import Judgement, Measured
-from memoryless.strategies import ModelSettings
+from memoryless.train.settings import ModelSettings
 from memoryless.trained import TrainedFeatures
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ class Model:
         about = saved.about
         model = cls(about["method"], about["seed"], about["forgettable"])
         model.label_type = about["labels"]
-        model.settings = ModelSettings(**conform(ModelSettings(**about["settings"]))[0])
+        model.settings = restore(ModelSettings, about["settings"])
         model._classes = Classes.of(about)
         kind = FixedFeatures if model.fixed else TrainedFeatures
         model._knows, model._saved = kind.of(saved, model.settings), saved

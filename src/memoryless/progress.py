@@ -53,7 +53,7 @@ class Observer:
     def training(self, progress: TrainingProgress) -> None:
         """Receive how far the training of a state is."""
 
-    def state_finished(self, results: dict[str, Any]) -> None:
+    def state_finished(self, results: Any) -> None:
         """Receive the results of a state that has just been committed."""
 
 
@@ -143,7 +143,7 @@ class Display(Observer):
         what = self._state if self.states else self.what
         self._show(what, f"{epoch}, loss {progress.loss:.3f}, {rate}", done)
 
-    def state_finished(self, results: dict[str, Any]) -> None:
+    def state_finished(self, results: Any) -> None:
         del self.states[0]
         self.bar.update(self.task.id, completed=self.end)
         self._begin_state()

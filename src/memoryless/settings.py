@@ -1,35 +1,41 @@
-"""Settings that the core reads, in parts: each documented once, with its type and bounds.
+"""Settings of data and backbones, each documented once, and how all settings are checked.
 
 Flags and TOML keys are these names. A setting left open is filled once, when settings are resolved.
 """
 
-import sys
-from collections.abc import Callable, Iterator
+# No `from __future__ import annotations`: the command line reads types where it finds them.
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
-KINDS = {str: "must be text", bool: "must be true or false", Path: "must be a path"}
+import msgspec
+from msgspec import Meta
+
 OPEN: Any = None  # the default of a setting that the strategy or the data decide
 WIDTH = 64  # of the standard ResNet-18
 
-
-class Bounds(NamedTuple):
-    """Which values a setting takes, and the rule in words."""
-
-    hold: Callable[[Any], bool]
-    rule: str
-
-
-COUNT = Bounds(lambda x: 1 <= x <= 1_000_000, "must be from 1 to 1,000,000")
-PIXELS = Bounds(lambda x: 1 <= x <= 2_048, "must be from 1 to 2,048")
-SHARE = Bounds(lambda x: 0 <= x < 1, "must be from 0 to below 1")
-PART = Bounds(lambda x: 0 < x < 1, "must lie between 0 and 1")
-POSITIVE = Bounds(lambda x: x > 0, "must be above 0")
-NOT_NEGATIVE = Bounds(lambda x: x >= 0, "must be 0 or more")
-SOME = Bounds(lambda x: len(x) > 0, "must name at least one")
-SEED = Bounds(lambda x: abs(x) < 2**63, "must have fewer than 19 digits")
+COUNT = Meta(ge=1, le=1_000_000)
+PIXELS = Meta(ge=1, le=2_048)
+SHARE = Meta(ge=0, lt=1)
+PART = Meta(gt=0, lt=1)
+POSITIVE = Meta(gt=0)
+NOT_NEGATIVE = Meta(ge=0)
+SOME = Meta(min_length=1)
+SEED = Meta(ge=1 - 2**63, le=2**63 - 1)
+KINDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "nothing",
+    "Path": "a path",
+    "str": "text",
+}
+SIGNS = {">=": "from", "<=": "up to", ">": "above", "<": "below"}
+Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +44,7 @@ class SizeSettings:
 
     image_size: Annotated[int, PIXELS] | None = None
     """Side in pixels of what the network sees; by default 224, of quickdraw100 28, of CIFAR 32."""
-    crop: Annotated[float, Bounds(lambda x: 0 < x <= 1, "must be above 0 and at most 1")] = 0.875
+    crop: Annotated[float, Meta(gt=0, le=1)] = 0.875
     """Files: the share of the central square's side that the network sees; the rest around it is
     a margin."""
 
@@ -82,155 +88,74 @@ class BackboneSettings(SizeSettings):
     """Weights to start from: .safetensors, or .pth with plain tensors."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingSettings:
-    """Settings of training; those that one strategy alone reads stand in its file."""
-
-    strategy: str = "finetune"
-    """How a state is trained; `memoryless list strategies` explains each. Only joint and replay
-    keep images of the past. A strategy brings its own epochs, rates and schedule."""
-    epochs: Annotated[int, COUNT] = OPEN
-    """Epochs of state 0; by default the strategy's."""
-    epochs_later: Annotated[int, COUNT] = OPEN
-    """Epochs of each later state; by default as many as of state 0, or the strategy's."""
-    batch_size: Annotated[int, COUNT] = OPEN
-    """Images in a step; by default 128, above 64 pixels 32."""
-    lr: Annotated[float, POSITIVE] = OPEN
-    """Learning rate of state 0; by default the strategy's."""
-    lr_later: Annotated[float, POSITIVE] | str = OPEN
-    """Learning rate of state t > 0: a number; t+1 for lr/(t+1), as in the authors' scripts; t for
-    lr/t, as in the paper's text; or constant for lr. By default the strategy's."""
-    schedule: str = OPEN
-    """How the learning rate falls within a state; `memoryless list schedules` explains each. The
-    paper's is plateau, and the default the strategy's."""
-    patience: Annotated[int, COUNT] = 60
-    """plateau: epochs without progress before the rate falls, state 0."""
-    patience_later: Annotated[int, COUNT] = OPEN
-    """plateau: the same for later states; by default as for state 0."""
-    milestones: tuple[Annotated[float, PART], ...] = OPEN
-    """multistep: the rate falls after these shares of the epochs; by default the strategy's."""
-    decay: Annotated[float, POSITIVE] = OPEN
-    """plateau, multistep: factor by which the rate falls; by default the strategy's."""
-    momentum: Annotated[float, SHARE] = 0.9
-    """SGD momentum."""
-    weight_decay: Annotated[float, NOT_NEGATIVE] = OPEN
-    """L2 penalty on all parameters; by default the strategy's."""
-    classifier_init: Literal["reset", "grow"] = OPEN
-    """At a new state the classification layer starts again (reset, as in the authors' scripts) or
-    keeps its old rows (grow, as in the paper's text); by default the strategy's."""
-    augment: tuple[str, ...] | None = None
-    """Random changes to training images, one after the other; by default what suits the data.
-    resized_crop takes a random part of the image, pad_crop shifts by up to an eighth of the side,
-    affine turns, scales and shifts a little, flip mirrors half of the images, none stands alone."""
-    mean: tuple[float, ...] | None = None
-    """Mean of each channel on the scale 0..1; by default that of the backbone's weights, or
-    measured on state 0."""
-    std: tuple[Annotated[float, POSITIVE], ...] | None = None
-    """Standard deviation of each channel on the scale 0..1, likewise."""
-    held_out: Annotated[float, SHARE] = 0.0
-    """Share of the state's own training images kept aside: the plateau rule watches them, and bg_z
-    reads their features."""
-    mu: Literal["largest", "true"] = "largest"
-    """What mc averages over the state's training images: the largest logit or the true class's."""
-    device: str = "auto"
-    """auto, cpu, cuda, cuda:N or mps."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """Arithmetic of the forward and backward pass."""
-    compile: bool = False
-    """Compile the network with torch.compile."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecordSettings:
-    """Settings of the record: what it keeps of each class beside its row."""
-
-    statistics: str = "none"
-    """What the record keeps of each class's features, beside its row; `memoryless list statistics`
-    explains each. All but none keep count and mean."""
-    level: Literal["last", "middle"] = "last"
-    """Which features class statistics are computed from: those that rows read too, or those of the
-    second and third stage of the ResNet, averaged over each quarter of the image, which drift
-    less."""
-    square_roots: bool = False
-    """Compute class statistics from the square roots of features at length one, which are closer to
-    normal (FeCAM); heads over statistics then read roots too."""
-    transports: Annotated[tuple[str, ...], SOME] = ("none", "linear", "widened", "sdc")
-    """Under which transports the record holds statistics; `memoryless list transports` explains
-    each. A laboratory compares them, a product needs one."""
-    projection: Annotated[
-        int, Bounds(lambda x: 0 <= x <= 20_000, "must be from 0 to 20,000")
-    ] = 0  # fmt: skip
-    """frozen, fixed, untrained: how many random features the record sums up for the head
-    projection; 0 for none."""
-
-
-def conform(settings: Any) -> tuple[dict[str, Any], list[str]]:
+def conform(settings: Any, resolved: bool = False) -> tuple[dict[str, Any], list[str]]:
     """The values of a settings object in their types, and what is wrong with the others.
 
     A list becomes a tuple, text a path and a whole number a float where the setting is one; nothing
-    is rounded. Open settings stay open.
+    is rounded. Settings that are left open stay so, unless `resolved` ones are asked for.
     """
     hints = get_type_hints(type(settings), include_extras=True)
     values, problems = {}, []
     for field in fields(settings):
         value = getattr(settings, field.name)
         try:
-            is_open = value is None and field.default is None
-            values[field.name] = None if is_open else _conform(value, hints[field.name])
+            is_open = value is None and field.default is None and not resolved
+            values[field.name] = None if is_open else _converted(value, hints[field.name])
         except ValueError as error:
-            problems.append(f"{field.name} {error}, not {value!r}")
+            problems.append(
+                f"{field.name} must be {_rule(error, hints[field.name])}, not {value!r}"
+            )
     return values, problems
 
 
-def _conform(value: Any, hint: Any) -> Any:
-    """The value in the type of the hint, or a ValueError that says the rule."""
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        number, bounds = _conform(value, parts[0]), parts[1]
-        if not bounds.hold(number):
-            raise ValueError(bounds.rule)
-        return number
-    if origin in (Union, UnionType):
-        return _first_that_fits(value, [part for part in parts if part is not NoneType])
-    if origin is Literal:
-        if value not in parts:
-            raise ValueError(f"must be {' or '.join(map(str, parts))}")
-        return value
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise ValueError("must be a list")
-        return tuple(_conform(item, parts[0]) for item in value)
-    return _plain(value, hint)
+def restore(kind: type[Settings], stored: Mapping[str, Any]) -> Settings:
+    """Settings of a kind from plain values; a ValueError names all that is wrong with them."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    problems = [f"'{key}' is no setting" for key in stored if key not in names]
+    settings = kind(**{name: value for name, value in stored.items() if name in names})
+    values, wrong = conform(settings, resolved=True)
+    problems += wrong
+    if problems:
+        raise ValueError("; ".join(problems))
+    return kind(**values)
 
 
-def _first_that_fits(value: Any, hints: list[Any]) -> Any:
-    for hint in hints[:-1]:
-        if not isinstance(value, str):
-            return _conform(value, hint)
-    return _conform(value, hints[-1])
+def _converted(value: Any, hint: Any) -> Any:
+    made = msgspec.convert(value, hint, dec_hook=as_path)
+    for number in made if isinstance(made, tuple) else (made,):
+        if isinstance(number, float) and not math.isfinite(number):
+            raise ValueError("Expected `float`")
+    return made
 
 
-def _plain(value: Any, kind: type) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is int and not (is_number and isinstance(value, int)):
-        raise ValueError("must be a whole number")
-    if kind is float and not (is_number and abs(value) <= sys.float_info.max):
-        raise ValueError("must be a number")
-    if kind is Path and isinstance(value, str):
-        return Path(value)
-    if kind is float:
-        return float(value)
-    if not isinstance(value, kind):
-        raise ValueError(KINDS[kind])
-    return value
+def as_path(kind: type, value: Any) -> Path:
+    if not isinstance(value, str | Path):
+        raise ValueError("Expected `Path`")
+    return Path(value)
+
+
+def _rule(error: ValueError, hint: Any) -> str:
+    """What a value must be, from the sentence in which msgspec says so.
+
+    >>> _rule(ValueError("Expected `int` >= 1"), int)
+    'a whole number from 1'
+    """
+    text = str(error)
+    if text.startswith("Invalid enum value"):
+        return " or ".join(map(str, get_args(hint)))
+    if text == "Number out of range":
+        return "a number"
+    rule = re.sub(r",? got .*| - at .*", "", text.removeprefix("Expected "))
+    for sign, word in SIGNS.items():
+        rule = rule.replace(f" {sign} ", f" {word} ")
+    return re.sub(r"`(.*?)`", lambda found: _in_words(found[1]), rule)
+
+
+def _in_words(kinds: str) -> str:
+    return " or ".join(KINDS.get(kind, kind) for kind in kinds.split(" | "))
 
 
 def plain_values(settings: Any) -> dict[str, Any]:
     """Settings as they stand in a file."""
-    return dict(_plain_items(settings))
-
-
-def _plain_items(settings: Any) -> Iterator[tuple[str, Any]]:
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        yield field.name, str(value) if isinstance(value, Path) else value
+    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
+    return plain

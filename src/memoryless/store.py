@@ -1,7 +1,7 @@
 """Files that are whole, checked and in their place; no pickle.
 
 A file's checksum is also over `bound`, a text that says where the file belongs: a file from another
-place fails as one with a flipped bit does. Only `as_tensors` needs torch.
+place fails as one with a flipped bit does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
@@ -27,9 +27,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from memoryless.errors import StoreError, WriteError, cause
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from memoryless.tensors import to_array
 
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again"
@@ -41,7 +39,6 @@ UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 # What zipfile raises of damaged files, and of kinds that it does not know.
 ZIP_ERRORS = (BadZipFile, EOFError, NotImplementedError, struct.error)
 EXACT = 2**53  # up to here floats hold every whole number
-T = TypeVar("T")
 ANY = object()  # a shape for `check` that everything has
 
 
@@ -57,7 +54,7 @@ def write_tensors(
 
     Equal content gives equal bytes.
     """
-    arrays = {name: _array(tensor) for name, tensor in tensors.items()}
+    arrays = {name: to_array(tensor) for name, tensor in tensors.items()}
     text = json.dumps(facts or {}, allow_nan=False)
     # One entry: safetensors writes several in no certain order.
     header = {"facts": text, "sha256": _digest(arrays, text, bound)}
@@ -77,34 +74,6 @@ def read_arrays(
         if header.get("sha256") == _digest(arrays, text, bound):
             return arrays, _parse(text)
     raise _displaced(path, fix)
-
-
-def read_tensors(
-    path: Path, *, bound: str = "", fix: str = RESTORE
-) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `read_arrays` gives, as tensors of torch."""
-    arrays, facts = read_arrays(path, bound=bound, fix=fix)
-    return as_tensors(arrays), facts
-
-
-def as_tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Arrays as tensors of torch."""
-    import torch
-
-    # Copies in torch's own memory, because kernels round by address, and NumPy's memory is not as
-    # well aligned: a resumed run would end with other bits.
-    return {name: torch.from_numpy(array).clone() for name, array in arrays.items()}
-
-
-def part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
-    """The entries under a prefix, without it."""
-    return {k.removeprefix(prefix): v for k, v in entries.items() if k.startswith(prefix)}
-
-
-def _array(tensor: Any) -> np.ndarray:
-    """A tensor as an array whose bytes stand in the order of its indices."""
-    own = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor
-    return np.asarray(own, order="C")
 
 
 def _digest(arrays: Mapping[str, np.ndarray], text: str, bound: str) -> str:
@@ -344,7 +313,10 @@ def make_folder(folder: Path) -> None:
 
 def sync(path: Path) -> None:
     """Wait until a file's content, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    windows = sys.platform == "win32"
+    if windows and path.is_dir():  # which cannot be opened there
+        return
+    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -24,9 +24,9 @@ from memoryless.stats.scorers import Scorer, describe, restore
 if TYPE_CHECKING:
     from memoryless.data import Images
     from memoryless.embed.session import Extractor, SquareExtractor
-    from memoryless.learner import Learner
     from memoryless.model_folder import Saved
-    from memoryless.strategies import ModelSettings
+    from memoryless.train.learner import Learner
+    from memoryless.train.settings import ModelSettings
 
 SESSIONS = ("extractor", "squares")
 """What cannot be copied, and is opened again."""
@@ -62,9 +62,9 @@ class TrainedFeatures:
         if self.saved is None:
             return None
         from memoryless.data.augment import Preparation
-        from memoryless.learner import Learner
         from memoryless.stats.record import Record
-        from memoryless.store import as_tensors
+        from memoryless.tensors import as_tensors
+        from memoryless.train.learner import Learner
 
         preparation = Preparation(**self.saved.about["preparation"])
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
@@ -87,8 +87,8 @@ class TrainedFeatures:
         """From photos to features; written from the network, where a state was just learned."""
         if self.saved and self.saved.about["backbone"]:
             return self.saved.graph()
-        from memoryless.backbones.export import module_graph
         from memoryless.embed.graph import features_graph
+        from memoryless.train.backbones.export import module_graph
 
         assert self.learner is not None
         backbone, seen, middle = self.learner.network.backbone, self.preparation, self.learner.view
@@ -226,8 +226,8 @@ class TrainedFeatures:
         return hold_out_groups(own, groups, self.settings.held_out, int(labels.min()))
 
     def _first_learner(self, split: Any) -> Learner:
-        from memoryless.learner import Learner, prepare
-        from memoryless.strategies import trained_settings
+        from memoryless.train.learner import Learner, prepare
+        from memoryless.train.settings import trained_settings
 
         channels, whole, _ = split.images.shape
         side = self.settings.image_size or whole

@@ -12,12 +12,12 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from memoryless.backbones import EfficientNetLite0, ResNet18, fixed_backbone
 from memoryless.embed import PhotoPreparation
 from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError, MissingError
 from memoryless.fixed import features_graph_of, preparation_for
-from memoryless.strategies import ModelSettings
+from memoryless.train.backbones import EfficientNetLite0, ResNet18, fixed_backbone
+from memoryless.train.settings import ModelSettings
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ import sys
 sys.modules["torch"] = None
 from memoryless.embed.session import Extractor
 from memoryless.fixed import features_graph_of
-from memoryless.strategies import ModelSettings
+from memoryless.train.settings import ModelSettings
 settings = ModelSettings(backbone=sys.argv[1], image_size=32)
 print(Extractor(features_graph_of(settings)[0]).d)
 """
@@ -143,7 +143,7 @@ def test_what_comes_with_its_weights_needs_no_torch(backbone, tmp_path):
 
 
 def test_what_needs_torch_says_how_to_install_it(resnet, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("memoryless.backbones")]:
+    for name in [name for name in sys.modules if name.startswith("memoryless.train.backbones")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingError, match=r"pip install 'memoryless\[lab\]'"):

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from memoryless.errors import ConfigError
-from memoryless.settings import plain_values
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import (
@@ -21,8 +20,8 @@ from memoryless.stats.methods import (
     parts_used,
     settings_for,
 )
-from memoryless.stats.traits import TRAITS
-from memoryless.strategies import STRATEGIES, ModelSettings
+from memoryless.strategies import STRATEGIES
+from memoryless.train.settings import ModelSettings
 
 
 @pytest.mark.parametrize(
@@ -70,10 +69,10 @@ def test_what_settings_a_method_needs_is_what_it_lacks_without_them():
     plain = ModelSettings()
     for method in every_method():
         needs = settings_for(method, plain)
-        full = plain_values(replace(plain, **needs))
+        full = replace(plain, **needs)
         assert lacking(method, full) is None, method
         for name in needs.keys() - {"transports"}:
-            without = full | {name: getattr(plain, name)}
+            without = replace(full, **{name: getattr(plain, name)})
             assert f"`{name}=" in (lacking(method, without) or ""), (method, name)
         assert needs["transports"] == (method.transport,)
 
@@ -87,9 +86,9 @@ def test_settings_that_a_method_needs():
         assert needs.get("statistics") == (least if measured else None)
         assert needs.get("projection") == (1000 if head.reads == "projection" else None)
         assert needs.get("held_out") == (0.1 if CALIBRATIONS[method.calibration].held_out else None)
-        with_means = plain_values(replace(ModelSettings(), **needs | {"statistics": "mean"}))
+        with_means = replace(ModelSettings(), **needs | {"statistics": "mean"})
         assert bool(lacking(method, with_means)) == (head.reads == "covariances")
-        other = plain_values(replace(ModelSettings(), **needs | {"transports": ("other",)}))
+        other = replace(ModelSettings(), **needs | {"transports": ("other",)})
         advice = f"train with `transports={method.transport}`" if measured else None
         assert lacking(method, other) == advice
 
@@ -137,8 +136,8 @@ def test_a_headline_of_every_strategy_has_at_most_six_methods_and_begins_with_it
     shown = headline(named)
     assert shown[0] == strategy
     assert 1 < len(shown) <= 6
-    moved = "" if TRAITS[strategy].backbone_stays else "+widened"
-    assert shown[-1] == f"{strategy}+{TRAITS[strategy].recommended}{moved}"
+    moved = "" if STRATEGIES[strategy].backbone_stays else "+widened"
+    assert shown[-1] == f"{strategy}+{STRATEGIES[strategy].recommended}{moved}"
 
 
 def test_a_headline_shows_what_there_is_under_its_strongest_transport():

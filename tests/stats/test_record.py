@@ -26,7 +26,7 @@ def zeros(*shape: int) -> np.ndarray:
 
 def test_bytes_of_every_part(gathered):
     """Six classes of sixteen features in three states, at four bytes a number."""
-    ledger = gathered.results()[-1]["bytes"]["record"]
+    ledger = gathered.results()[-1].bytes.record
     basics = {"W": 6 * 16 * 4, "b": 6 * 4, "class_state": 6 * 8, "mu": 3 * 4}
     each = {"count": 6 * 4, "mean": 6 * 16 * 4, "own": 6 * 16 * 16 * 4}
     parts = {f"{t}.{name}": n for t in OF_STATISTICS for name, n in each.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from conftest import single
 from memoryless import Model
 from memoryless.errors import StoreError
-from memoryless.settings import plain_values
 from memoryless.stats.build import view_of
 from memoryless.stats.scorers import (
     SCORERS,
@@ -26,8 +26,8 @@ from memoryless.stats.scorers import (
     misshapen,
     restore,
 )
-from memoryless.store import read_arrays, write_tensors
-from memoryless.strategies import ModelSettings
+from memoryless.tensors import from_bytes, to_bytes
+from memoryless.train.settings import ModelSettings
 
 CLASSES, FEATURES = 5, 6
 
@@ -56,11 +56,10 @@ def test_every_kind_has_an_example():
 
 
 @pytest.mark.parametrize("kind", SCORERS)
-def test_scores_are_the_same_after_a_file(kind, tmp_path):
+def test_scores_are_the_same_after_a_file(kind):
     scorer, features = make(kind), single(11, FEATURES)
     facts, arrays = describe(scorer)
-    write_tensors(tmp_path / "scorer", arrays)
-    again = restore(json.loads(json.dumps(facts)), read_arrays(tmp_path / "scorer")[0])
+    again = restore(json.loads(json.dumps(facts)), from_bytes(to_bytes(arrays))[0])
     assert np.array_equal(again(features), scorer(features))
     assert again(features).dtype == np.float32
     assert again.cost == scorer.cost
@@ -159,9 +158,15 @@ def test_a_fact_that_is_not_told_has_its_default(kind, reads):
     ],
 )
 def test_the_view_that_settings_ask_for(settings, view):
-    """Fixed features are read as square roots."""
-    found = plain_values(ModelSettings(**settings)) | settings
-    assert view_of(found, 16) == view
+    assert view_of(ModelSettings(**settings), 16) == view
+
+
+@pytest.mark.parametrize("strategy", ["fixed", "untrained"])
+def test_fixed_features_are_read_as_square_roots(strategy):
+    plain = ModelSettings(strategy=strategy)
+    assert view_of(replace(plain, statistics="tied"), 16) == View(0, True)
+    assert view_of(replace(plain, projection=9, level="middle"), 16) == View(16, True)
+    assert view_of(replace(plain, statistics="none"), 16) == View()
 
 
 @pytest.mark.parametrize("kind", SCORERS)

@@ -92,7 +92,7 @@ def _nonsense(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
     """Why no combination of these heads, calibrations and transports means anything."""
     from memoryless.stats.methods import Method, nonsense
 
-    strategies = [run.about["config"]["strategy"] for run in runs]
+    strategies = [run.about.config.strategy for run in runs]
     parts = [given or [own] for given, own in zip(names, ("current", "none", "none"), strict=True)]
     reasons = (nonsense(Method(*combination)) for combination in product(strategies, *parts))
     return next(filter(None, reasons))
@@ -107,6 +107,6 @@ def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
         lacked_by(run, method)
         for run in runs
         for method in map(parse_method, wanted)
-        if method.strategy == run.about["config"]["strategy"]
+        if method.strategy == run.about.config.strategy
     )
     return min(filter(None, lacks), key=len)

@@ -105,8 +105,8 @@ def _show_laboratory(output: Path) -> None:
         folders = [RunFolder(run(c, dataset, observer=display)[0]) for c in both]
     show(_table(folders))
     results = folders[0].results()
-    kept = sum(results[-1]["bytes"]["record"].values())
-    images = results[-1]["bytes"]["images_not_kept"]
+    kept = sum(results[-1].bytes.record.values())
+    images = results[-1].bytes.images_not_kept
     print(
         f"kept of the past: {size(kept)} for all methods together; its images would have taken "
         f"{size(images)}"

@@ -9,10 +9,8 @@ from cyclopts.help import DefaultFormatter
 from memoryless import settings as parts
 from memoryless.lab.config import Config, StreamSettings
 from memoryless.names import in_words
-from memoryless.strategies.lucir import LucirSettings
-from memoryless.strategies.lwf import LwfSettings
-from memoryless.strategies.lwf_kd import LwfKdSettings
-from memoryless.strategies.replay import ReplaySettings
+from memoryless.strategies import STRATEGIES
+from memoryless.train.settings import RecordSettings, TrainingSettings
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
@@ -23,9 +21,9 @@ SECTIONS: dict[str, tuple[type, ...]] = {
     "Data": (parts.DataSettings, parts.SizeSettings),
     "Stream": (StreamSettings,),
     "Backbone": (parts.BackboneSettings,),
-    "Training": (parts.TrainingSettings,),
-    "One strategy's own": (LwfSettings, LwfKdSettings, LucirSettings, ReplaySettings),
-    "Record": (parts.RecordSettings,),
+    "Training": (TrainingSettings,),
+    "One strategy's own": tuple(s.settings for s in STRATEGIES.values() if s.settings),
+    "Record": (RecordSettings,),
 }
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
-from memoryless.settings import COUNT, SEED, SOME, DataSettings, plain_values
-from memoryless.stats.traits import TRAITS, Traits
-from memoryless.strategies import ModelSettings
+from memoryless.settings import COUNT, SEED, SOME, DataSettings
+from memoryless.strategies import strategy_of
+from memoryless.train.settings import ModelSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,8 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         from memoryless.data import SOURCES
 
         source = None if side else SOURCES.get(self.data)
-        traits = TRAITS.get(self.strategy, Traits())
-        given = replace(self, square_roots=self.square_roots or not traits.backbone_learns)
+        learns = strategy_of(self.strategy).backbone_learns
+        given = replace(self, square_roots=self.square_roots or not learns)
         if source is None:
             return ModelSettings.resolved(given, side or self.image_size)
         width = source.width if self.width is None else self.width
@@ -77,12 +77,8 @@ class Config(ModelSettings, StreamSettings, DataSettings):
             method = parse_method(name)
         except ConfigError as error:
             return [str(error)]
-        lack = lacking(method, self.to_dict())
+        lack = lacking(method, self)
         found = [f"method {name} reads what is not kept: {lack}"] if lack else []
         if method.strategy != self.strategy:
             found.append(f"method {name} is not of the strategy {self.strategy}")
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as they stand in a run folder."""
-        return plain_values(self)

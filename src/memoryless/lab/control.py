@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 from memoryless.data import Dataset
 from memoryless.lab.config import Config, StreamSettings
 from memoryless.settings import BackboneSettings, DataSettings
-from memoryless.stats.traits import TRAITS
 from memoryless.strategies import STRATEGIES
 
 CONTROL = "untrained"  # the strategy of it
@@ -24,7 +23,7 @@ def control_of(config: Config, dataset: Dataset | None = None) -> Config | None:
     none for a strategy that never trains a backbone, or that learns all classes at once, nor for a
     backbone other than a ResNet: that brings weights of another training.
     """
-    learns = TRAITS[config.strategy].backbone_learns
+    learns = STRATEGIES[config.strategy].backbone_learns
     resnet = (config.backbone or "resnet18").startswith("resnet18")
     if not learns or STRATEGIES[config.strategy].one_state or not resnet:
         return None

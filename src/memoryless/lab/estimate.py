@@ -14,17 +14,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from memoryless.backbones import OnnxBackbone
 from memoryless.data import Dataset
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
-from memoryless.learner import Learner, prepare
 from memoryless.progress import Passes
-from memoryless.schedules import epochs_of
-from memoryless.stats.traits import TRAITS
-from memoryless.strategies import SMALL_SIDE, ModelSettings, Totals
-from memoryless.training import LESS
+from memoryless.strategies import STRATEGIES
+from memoryless.train.backbones import OnnxBackbone
+from memoryless.train.learner import Learner, prepare
+from memoryless.train.loop import LESS
+from memoryless.train.schedules import epochs_of
+from memoryless.train.settings import SMALL_SIDE, ModelSettings
+from memoryless.train.strategies.base import Totals
 
 TRIAL_BATCHES = 4
 # What backward passes hold beside the outputs of layers: measured 1.1 to 1.9 for ResNets.
@@ -36,14 +37,14 @@ HELD_AT_ONCE = 3  # outputs of layers in a pass without gradients: in, out, and 
 
 def passes(settings: ModelSettings, stream: Stream) -> list[Passes]:
     """How many images pass the backbone in each state."""
-    traits = TRAITS[settings.strategy]
-    follows = traits.backbone_learns and settings.statistics != "none"
+    facts = STRATEGIES[settings.strategy]
+    follows = facts.backbone_learns and settings.statistics != "none"
     states = []
     for state in stream:
-        epochs = epochs_of(settings, state.index) if traits.backbone_learns else 0
+        epochs = epochs_of(settings, state.index) if facts.backbone_learns else 0
         train = len(state.train)
         before = train if follows and state.index else 0  # through the backbone as it was
-        kept = traits.backbone_stays and int((state.test.labels < state.past).sum())
+        kept = facts.backbone_stays and int((state.test.labels < state.past).sum())
         states.append(Passes(epochs * train, before + train + len(state.test) - kept))
     return states
 
@@ -108,7 +109,7 @@ def check_memory(config: Config, dataset: Dataset, stream: Stream) -> int:
     """Bytes that the experiment takes, or an error if the machine has fewer."""
     learner = _trial_learner(config, dataset, stream)
     side, number = dataset.image_size, config.batch_size
-    if learner.traits.backbone_learns:
+    if learner.facts.backbone_learns:
         needed = training_bytes(learner.network.backbone, (dataset.channels, side, side), number)
         what, fix = f"training on batches of {number} images of {side} pixels takes", LESS
     else:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from math import isnan
 
 import numpy as np
 
+from memoryless.lab.run_format import Scored, Typology, made
 from memoryless.stats.build import EndOfState, build_scorer, head_scorer
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
@@ -61,29 +62,34 @@ def score_methods(
     methods: Mapping[str, Method],
     end: EndOfState,
     progress: Progress = lambda done, total: None,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Scored]:
     """What every method reaches on these images, in percent."""
     outcomes = score(features, labels, methods, end, progress)
     ledger = end.record.ledger
     return {
-        name: accuracies(outcome, labels, end.record)
-        | {
-            "bytes": sum(ledger[part] for part in parts_used(methods[name], ledger)),
-            "cost": outcome.cost,
-        }
+        name: figures_of(
+            outcome,
+            labels,
+            end.record,
+            sum(ledger[part] for part in parts_used(methods[name], ledger)),
+        )
         for name, outcome in outcomes.items()
     }
 
 
-def accuracies(outcome: Outcome, labels: np.ndarray, record: Record) -> dict[str, Any]:
-    """What one method reached after the last state of the record, in percent."""
+def figures_of(outcome: Outcome, labels: np.ndarray, record: Record, kept: int = 0) -> Scored:
+    """What one method, which keeps `kept` bytes, reached after the last state of the record."""
     past = int((record.class_state < record.states - 1).sum())
-    return {
-        "top1": accuracy_at(outcome.ranks, 1),
-        "top5": accuracy_at(outcome.ranks, min(5, record.classes)),
-        "typology": error_typology(outcome.predictions, labels, past),
-        "by_state": accuracy_by_state(outcome.predictions, labels, record.class_state),
-    }
+    typology = error_typology(outcome.predictions, labels, past)
+    known = {kind: None if isnan(value) else value for kind, value in typology.items()}
+    return Scored(
+        top1=accuracy_at(outcome.ranks, 1),
+        top5=accuracy_at(outcome.ranks, min(5, record.classes)),
+        typology=made(known, Typology),
+        by_state=accuracy_by_state(outcome.predictions, labels, record.class_state),
+        bytes=kept,
+        cost=outcome.cost,
+    )
 
 
 def score(

@@ -10,33 +10,41 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from msgspec import structs
 from torch import nn
 
-from memoryless.backbones import named_backbone
-from memoryless.data import Dataset, load
-from memoryless.data.augment import Preparation
+from memoryless.data import Dataset, augment, load
 from memoryless.data.dataset import counted
 from memoryless.errors import StoreError, WriteError
-from memoryless.features import compact
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import check_memory, images_per_second, looks_long, passes
 from memoryless.lab.evaluate import score_methods
-from memoryless.lab.run_format import MEND
-from memoryless.lab.runs import RunFolder
+from memoryless.lab.run_format import (
+    MEND,
+    Description,
+    Durations,
+    History,
+    Preparation,
+    Results,
+    Sizes,
+)
+from memoryless.lab.runs import RunFolder, provenance
 from memoryless.lab.states import last_record, read_test, write_state
 from memoryless.lab.stream import State, Stream
-from memoryless.learner import Learned, Learner, prepare
 from memoryless.locks import locked
 from memoryless.progress import Observer
 from memoryless.stats.build import EndOfState
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import Method, grid_of, headline, lacking, methods_of, parse_method
-from memoryless.store import as_tensors, commit_folder, write_json
-from memoryless.strategies import STRATEGIES, Totals
-from memoryless.training import Checkpoint, advice
+from memoryless.strategies import STRATEGIES
+from memoryless.tensors import as_tensors
+from memoryless.train.backbones import named_backbone
+from memoryless.train.features import compact
+from memoryless.train.learner import Learner, prepare
+from memoryless.train.loop import Checkpoint, advice
+from memoryless.train.strategies.base import Totals
 
 
 def run(
@@ -58,12 +66,12 @@ def run(
     config, stream = in_states(config, dataset)
     observer.working("measuring colours")
     preparation = prepare(config, stream[0].train, dataset.image_size, dataset.augment, backbone)
-    facts = _facts(config, stream, preparation, backbone)
+    described = _described(config, stream, preparation, backbone)
 
     def opened(seed: int) -> RunFolder:
         """The seed's folder as it is now: another process may have written since."""
         folder = RunFolder(config.output / f"seed-{seed}")
-        folder.verify(config.to_dict(), facts | {"seed": seed})
+        folder.verify(structs.replace(described, seed=seed))
         return folder
 
     folders = [opened(seed) for seed in config.seeds]
@@ -87,7 +95,7 @@ def run(
             learner.working = observer.working
         with locked(folder.path):
             folder = opened(seed)
-            folder.start(config.to_dict(), facts | {"seed": seed})
+            folder.start(structs.replace(described, seed=seed))
             Run(learner, scored_in_run(config), stream, folder, observer).finish()
     return [folder.path for folder in folders]
 
@@ -110,21 +118,24 @@ def _passes_left(config: Config, stream: Stream, folder: RunFolder) -> int:
     return sum(map(sum, passes(config, stream)[folder.finished :]))
 
 
-def _facts(
-    config: Config, stream: Stream, preparation: Preparation, backbone: nn.Module | None
-) -> dict[str, Any]:
-    """What a run is beside its settings: the data as they arrive, and what prepares them."""
+def _described(
+    config: Config, stream: Stream, preparation: augment.Preparation, backbone: nn.Module | None
+) -> Description:
+    """What a run is, but for its seed."""
     dataset = stream.dataset
-    return {
-        "dataset": dataset.name,
-        "classes": stream.classes,
-        "sizes": stream.sizes,
-        "train_images": np.bincount(dataset.train.labels).tolist(),
-        "test_images": np.bincount(dataset.test.labels).tolist(),
-        "preparation": asdict(preparation),
-        "memoryless": STRATEGIES[config.strategy].memoryless,
-        "backbone_class": type(backbone).__qualname__ if backbone else named_backbone(config),
-    }
+    return Description(
+        config=config,
+        seed=0,
+        dataset=dataset.name,
+        classes=stream.classes,
+        sizes=stream.sizes,
+        train_images=np.bincount(dataset.train.labels).tolist(),
+        test_images=np.bincount(dataset.test.labels).tolist(),
+        preparation=Preparation(**asdict(preparation)),
+        memoryless=STRATEGIES[config.strategy].memoryless,
+        backbone_class=type(backbone).__qualname__ if backbone else named_backbone(config),
+        **provenance(),
+    )
 
 
 def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
@@ -156,13 +167,12 @@ def scored_in_run(config: Config) -> dict[str, Method]:
     """The paper's methods, and what statistics add to them, uncalibrated; others can be had later
     without training.
     """
-    settings = config.to_dict()
     plain = {
         name: m
         for name, m in grid_of(config.strategy).items()
         if m.calibration == "none"
         and (not HEADS[m.head].gives_logits or m.transport != "none")
-        and not lacking(m, settings)
+        and not lacking(m, config)
     }
     asked = {name: parse_method(name) for name in config.methods}
     return methods_of(config.strategy) | plain | asked
@@ -191,11 +201,12 @@ class Run:
             self._print_state(results)
             self.observer.state_finished(results)
 
-    def _print_state(self, results: dict[str, Any]) -> None:
-        methods = results["methods"]
-        top1 = ", ".join(f"{name} {methods[name]['top1']:.1f}" for name in shown_methods(methods))
-        state, classes = results["state"], results["classes_seen"]
-        self.observer.note(f"state {state} learned: {classes} classes; top-1 {top1}")
+    def _print_state(self, results: Results) -> None:
+        methods = results.methods
+        top1 = ", ".join(f"{name} {methods[name].top1:.1f}" for name in shown_methods(methods))
+        self.observer.note(
+            f"state {results.state} learned: {results.classes_seen} classes; top-1 {top1}"
+        )
 
     def _restore(self, t: int) -> None:
         """Put the learner where state t left it."""
@@ -211,11 +222,10 @@ class Run:
             reason = " ".join(str(error).split())
             raise StoreError(f"{self.folder.state(t)} does not fit ({reason}): {MEND}") from error
 
-    def _learn(self, state: State) -> dict[str, Any]:
+    def _learn(self, state: State) -> Results:
         learner = self.learner
         new = self.stream.sizes[state.index]
-        file = self.folder.checkpoint
-        checkpoint = Checkpoint(file, self.folder.place(file.name))
+        checkpoint = Checkpoint(self.folder.checkpoint, self.folder.id)
         learned = learner.learn(state.train, new, checkpoint, self.observer.training)
         history = learned.history
         started = time.perf_counter()
@@ -227,31 +237,36 @@ class Run:
         tell = partial(self.observer.working, "scores")
         scored = score_methods(features, state.test.labels, self.methods, end, tell)
         past = self.stream[: state.index + 1]
-        results = {
-            "state": state.index,
-            "new_classes": new,
-            "classes_seen": state.past + new,
-            "train_images": len(state.train),
-            "test_images": len(state.test),
-            "history": asdict(history),
-            "seconds": {
-                "training": sum(history.seconds),
-                "test_features": extracted - started,
-                "scoring": time.perf_counter() - extracted,
-            },
-            "bytes": {
-                "record": learner.record.ledger,
-                "images_not_kept": sum(s.train.stored_bytes for s in past),
-            },
-            "methods": scored,
-        }
-        self._commit(state, learned, features, results)
+        results = Results(
+            state=state.index,
+            new_classes=new,
+            classes_seen=state.past + new,
+            train_images=len(state.train),
+            test_images=len(state.test),
+            history=History(**asdict(history)),
+            seconds=Durations(
+                training=sum(history.seconds),
+                test_features=extracted - started,
+                scoring=time.perf_counter() - extracted,
+            ),
+            bytes=Sizes(
+                record=learner.record.ledger,
+                images_not_kept=sum(s.train.stored_bytes for s in past),
+            ),
+            methods=scored,
+        )
+        tests = state.test.labels
+        self.folder.commit(
+            state.index,
+            results,
+            lambda draft: write_state(draft, learner, learned, features, tests),
+        )
         return results
 
     def _test_features(self, state: State) -> np.ndarray:
         """Features of the test images; those of past classes are read back where they stay."""
         new = state.test.labels >= state.past
-        if not (self.learner.traits.backbone_stays and state.index and new.any()):
+        if not (self.learner.facts.backbone_stays and state.index and new.any()):
             return compact(self.learner.all_features(state.test))
         before, _ = read_test(self.folder, state.index - 1)
         added = compact(self.learner.all_features(state.test.take(new)))
@@ -259,22 +274,3 @@ class Run:
         features = np.empty((len(new), before.shape[1]), kind)
         features[new], features[~new] = added, before
         return features
-
-    def _commit(
-        self, state: State, learned: Learned, features: np.ndarray, results: dict[str, Any]
-    ) -> None:
-        folder, t = self.folder, state.index
-
-        def place(name: str) -> str:
-            return folder.place(name, t)
-
-        def fill(draft: Path) -> None:
-            write_state(draft, place, self.learner, learned, features, state.test.labels)
-            files = {path.name: path.stat().st_size for path in sorted(draft.iterdir())}
-            write_json(
-                draft / "results.json", results | {"files": files}, bound=place("results.json")
-            )
-
-        commit_folder(folder.state(t), fill)
-        folder.checkpoint.unlink(missing_ok=True)
-        folder.tidy()

@@ -1,185 +1,186 @@
-"""What the files of a run folder must hold; whatever does not is refused by name."""
+"""What the JSON files of a run folder hold, typed and bounded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-import numpy as np
+import msgspec
+from msgspec import Meta
 
 from memoryless.errors import StoreError
 from memoryless.lab.config import Config
-from memoryless.store import ANY, Within, check
-from memoryless.strategies import stored_problems
+from memoryless.settings import as_path
+from memoryless.store import reading, to_json
+from memoryless.strategies import STRATEGIES, StrategySettings
 
-FORMAT = 2
+FORMAT = 3
 MEND = "delete the run's folder and run the same command again"
-# Files that only the next state needs, so that only the last finished state keeps them.
-TO_GO_ON = ("network.safetensors", "record.safetensors")
+
+Count = Annotated[int, Meta(ge=0)]
+Some = Annotated[int, Meta(ge=1)]
+Percent = Annotated[float, Meta(ge=0, le=100)]
+Seconds = Annotated[float, Meta(ge=0)]
+Content = TypeVar("Content")
 
 
-COUNT, SOME, SECONDS = Within(int, 0), Within(int, 1), Within(float, 0)
-PERCENT = Within(float, 0, 100)
-ABOUT = {
-    "format": Within(int, FORMAT, FORMAT),
-    "config": {str: ANY},
-    "seed": int,
-    "dataset": str,
-    "classes": [str],
-    "sizes": [SOME],
-    "train_images": [SOME],
-    "test_images": [SOME],
-    "preparation": {"size": SOME, "mean": [float], "std": [float], "augment": [str]},
-    "memoryless": bool,
-    "backbone_class": str,
-    "versions": {str: str},
-    "commit": (None, str),
-    "command": [str],
-    "machine": {"system": str, "cores": (None, SOME)},
-    "started": str,
-}
-METHOD = {"top1": PERCENT, "top5": PERCENT, "by_state": [PERCENT], "bytes": COUNT, "cost": COUNT}
-RESULTS = {
-    "train_images": SOME,
-    "test_images": SOME,
-    "history": {"loss": [float], "watched": [float], "seconds": [SECONDS], "images": [SOME]},
-    "seconds": {"training": SECONDS, "test_features": SECONDS, "scoring": SECONDS},
-    "bytes": {"record": {str: COUNT}, "images_not_kept": COUNT},
-    "files": {str: SOME},
-}
+class Described(msgspec.Struct, forbid_unknown_fields=True):
+    """An object in a file: no other keys are allowed."""
 
 
-def check_about(about: dict[str, Any], where: Path) -> None:
-    """Raise unless this is what a run writes about itself into run.json."""
-    check(about, ABOUT, where, MEND)
-    _refuse(_about_problems(about), where)
-    _refuse((f"config: {p}" for p in stored_problems(Config, about["config"])), where)
+class Machine(Described):
+    system: str
+    cores: Some | None
 
 
-def _about_problems(about: dict[str, Any]) -> Iterator[str]:
-    classes, sizes = about["classes"], about["sizes"]
-    yield from (f"classes has '{name}' twice" for name in classes if classes.count(name) > 1)
-    if sum(sizes) != len(classes):
-        yield f"sizes add up to {sum(sizes)}, not to {len(classes)} classes"
-    for key in ("train_images", "test_images"):
-        yield from _of_length(about[key], len(classes), key)
+class Preparation(Described):
+    """How images are prepared for the network."""
+
+    size: Some
+    mean: list[float]
+    std: list[float]
+    augment: list[str]
 
 
-def _of_length(values: list[Any], length: int, name: str) -> Iterator[str]:
-    if len(values) != length:
-        yield f"{name} has {len(values)} entries, not {length}"
+class Description(Described, kw_only=True):
+    """What a run is: run.json."""
+
+    format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
+    config: Config
+    seed: int
+    dataset: str
+    classes: tuple[str, ...]
+    sizes: list[Some]
+    """How many classes each state brings."""
+    train_images: list[Some]
+    """Of each class, as in `test_images`."""
+    test_images: list[Some]
+    preparation: Preparation
+    memoryless: bool
+    backbone_class: str
+    versions: dict[str, str]
+    commit: str | None
+    command: list[str]
+    machine: Machine
+    started: str
+
+    def __post_init__(self) -> None:
+        if self.config.strategy not in STRATEGIES:
+            raise ValueError(f"unknown strategy {self.config.strategy!r}")
+        if len(set(self.classes)) < len(self.classes):
+            raise ValueError("`classes` has a name twice")
+        lengths = {sum(self.sizes), len(self.train_images), len(self.test_images)}
+        if lengths != {len(self.classes)}:
+            raise ValueError("`classes`, `sizes`, `train_images` and `test_images` do not agree")
 
 
-def _refuse(problems: Iterator[str], where: Path) -> None:
-    for problem in problems:
-        raise StoreError(f"{where}: {problem}: {MEND}")
+class Typology(Described):
+    """Where test images of past and new classes went; the first state has no past."""
+
+    c_p: Percent | None
+    e_pp: Percent | None
+    e_pn: Percent | None
+    c_n: Percent
+    e_nn: Percent
+    e_np: Percent
 
 
-def check_results(results: dict[str, Any], about: dict[str, Any], t: int, where: Path) -> None:
-    """Raise unless these are results of state t of the run, and its files are there."""
-    seen = sum(about["sizes"][: t + 1])
-    numbers = {"state": t, "new_classes": about["sizes"][t], "classes_seen": seen}
-    past = PERCENT if t else None  # no image is of a past class in the first state
-    typology = dict.fromkeys(("c_p", "e_pp", "e_pn"), past)
-    typology |= dict.fromkeys(("c_n", "e_nn", "e_np"), PERCENT)
-    shape: dict[str, Any] = {key: Within(int, value, value) for key, value in numbers.items()}
-    shape |= RESULTS | {"methods": {str: METHOD | {"typology": typology}}}
-    check(results, shape, where, MEND)
-    _refuse(_results_problems(results, t), where)
-    _check_files(where.parent, results["files"])
+class Scored(Described):
+    """What a method reached in a state."""
+
+    top1: Percent
+    top5: Percent
+    typology: Typology
+    by_state: list[Percent]
+    bytes: Count
+    """What it keeps of the past."""
+    cost: Count
+    """Multiplications for one image."""
 
 
-def _results_problems(results: dict[str, Any], t: int) -> Iterator[str]:
-    if not results["methods"]:
-        yield "methods has no method"
-    for name, method in results["methods"].items():
-        yield from _of_length(method["by_state"], t + 1, f"methods.{name}.by_state")
-    for name, values in results["history"].items():
-        yield from _of_length(values, len(results["history"]["loss"]), f"history.{name}")
-    for name in ("rows", "layer", "test"):
-        if f"{name}.safetensors" not in results["files"]:
-            yield f"files lacks '{name}.safetensors'"
+class History(Described):
+    """Numbers of a state's training, one entry an epoch."""
+
+    loss: list[float]
+    watched: list[float]
+    seconds: list[Seconds]
+    images: list[Some]
 
 
-def _check_files(folder: Path, files: Mapping[str, int]) -> None:
-    """Raise unless just these tensor files are there, each as long as when it was written."""
-    there = {path.name: path.stat().st_size for path in folder.glob("*.safetensors")}
-    for name in there.keys() - files.keys():
-        raise StoreError(f"the file {folder / name} does not belong there: {MEND}")
-    for name in sorted(files.keys() - set(TO_GO_ON)):
-        if name not in there:
-            raise StoreError(f"the file {folder / name} is missing: {MEND}")
-        if there[name] != files[name]:
-            short = f"it has {there[name]} of {files[name]} bytes"
-            raise StoreError(f"the file {folder / name} is damaged ({short}): {MEND}")
+class Durations(Described):
+    """Seconds that a state took."""
+
+    training: Seconds
+    test_features: Seconds
+    scoring: Seconds
 
 
-STATISTICS = {
-    "count": "N",
-    "mean": "N e",
-    "own": "N e e",
-    "scatter": "triangle",
-    "factors": "N K e",
-    "rest": "N",
-}
-ROWS = {"W": "N d", "b": "N"}
-RECORD = ROWS | {"class_state": "N", "mu": "states"}
-# By file, the shape of each tensor, None for any; * stands for part of a name, or for any size.
-TENSORS: dict[str, Mapping[str, str | None]] = {
-    "rows": RECORD,
-    "layer": ROWS,
-    "test": {"features": "tests D", "labels": "tests"},
-    "held_out": {"features": "held D", "labels": "held"},
-    "birth": {f"birth.{name}": s.replace("N", "new") for name, s in STATISTICS.items()}
-    | {"drift.forward": "e e", "drift.residual": "e e"}
-    | {"drift.sdc": "past e", "drift.*": None},
-    "record": {f"*.{name}": shape for name, shape in STATISTICS.items()}
-    | {"projection.gram": "P P", "projection.sums": "N P"}
-    | RECORD,
-    "fitted": {"*.W": "N *", "*.b": "N", "*": None},
-}
-NEEDED = {"fitted": (), "birth": ("birth.count", "birth.mean"), "record": tuple(RECORD)}
-WHOLE_NUMBERS = ("labels", "class_state")
+class Sizes(Described):
+    record: dict[str, Count]
+    """Bytes of each part of the record."""
+    images_not_kept: Count
 
 
-def check_arrays(
-    file: str, arrays: Mapping[str, np.ndarray], sizes: dict[str, int], class_state: np.ndarray
-) -> Iterator[str]:
-    """What is wrong with the arrays in a state's file.
+class Results(Described):
+    """What a state gave: results.json."""
 
-    `sizes` has the length of each dimension by name; those of features, which run.json does not
-    tell, are taken into it from the first file that has them.
-    """
-    shapes = TENSORS.get(file, {})
-    yield from (f"it lacks {name}" for name in NEEDED.get(file, shapes) if name not in arrays)
-    for name, array in arrays.items() if shapes else ():
-        first, _, last = name.rpartition(".")
-        keys = (name, f"*.{last}", f"{first}.*", "*")
-        key = next((key for key in keys if key in shapes), None)
-        if key is None:
-            yield f"it has {name}, which does not belong there"
-            continue
-        if array.dtype.kind != ("i" if key in WHOLE_NUMBERS else "f"):
-            yield f"{name} is {array.dtype}, not {'whole ' * (key in WHOLE_NUMBERS)}numbers"
-        if shape := shapes[key]:
-            yield from _shape_problems(name, array.shape, shape.split(), sizes)
-        if file in ("rows", "record") and not np.isfinite(array).all():
-            yield f"{name} has entries that are no numbers"
-        if name == "labels" and len(array) and not 0 <= array.min() <= array.max() < sizes["N"]:
-            yield f"labels has classes beyond the {sizes['N']} seen so far"
-        if name == "class_state" and array.tolist() != class_state.tolist():
-            yield "class_state is not that of the run's sizes"
-    sizes.pop("held", None)  # differs from state to state
+    state: Count
+    new_classes: Some
+    classes_seen: Some
+    train_images: Some
+    test_images: Some
+    history: History
+    seconds: Durations
+    bytes: Sizes
+    methods: Annotated[dict[str, Scored], Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        for name, scored in self.methods.items():
+            if len(scored.by_state) != self.state + 1:
+                raise ValueError(f"`by_state` of {name} does not have {self.state + 1} entries")
 
 
-def _shape_problems(
-    name: str, shape: tuple[int, ...], wanted: list[str], sizes: dict[str, int]
-) -> Iterator[str]:
-    if len(shape) == len(wanted):
-        for dimension, length in zip(wanted, shape, strict=True):
-            sizes.setdefault(dimension, length)
-    told = [n if d == "*" else sizes.get(d) for d, n in zip(wanted, shape, strict=False)]
-    if len(shape) != len(wanted) or list(shape) != told:
-        expected = " x ".join(str(sizes.get(d, d)) for d in wanted)
-        yield f"{name} is {' x '.join(map(str, shape))}, not {expected}"
+def encoded(content: Described) -> bytes:
+    """The JSON text of a description; one that could not be read again is an error."""
+    text = to_json(plain(content))
+    made(json.loads(text), type(content))  # bounds are checked on reading only
+    return text.encode()
+
+
+def plain(content: Any) -> dict[str, Any]:
+    """A description or its settings as they stand in a file, without what the run has not."""
+    whole: dict[str, Any] = json.loads(to_json(msgspec.to_builtins(content, enc_hook=str)))
+    if isinstance(content, Description):
+        whole["config"] = plain(content.config)
+    if isinstance(content, Config):
+        others = _of_others(content)
+        return {key: value for key, value in whole.items() if key not in others}
+    return whole
+
+
+def _of_others(config: Config) -> set[str]:
+    """Settings that only other strategies read."""
+    own = STRATEGIES[config.strategy].settings
+    every = {field.name for field in fields(StrategySettings)}
+    return every - {field.name for field in fields(own)} if own else every
+
+
+def made(content: Any, kind: type[Content]) -> Content:
+    """Parsed JSON in its type; a ValueError names the path of what is wrong."""
+    return msgspec.convert(content, kind, dec_hook=as_path)
+
+
+def parsed(text: bytes, kind: type[Content], file: Path) -> Content:
+    """The content of a file in its type, or one sentence about what is wrong with it."""
+    with reading(file, MEND):
+        content = json.loads(text)
+        written = content.get("format", FORMAT) if isinstance(content, dict) else FORMAT
+    if isinstance(written, int) and written != FORMAT:
+        raise StoreError(
+            f"{file} was written by another version of memoryless (format {written}, not "
+            f"{FORMAT}): {MEND}"
+        )
+    with reading(file, MEND):
+        return made(content, kind)

@@ -1,15 +1,15 @@
-"""Run folders: what a run wrote, whole states only, each file bound to its run and place.
+"""Run folders: what a run wrote, whole states only, with a checksum of each file.
 
 run.json                    config, seed, class order, sizes, versions, commit, command
 training.safetensors        the state in progress, after its last finished epoch
 states/00/*.safetensors     what a state left (see states.py)
-states/00/results.json      every method's figures, losses, seconds, bytes, the state's files
+states/00/results.json      every method's figures, losses, seconds, bytes
+states/00/SHA256SUMS        checksums of these files and of run.json, as `sha256sum` writes them
 .lock                       held by the process that writes
 """
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import os
@@ -25,36 +25,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from memoryless.errors import ConfigError, StoreError
+from memoryless.lab.config import Config
 from memoryless.lab.run_format import (
-    FORMAT,
     MEND,
-    TO_GO_ON,
-    check_about,
-    check_arrays,
-    check_results,
+    Description,
+    Machine,
+    Results,
+    encoded,
+    parsed,
+    plain,
 )
 from memoryless.names import first_ten, in_words
-from memoryless.store import (
-    cannot_write,
-    parse_json,
-    read_arrays,
-    read_json,
-    write_json,
-)
+from memoryless.store import cannot_write, commit_folder, read_bytes, reading, write_bytes
+from memoryless.tensors import from_bytes
 
 # Settings that may differ between two commands that continue the same run: paths, devices, and what
 # is scored. A change of the data is noticed by its facts.
 NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
 # What a run does not choose: it is not part of what the run is.
 PROVENANCE = ("format", "config", "versions", "commit", "command", "machine", "started")
+# Files that only the next state needs, so that only the last finished state keeps them.
+TO_GO_ON = ("network.safetensors", "record.safetensors")
+SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
 OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
-
-
-def _plain(value: Any) -> Any:
-    """A value as it comes back from a JSON file."""
-    return json.loads(json.dumps(value))
 
 
 def _told(value: Any) -> str:
@@ -62,12 +58,12 @@ def _told(value: Any) -> str:
     return "not given" if value is None else in_words(value)
 
 
-def compared(config: Mapping[str, Any]) -> dict[str, Any]:
+def compared(config: Config) -> dict[str, Any]:
     """The settings that make an experiment what it is."""
     idle = set()
-    if config["statistics"] == "none":
-        idle = {"transports"} if config["projection"] else {"transports", "level", "square_roots"}
-    return {key: _plain(v) for key, v in config.items() if key not in NOT_COMPARED | idle}
+    if config.statistics == "none":
+        idle = {"transports"} if config.projection else {"transports", "level", "square_roots"}
+    return {key: v for key, v in plain(config).items() if key not in NOT_COMPARED | idle}
 
 
 class RunFolder:
@@ -76,8 +72,7 @@ class RunFolder:
     def __init__(self, path: Path):
         self.path = path
         self.checkpoint = path / "training.safetensors"
-        self._results: dict[int, dict[str, Any]] = {}
-        self._sizes: dict[str, int] = {}  # of features, as the files read so far have them
+        self._results: dict[int, Results] = {}
         self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
         """A listener that is told of each state whose tensors are read: what takes time later."""
 
@@ -86,29 +81,37 @@ class RunFolder:
         return (self.path / "run.json").is_file()
 
     @cached_property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Description:
         """What the run is."""
         file = self.path / "run.json"
-        written = parse_json(file, fix=MEND).get("format")  # other formats may have other seals
-        if isinstance(written, int) and written != FORMAT:
-            raise StoreError(
-                f"{file} was written by another version of memoryless (format {written}, not "
-                f"{FORMAT}): {MEND}"
-            )
-        about = read_json(file, bound="run.json", fix=MEND)
-        check_about(about, file)
+        content = read_bytes(file, fix=MEND)
+        about = parsed(content, Description, file)
+        if (sums := self.state(0) / SUMS).exists():
+            self._check(content, file, _read_sums(sums))
         return about
 
     @cached_property
     def id(self) -> str:
         """A digest of what the run is: the same for the same run, wherever and whenever made."""
-        facts = {key: value for key, value in self.about.items() if key not in PROVENANCE}
-        whole = facts | {"config": compared(self.about["config"])}
+        whole = [compared(self.about.config), *_facts(self.about).values()]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
-    def place(self, name: str, t: int | None = None) -> str:
-        """Where a file belongs, in the run or in its state t: what the file is bound to."""
-        return f"{self.id}/{name}" if t is None else f"{self.id}/states/{t:02d}/{name}"
+    def _check(self, content: bytes, file: Path, sums: Mapping[str, str]) -> None:
+        """Raise unless a file's content is what its state lists."""
+        name = RUN_JSON if file.name == "run.json" else file.name
+        if hashlib.sha256(content).hexdigest() != sums.get(name):
+            raise StoreError(f"the file {file} is damaged (its checksum differs): {MEND}")
+
+    def _read(self, t: int, name: str) -> bytes:
+        """The content of a file that state t left."""
+        file = self.state(t) / name
+        content = read_bytes(file, fix=MEND)
+        self._check(content, file, self._sums(t))
+        return content
+
+    def _sums(self, t: int) -> dict[str, str]:
+        """The checksum of each file of state t and of run.json."""
+        return _read_sums(self.state(t) / SUMS)
 
     @property
     def finished(self) -> int:
@@ -116,7 +119,7 @@ class RunFolder:
         names = {n for n in _names(self.path / "states") if n[0] != "." and n[-6:] != ".draft"}
         if not names:
             return 0
-        states = [f"{t:02d}" for t in range(len(self.about["sizes"]))]
+        states = [f"{t:02d}" for t in range(len(self.about.sizes))]
         if odd := names - set(states[: len(names)]):
             raise StoreError(
                 f"{self.path / 'states' / min(odd)} does not belong there (states are 00 to "
@@ -126,36 +129,46 @@ class RunFolder:
 
     @property
     def complete(self) -> bool:
-        return self.exists and self.finished == len(self.about["sizes"])
+        return self.exists and self.finished == len(self.about.sizes)
 
     def state(self, t: int) -> Path:
         return self.path / "states" / f"{t:02d}"
 
-    def results(self) -> list[dict[str, Any]]:
-        """Copies of every finished state's figures, of the methods that all states scored.
+    def results(self) -> list[Results]:
+        """Every finished state's figures, of the methods that all states scored.
 
         A run that went on with other `methods` has some in a part of its states only.
         """
-        states = [copy.deepcopy(self._read_results(t)) for t in range(self.finished)]
-        scored = [state["methods"] for state in states]
-        for state in states:
-            common = [name for name in state["methods"] if all(name in one for one in scored)]
-            state["methods"] = {name: state["methods"][name] for name in common}
-        if states and not states[0]["methods"]:
+        states = [self._read_results(t) for t in range(self.finished)]
+        scored = [state.methods for state in states]
+        common = (
+            [name for name in scored[0] if all(name in one for one in scored)] if scored else []
+        )
+        if states and not common:
             raise StoreError(f"no method was scored in all states of {self.path}: {MEND}")
-        return states
+        return [replace(state, methods={n: state.methods[n] for n in common}) for state in states]
 
-    def _read_results(self, t: int) -> dict[str, Any]:
+    def _read_results(self, t: int) -> Results:
         if t not in self._results:  # a committed state stays as it is
-            file = self.state(t) / "results.json"
-            results = read_json(file, bound=self.place("results.json", t), fix=MEND)
-            check_results(results, self.about, t, file)
+            file, sizes = self.state(t) / "results.json", self.about.sizes
+            self._check_files(t)
+            results = parsed(self._read(t, file.name), Results, file)
+            if (results.state, results.classes_seen) != (t, sum(sizes[: t + 1])):
+                raise StoreError(f"{file} is of another state or run: {MEND}")
             self._results[t] = results
         return self._results[t]
 
+    def _check_files(self, t: int) -> None:
+        """Raise unless the files that stay are there, and the state is of this run."""
+        sums = self._sums(t)
+        self._check(read_bytes(self.path / "run.json", fix=MEND), self.path / "run.json", sums)
+        for name in sums.keys() - {RUN_JSON, *TO_GO_ON}:
+            if not (self.state(t) / name).exists():
+                raise StoreError(f"the file {self.state(t) / name} is missing: {MEND}")
+
     def holds(self, t: int, name: str) -> bool:
         """Whether state t left a file of tensors of this name."""
-        return f"{name}.safetensors" in self._read_results(t)["files"]
+        return f"{name}.safetensors" in self._sums(t)
 
     def arrays(self, t: int, name: str) -> dict[str, np.ndarray]:
         """A file of arrays that state t left."""
@@ -164,27 +177,35 @@ class RunFolder:
     def arrays_and_facts(self, t: int, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """A file of arrays that state t left, and the facts in its header."""
         self.reading(self, t)
-        file = self.state(t) / f"{name}.safetensors"
-        arrays, facts = read_arrays(file, bound=self.place(file.name, t), fix=MEND)
-        sizes = self.about["sizes"][: t + 1]
-        known = {"N": sum(sizes), "new": sizes[t], "past": sum(sizes[:t]), "states": t + 1}
-        class_state = np.repeat(np.arange(t + 1), sizes)
-        self._sizes |= known | {"tests": self._read_results(t)["test_images"]}
-        for problem in check_arrays(name, arrays, self._sizes, class_state):
-            raise StoreError(f"the file {file} does not fit its run: {problem}: {MEND}")
-        return arrays, facts
+        self._read_results(t)
+        return from_bytes(self._read(t, f"{name}.safetensors"))
 
-    def verify(self, config: dict[str, Any], facts: dict[str, Any]) -> None:
+    def commit(self, t: int, results: Results, write: Callable[[Path], None]) -> None:
+        """Make state t appear, with the files that `write` leaves in the folder it is given."""
+
+        def fill(draft: Path) -> None:
+            write(draft)
+            (draft / "results.json").write_bytes(encoded(results))
+            files = {path.name: path for path in sorted(draft.iterdir())}
+            files[RUN_JSON] = self.path / "run.json"
+            lines = [f"{_sha256(path)}  {name}\n" for name, path in files.items()]
+            (draft / SUMS).write_text("".join(lines))
+
+        commit_folder(self.state(t), fill)
+        self.checkpoint.unlink(missing_ok=True)
+        self.tidy()
+
+    def verify(self, run: Description) -> None:
         """Raise unless the folder is free, or holds this very run or one without an epoch."""
         if not self.exists:
-            # Where run.json is there by now, another process has begun, and the lock will tell.
+            # Where run.json is there by now, another process has begun, and the lock will say so.
             if other := sorted(_names(self.path) - OURS - {"run.json"}):
                 raise StoreError(
                     f"{self.path} holds other files ({first_ten(other)}): choose another `output`, "
                     "or empty it"
                 )
             return
-        differing = self._differing(config, facts)
+        differing = self._differing(run)
         if differing and self.has_epochs:
             raise ConfigError(
                 f"{self.path} holds another experiment ({'; '.join(differing)}): choose another "
@@ -193,34 +214,27 @@ class RunFolder:
         if not differing:
             self.results()
 
-    def _differing(self, config: dict[str, Any], facts: dict[str, Any]) -> list[str]:
-        here, there = compared(config), compared(self.about["config"])
+    def _differing(self, run: Description) -> list[str]:
+        here, there = compared(run.config), compared(self.about.config)
         differing = [
             f"{key} {_told(there.get(key))} there, {_told(here.get(key))} here"
             for key in here | there
             if here.get(key) != there.get(key)
         ]
-        return differing + [
-            f"other {key}" for key in facts if _plain(facts[key]) != self.about[key]
-        ]
+        stored = _facts(self.about)
+        return differing + [f"other {k}" for k, fact in _facts(run).items() if fact != stored[k]]
 
     @property
     def has_epochs(self) -> bool:
         """Whether anything was learned that going on could build upon."""
-        if not self.exists or self.finished:
-            return self.exists
-        try:
-            return bool(read_arrays(self.checkpoint, bound=self.place(self.checkpoint.name)))
-        except StoreError:  # absent, damaged, or of another run
-            return False
+        return self.exists and (self.finished > 0 or self.checkpoint.exists())
 
-    def start(self, config: dict[str, Any], facts: dict[str, Any]) -> None:
+    def start(self, run: Description) -> None:
         """Write down what the run is, unless it has begun before."""
-        if self.exists and not self._differing(config, facts):
+        if self.exists and not self._differing(run):
             return
         _remove(self.checkpoint)  # of a run that `verify` found not worth keeping
-        about = {"format": FORMAT, "config": config, **facts, **provenance()}
-        write_json(self.path / "run.json", about, bound="run.json")
+        write_bytes(self.path / "run.json", encoded(run))
         vars(self).pop("about", None)
         vars(self).pop("id", None)
 
@@ -237,6 +251,22 @@ class RunFolder:
         """Remove what no one needs, even if a run was killed before it could."""
         for path in self.leftovers:
             _remove(path)
+
+
+def _facts(run: Description) -> dict[str, Any]:
+    """What a run is beside its settings, as plain values."""
+    return {key: v for key, v in plain(run).items() if key not in PROVENANCE}
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _read_sums(file: Path) -> dict[str, str]:
+    """The checksums in a file that `sha256sum --check` understands, by name."""
+    with reading(file, MEND):
+        pairs = [line.split("  ", 1) for line in file.read_text("utf-8").splitlines()]
+        return {name: digest for digest, name in pairs}
 
 
 def _remove(path: Path) -> None:
@@ -277,7 +307,7 @@ def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
     later = [run for run in found if run.finished > 1]
     if later:
         return later
-    if all(len(run.about["sizes"]) == 1 for run in found):
+    if all(len(run.about.sizes) == 1 for run in found):
         raise ConfigError(
             "the runs there have one state, and states are what is compared: name runs of several"
         )
@@ -291,7 +321,7 @@ def provenance() -> dict[str, Any]:
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
         "commit": _commit(),
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "machine": {"system": platform.platform(), "cores": os.cpu_count()},
+        "machine": Machine(system=platform.platform(), cores=os.cpu_count()),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

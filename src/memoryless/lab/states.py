@@ -15,41 +15,40 @@ births and drifts, so a run's folder does not hold every class's covariance in e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
 from memoryless.stats.build import EndOfState, view_of
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, describe, restore
-from memoryless.stats.traits import TRAITS
 from memoryless.stats.transports import TRANSPORTS
-from memoryless.store import part, write_tensors
+from memoryless.strategies import STRATEGIES
+from memoryless.tensors import part, to_bytes
 
 if TYPE_CHECKING:
-    from memoryless.learner import Learned, Learner
+    from memoryless.train.learner import Learned, Learner
 
 
 def write_state(
     folder: Path,
-    place: Callable[[str], str],
     learner: Learner,
     learned: Learned,
     features: np.ndarray,
     labels: np.ndarray,
 ) -> None:
-    """Write all that a state leaves but its results; `place` is what files are bound to."""
+    """Write all that a state leaves but its results."""
 
     def write(
         name: str, tensors: Mapping[str, Any], facts: Mapping[str, Any] | None = None
     ) -> None:
-        file = folder / f"{name}.safetensors"
-        write_tensors(file, tensors, facts, bound=place(file.name))
+        (folder / f"{name}.safetensors").write_bytes(to_bytes(tensors, facts))
 
     W, b = learner.layer
     write("rows", learner.record.basics.arrays())
@@ -82,14 +81,14 @@ def read_rows(run: RunFolder, t: int) -> Record:
 
 def _fixed(run: RunFolder) -> bool:
     """Whether a run's features are fixed."""
-    return not TRAITS[run.about["config"]["strategy"]].backbone_learns
+    return not STRATEGIES[run.about.config.strategy].backbone_learns
 
 
-def composable(config: Mapping[str, Any]) -> tuple[str, ...]:
+def composable(config: Config) -> tuple[str, ...]:
     """The transports that births and drifts can give, whatever the record held."""
-    if not TRAITS[config["strategy"]].backbone_learns:
+    if not STRATEGIES[config.strategy].backbone_learns:
         return ("none",)
-    return tuple(n for n, t in TRANSPORTS.items() if not t.follows or n in config["transports"])
+    return tuple(n for n, t in TRANSPORTS.items() if not t.follows or n in config.transports)
 
 
 def states_of(run: RunFolder) -> Iterator[EndOfState]:
@@ -103,8 +102,8 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
             if before:
                 record = replace(record, statistics=before.statistics)
             birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
-            record = record.carry(birth, drift, composable(run.about["config"]))
-        if t == run.finished - 1 and run.about["config"]["projection"]:  # kept by the last only
+            record = record.carry(birth, drift, composable(run.about.config))
+        if t == run.finished - 1 and run.about.config.projection:  # kept by the last only
             record = replace(record, projection=last_record(run).projection)
         before = record
         yield _end_of_state(run, t, record)
@@ -117,7 +116,7 @@ def last_state(run: RunFolder) -> EndOfState:
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
     layer = run.arrays(t, "layer")
-    view = view_of(run.about["config"], record.W.shape[1])
+    view = view_of(run.about.config, record.W.shape[1])
     return EndOfState(record, (layer["W"], layer["b"]), _fitted(run, t), _held_out(run, t), view)
 
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from memoryless.errors import StoreError
+from memoryless.settings import restore as restore_settings
 from memoryless.stats.class_statistics import spread_rows
 from memoryless.stats.confidence import MARGINS, TEMPERATURES
 from memoryless.stats.scorers import misshapen, restore
 from memoryless.store import ANY, RESTORE, Within, check, read_json
-from memoryless.strategies import ModelSettings, stored_problems
+from memoryless.train.settings import ModelSettings
 
 FORMAT = 3
 HISTORY = 5
@@ -151,7 +152,7 @@ def _scorer_problems(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
 
 def _problems(about: Mapping[str, Any], number: int) -> Iterator[str]:
     """What is wrong with a description beyond its shape."""
-    yield from (f"settings: {p}" for p in stored_problems(ModelSettings, about["settings"]))
+    yield from _settings_problems(about["settings"])
     yield from _class_problems(about)
     for key in ("backbone", "parent"):
         if about[key] and not SHA256.fullmatch(about[key]["sha256"]):
@@ -179,6 +180,13 @@ def _problems(about: Mapping[str, Any], number: int) -> Iterator[str]:
     for date in (about["date"], *forgot, *(state["date"] for state in about["states"])):
         if not _is_date(date):
             yield f"{date!r} is no date"
+
+
+def _settings_problems(stored: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        restore_settings(ModelSettings, stored)
+    except ValueError as error:
+        yield f"settings: {error}"
 
 
 def _channel_problems(preparation: Mapping[str, Any]) -> Iterator[str]:

@@ -175,7 +175,7 @@ def check_settings(model: Model, more: bool = False) -> None:
     if model.classes and model.fixed:
         _ = model.least  # raises where the model takes no photos
     if not model.fixed:
-        from memoryless.strategies import trained_settings  # imports torch
+        from memoryless.train.settings import trained_settings  # imports torch
 
         trained_settings(model.method, given, given.image_size or PHOTO_SIDE)
     elif given.strategy != "fixed":  # nothing is filled in before the backbone is made

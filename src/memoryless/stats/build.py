@@ -14,7 +14,7 @@ from memoryless.stats.heads.base import Layer
 from memoryless.stats.methods import Method
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Linear, Scorer, View, Viewed
-from memoryless.stats.traits import TRAITS
+from memoryless.strategies import STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def head_scorer(method: Method, end: EndOfState) -> Scorer:
     head = HEADS[method.head]
     if head.reads == "layer":
         W, b = head.make(*end.layer)
-        return Linear(W, b, unit=TRAITS[method.strategy].unit_features)
+        return Linear(W, b, unit=STRATEGIES[method.strategy].unit_features)
     source = end.record.source(head.reads, method.transport)
     if head.reads == "rows":
         return Linear(*head.make(*source))
-    if head.reads == "covariances" and not TRAITS[method.strategy].backbone_stays:
+    if head.reads == "covariances" and not STRATEGIES[method.strategy].backbone_stays:
         source = source.levelled(end.record.class_state == end.record.states - 1)
     if head.fitted:
         scorer = end.fitted[fitted_name(head.name, method.transport)]
@@ -67,13 +67,13 @@ def fitted_name(head: str, transport: str) -> str:
     return f"{head}+{transport}"
 
 
-def view_of(settings: Mapping[str, Any], row: int) -> View:
+def view_of(settings: Any, row: int) -> View:
     """Which features settings compute class statistics from, where rows have this length.
 
     Fixed features are always read as square roots.
     """
-    if settings["statistics"] == "none" and not settings["projection"]:
+    if settings.statistics == "none" and not settings.projection:
         return View()
-    fixed = not TRAITS[settings["strategy"]].backbone_learns
-    start = row if settings["level"] == "middle" else 0
-    return View(start, fixed or settings["square_roots"])
+    fixed = not STRATEGIES[settings.strategy].backbone_learns
+    start = row if settings.level == "middle" else 0
+    return View(start, fixed or settings.square_roots)

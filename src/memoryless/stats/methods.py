@@ -11,8 +11,8 @@ from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
-from memoryless.stats.traits import TRAITS
 from memoryless.stats.transports import TRANSPORTS
+from memoryless.strategies import STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def headline(names: Iterable[str]) -> list[str]:
         for name, m in methods.items()
         if m.calibration == "none" and not m.shrinkage
     }
-    strategies = [TRAITS[m.strategy] for m in methods.values()]
+    strategies = [STRATEGIES[m.strategy] for m in methods.values()]
     transports = ("none",) if any(s.backbone_stays for s in strategies) else STRONGEST
     last = {s.recommended for s in strategies}
     found = []
@@ -121,9 +121,9 @@ def parse_method(name: str) -> Method:
         return METHODS[name]
     strategy, *parts = name.split("+")
     if parts:
-        choose("strategy", strategy, TRAITS)
+        choose("strategy", strategy, STRATEGIES)
     else:  # a name of the paper may have been meant
-        choose("method", name, {**METHODS, **TRAITS})
+        choose("method", name, {**METHODS, **STRATEGIES})
     found: dict[str, str] = {}
     kinds = dict.fromkeys(HEADS, "head") | dict.fromkeys(CALIBRATIONS, "calibration")
     kinds |= dict.fromkeys(TRANSPORTS, "transport")
@@ -170,7 +170,7 @@ def _shrinkage(name: str, head: str, text: str) -> str:
 
 def nonsense(method: Method) -> str | None:
     """Why the parts mean nothing together, if so."""
-    strategy, head = TRAITS[method.strategy], HEADS[method.head]
+    strategy, head = STRATEGIES[method.strategy], HEADS[method.head]
     calibration, transport = CALIBRATIONS[method.calibration], TRANSPORTS[method.transport]
     allowed = strategy.row_heads
     if head.gives_logits and allowed and head.name not in allowed:
@@ -202,17 +202,17 @@ def nonsense(method: Method) -> str | None:
     return None
 
 
-def lacking(method: Method, settings: Mapping[str, Any]) -> str | None:
+def lacking(method: Method, settings: Any) -> str | None:
     """Which settings a training lacked for this method, if any."""
-    head, form = HEADS[method.head], settings["statistics"]
+    head, form = HEADS[method.head], settings.statistics
     measured = head.reads_statistics or method.transport != "none"
     few = "mean" if head.reads == "covariances" else "none"
     needs = [
-        (head.reads == "projection" and not settings["projection"], "`projection=1000`"),
+        (head.reads == "projection" and not settings.projection, "`projection=1000`"),
         (measured and form in ("none", few), "`statistics=full`"),
-        (measured and method.transport not in settings["transports"],
+        (measured and method.transport not in settings.transports,
          f"`transports={method.transport}`"),
-        (CALIBRATIONS[method.calibration].held_out and not settings["held_out"],
+        (CALIBRATIONS[method.calibration].held_out and not settings.held_out,
          "`held_out=0.1`"),
     ]  # fmt: skip
     found = [setting for missing, setting in needs if missing]

@@ -9,7 +9,7 @@ from conftest import gather, generator, on_sphere, single
 from memoryless.stats.heads import HEADS, ProjectionSums
 from memoryless.stats.scorers import Linear, Scorer, describe, restore
 from memoryless.stats.transports import TRANSPORTS
-from memoryless.store import read_arrays, write_tensors
+from memoryless.tensors import from_bytes, to_bytes
 
 
 def source(reads: str, features: np.ndarray, labels: np.ndarray) -> tuple:
@@ -44,11 +44,10 @@ def test_a_head_is_made_of_what_it_says_it_reads(name):
 
 @pytest.mark.parametrize(("classes", "images", "d"), [(1, 20, 16), (5, 3, 100)])
 @pytest.mark.parametrize("name", HEADS)
-def test_a_head_scores_to_the_bit_as_before_it_was_stored(name, classes, images, d, tmp_path):
+def test_a_head_scores_to_the_bit_as_before_it_was_stored(name, classes, images, d):
     """A product's last bits depend on how its matrices lie in memory."""
     features, labels = on_sphere(images, d, classes)
     scorer = scorer_of(name, features, labels)
     facts, arrays = describe(scorer)
-    write_tensors(tmp_path / "scorer", arrays)
-    again = restore(facts, read_arrays(tmp_path / "scorer")[0])
+    again = restore(facts, from_bytes(to_bytes(arrays))[0])
     assert np.array_equal(again(features), scorer(features))

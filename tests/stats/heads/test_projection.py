@@ -16,7 +16,7 @@ from memoryless.lab.states import last_record, last_state
 from memoryless.lab.stream import Stream
 from memoryless.randomness import derive
 from memoryless.stats.heads.projection import ProjectionSums, random_directions
-from memoryless.store import as_tensors
+from memoryless.tensors import as_tensors
 
 
 def test_projection_in_ten_states_is_learning_at_once():
@@ -45,7 +45,7 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     scores = at_once.scorer(features.shape[1])(features)
     in_states = last_state(folder).fitted["projection+none"]
     np.testing.assert_allclose(in_states(features), scores, rtol=1e-4, atol=1e-4)
-    ledger = folder.results()[-1]["bytes"]["record"]
+    ledger = folder.results()[-1].bytes.record
     assert ledger["projection.gram"] == 40 * 40 * 4
     assert ledger["projection.sums"] == 10 * 40 * 4
     (row,) = compare([folder], ["frozen+projection"])

@@ -45,7 +45,7 @@ def named_methods(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
 
 
 def _strategies(runs: Sequence[RunFolder]) -> list[str]:
-    return list(dict.fromkeys(run.about["config"]["strategy"] for run in runs))
+    return list(dict.fromkeys(run.about.config.strategy for run in runs))
 
 
 def compare(

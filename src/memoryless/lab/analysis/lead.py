@@ -16,7 +16,6 @@ from memoryless.lab.analysis.side_by_side import (
 from memoryless.lab.analysis.summary import Summary, images_of
 from memoryless.lab.analysis.table import cell, count_states, kept
 from memoryless.names import size
-from memoryless.stats.traits import TRAITS
 from memoryless.strategies import STRATEGIES
 
 RUNNING = ("run", "paper", "demo")  # commands that also run the control
@@ -46,7 +45,7 @@ def _control(comparison: Comparison) -> Entry | None:
 
 
 def _lacks_control(training: Training) -> bool:
-    learns = TRAITS[training.strategy].backbone_learns
+    learns = STRATEGIES[training.strategy].backbone_learns
     memoryless = STRATEGIES[training.strategy].memoryless
     return learns and memoryless and not training.one_state
 
@@ -163,7 +162,9 @@ def _read(entry: Entry) -> dict[str, Any]:
     """The kind of class statistics that a method reads."""
     if not reads_statistics(entry.row.method):
         return {}
-    return {key: entry.training.config[key] for key in ("statistics", "level", "square_roots")}
+    return {
+        key: getattr(entry.training.config, key) for key in ("statistics", "level", "square_roots")
+    }
 
 
 def _keeping(control: Entry) -> str:
@@ -174,7 +175,7 @@ def _keeping(control: Entry) -> str:
 
 def _adding(training: Training) -> str:
     """The command that runs the control beside a training."""
-    command = training.runs[0].about["command"]
+    command = training.runs[0].about.command
     if command[:1] == ["memoryless"] and command[1:2] and command[1] in RUNNING:
         words = [word for word in command if word != "--no-control"]
         return f"`{shlex.join(words)}`, typed again,"

@@ -35,7 +35,7 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
 
 def feature_similarity(run: RunFolder) -> list[float]:
     """Mean cosine of the first state's test features under each model and the last one (Fig. 3)."""
-    first = run.about["sizes"][0]
+    first = run.about.sizes[0]
     row = read_rows(run, 0).W.shape[1]
     features = []
     for t in range(run.finished):
@@ -61,7 +61,7 @@ def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[Ro
     layer = run.arrays(run.finished - 1, "layer")
     W = layer["W"].astype(np.float64)
     chosen = numpy_generator(seed, "rows").permutation(len(W))[:number]
-    names = run.about["classes"]
+    names = run.about.classes
     return [
         RowDistribution(
             names[c], W[c], float(W[c].mean()), float(W[c].std()), float(normaltest(W[c]).pvalue)

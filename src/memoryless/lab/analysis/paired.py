@@ -10,6 +10,7 @@ import numpy as np
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.summary import Summary, by_seed, results_of, rows_of
 from memoryless.lab.analysis.table import stream_name
+from memoryless.lab.run_format import Results
 from memoryless.lab.runs import RunFolder
 
 
@@ -22,13 +23,14 @@ def paired_grids(
     return [grid for grid in grids if grid.rows]
 
 
-def _grid(named: Sequence[Summary], results: Sequence[list[dict[str, Any]]], k: str) -> Grid:
-    states = [state["methods"] for by_state in results for state in by_state[1:]]
+def _grid(named: Sequence[Summary], results: Sequence[list[Results]], k: str) -> Grid:
+    states = [state.methods for by_state in results for state in by_state[1:]]
     first, *others = [row.method for row in named] if states else [""]
-    entries = [
-        _compare(first, other, np.array([s[other][k] - s[first][k] for s in states]))
-        for other in others
-    ]
+    reached = {
+        method: np.array([getattr(state[method], k) for state in states])
+        for method in ([first, *others] if states else ())
+    }
+    entries = [_compare(first, other, reached[other] - reached[first]) for other in others]
     rows = [
         [r["method"], f"{r['difference']:+.1f}", f"{r['std']:.1f}", f"{r['better']}/{r['pairs']}",
          "" if r["p_value"] is None else f"{r['p_value']:.2g}"]

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from memoryless.lab.analysis.summary import Summary, by_seed, results_of, rows_of
+from memoryless.lab.config import Config
 from memoryless.lab.control import CONTROL
+from memoryless.lab.run_format import Results
 from memoryless.lab.runs import RunFolder, compared
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import headline, parse_method
@@ -48,7 +50,7 @@ class Training:
     """A training is a group of runs that differ only by seed, with a row for each method."""
 
     runs: list[RunFolder]
-    results: list[list[dict[str, Any]]]
+    results: list[list[Results]]
     include_first: bool = False
     """Whether averages count state 0."""
 
@@ -64,27 +66,27 @@ class Training:
     def alike(self) -> str:
         """A text that is equal for trainings that differ only in what they kept."""
         about = self.runs[0].about
-        config = {k: v for k, v in compared(about["config"]).items() if k not in KEPT}
-        return json.dumps([config, about["classes"], about["sizes"], self.runs[0].finished])
+        config = {k: v for k, v in compared(about.config).items() if k not in KEPT}
+        return json.dumps([config, about.classes, about.sizes, self.runs[0].finished])
 
     @property
     def dataset(self) -> tuple[str, ...]:
         """The data set's name and classes: others of the same name are another data set."""
-        return self.rows[0].data, *sorted({*self.runs[0].about["classes"]})
+        return self.rows[0].data, *sorted({*self.runs[0].about.classes})
 
     @property
-    def config(self) -> dict[str, Any]:
-        return self.runs[0].about["config"]
+    def config(self) -> Config:
+        return self.runs[0].about.config
 
     @property
     def strategy(self) -> str:
-        return self.config["strategy"]
+        return self.config.strategy
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """What a training and its control have in common."""
         about = self.runs[0].about
-        return about["backbone_class"], *(self.config[name] for name in SHARED)
+        return about.backbone_class, *(getattr(self.config, name) for name in SHARED)
 
     @property
     def is_control(self) -> bool:
@@ -108,7 +110,7 @@ class Training:
         return [float(value) for value in np.std(self._by_seed(method, k), 0, ddof=1)]
 
     def _by_seed(self, method: str, k: str) -> list[list[float]]:
-        return [[state["methods"][method][k] for state in states] for states in self.results]
+        return [[getattr(state.methods[method], k) for state in states] for states in self.results]
 
 
 def _place(training: Training) -> tuple[int, int, int]:
@@ -302,7 +304,7 @@ def comparisons(
     for training in trainings:
         if training is not at_once.get(training.dataset):
             about, row = training.runs[0].about, training.rows[0]
-            cut = json.dumps([row.states, about["sizes"], row.order])
+            cut = json.dumps([row.states, about.sizes, row.order])
             places.setdefault(training.dataset, {}).setdefault(cut, []).append(training)
     for dataset, full in at_once.items():
         places.setdefault(dataset, {"": [full]})  # there is nothing else of the data
@@ -337,9 +339,9 @@ def _numbered(found: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _number(comparison: Comparison, same: Sequence[Comparison]) -> str:
-    orders = [c.main.config["order"] for c in same]
+    orders = [c.main.config.order for c in same]
     if len({*orders}) == len(orders):
-        return f", order {comparison.main.config['order']}"
+        return f", order {comparison.main.config.order}"
     return f" ({same.index(comparison) + 1})"
 
 
@@ -378,6 +380,6 @@ def training_names(trainings: Sequence[Training]) -> dict[str, Training]:
 
 def _strategy_name(training: Training) -> str:
     config = training.config
-    memory = f" {config['memory']:.0%}" if config["strategy"] == "replay" else ""
+    memory = f" {config.memory:.0%}" if config.strategy == "replay" else ""
     free = "" if training.rows[0].memoryless else " (not memoryless)"
-    return f"{config['strategy']}{memory}{free}"
+    return f"{config.strategy}{memory}{free}"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from memoryless.lab.run_format import Results, Scored
 from memoryless.lab.runs import RunFolder, compared
 from memoryless.stats.metrics import average_incremental_accuracy, chance_level, forgetting
+from memoryless.train.settings import RecordSettings
 
 VALIDATION = " (validation)"  # behind the name of data of which training images were scored
 
@@ -93,7 +94,7 @@ def without_repeats(runs: Sequence[RunFolder]) -> list[RunFolder]:
 
 def results_of(
     run: RunFolder, methods: Sequence[str] = (), leave_out: bool = False
-) -> list[dict[str, Any]]:
+) -> list[Results]:
     """A run's results by state: the stored ones, or those of `methods`, scored anew.
 
     With `leave_out`, methods that the run cannot give are left out; else they are an error.
@@ -113,55 +114,56 @@ def images_of(row: Summary) -> str:
 def _group(run: RunFolder) -> str:
     """A text that is equal for runs that differ only by seed."""
     about = run.about
-    facts = [about[key] for key in ("dataset", "classes", "sizes")]
-    return json.dumps([compared(about["config"]), *facts, run.finished])
+    facts = [compared(about.config), about.dataset, about.classes, about.sizes, run.finished]
+    return json.dumps(facts)
 
 
-def statistics_of(config: Mapping[str, Any]) -> str:
+def statistics_of(config: RecordSettings) -> str:
     """What a run computed class statistics from, in words; nothing where it gathered none.
 
-    >>> statistics_of({"statistics": "full", "projection": 0, "level": "last", "square_roots": 0})
+    >>> statistics_of(RecordSettings(statistics="full"))
     'last stage'
     """
-    if config["statistics"] == "none" and not config["projection"]:
+    if config.statistics == "none" and not config.projection:
         return ""
-    stages = "middle stages" if config["level"] == "middle" else "last stage"
-    return f"{stages}, roots" if config["square_roots"] else stages
+    stages = "middle stages" if config.level == "middle" else "last stage"
+    return f"{stages}, roots" if config.square_roots else stages
 
 
 def states_of(run: RunFolder) -> str:
     """How many states a run has, or "finished/all" of one that has not ended."""
-    finished, total = run.finished, len(run.about["sizes"])
+    finished, total = run.finished, len(run.about.sizes)
     return str(total) if finished == total else f"{finished}/{total}"
 
 
 def rows_of(
-    runs: Sequence[RunFolder], results: Sequence[list[dict[str, Any]]], include_first: bool = False
+    runs: Sequence[RunFolder], results: Sequence[list[Results]], include_first: bool = False
 ) -> list[Summary]:
     """A row for each method that all of these runs scored; `results` has each run's by state."""
     about = runs[0].about
-    sizes = about["sizes"][: runs[0].finished]
-    scored = [state["methods"] for states in results for state in states]
+    sizes = about.sizes[: runs[0].finished]
+    last = results[0][-1]
+    scored = [state.methods for states in results for state in states]
     common = [method for method in scored[0] if all(method in other for other in scored)]
     return [
         Summary(
             run=_place(runs),
-            data=about["dataset"] + (VALIDATION if about["config"]["validation"] else ""),
+            data=about.dataset + (VALIDATION if about.config.validation else ""),
             states=states_of(runs[0]),
-            order=about["config"]["order"],
-            strategy=about["config"]["strategy"],
-            statistics_of=statistics_of(about["config"]),
-            memoryless=about["memoryless"],
+            order=about.config.order,
+            strategy=about.config.strategy,
+            statistics_of=statistics_of(about.config),
+            memoryless=about.memoryless,
             method=method,
-            seeds=len({run.about["seed"] for run in runs}),
-            **_accuracies([[s["methods"][method] for s in states] for states in results],
+            seeds=len({run.about.seed for run in runs}),
+            **_accuracies([[s.methods[method] for s in states] for states in results],
                           include_first),
             chance_top1=chance_level(sizes, 1, include_first),
             chance_top5=chance_level(sizes, 5, include_first),
-            bytes_kept=results[0][-1]["methods"][method]["bytes"],
-            bytes_of_run=sum(results[0][-1]["bytes"]["record"].values()),
-            bytes_of_images=results[0][-1]["bytes"]["images_not_kept"],
-            cost=results[0][-1]["methods"][method].get("cost"),
+            bytes_kept=last.methods[method].bytes,
+            bytes_of_run=sum(last.bytes.record.values()),
+            bytes_of_images=last.bytes.images_not_kept,
+            cost=last.methods[method].cost,
         )
         for method in common
     ]  # fmt: skip
@@ -173,16 +175,16 @@ def _place(runs: Sequence[RunFolder]) -> str:
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
-def _accuracies(seeds: list[list[dict[str, Any]]], include_first: bool) -> dict[str, float]:
+def _accuracies(seeds: list[list[Scored]], include_first: bool) -> dict[str, float]:
     """The figures are means over `seeds`, each a list of one method's figures by state."""
     figures: dict[str, float] = {}
     for k in ("top1", "top5"):
-        by_state = [[state[k] for state in states] for states in seeds]
+        by_state = [[getattr(state, k) for state in states] for states in seeds]
         averages = [average_incremental_accuracy(a, include_first) for a in by_state]
         last = [a[-1] for a in by_state]
         figures |= {k: float(np.mean(averages)), f"{k}_std": _std(averages)}
         figures |= {f"last_{k}": float(np.mean(last)), f"last_{k}_std": _std(last)}
-    lost = [forgetting([state["by_state"] for state in states]) for states in seeds]
+    lost = [forgetting([state.by_state for state in states]) for states in seeds]
     return figures | {"forgetting": float(np.mean(lost))}
 
 

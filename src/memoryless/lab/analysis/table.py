@@ -85,13 +85,13 @@ def run_name(run: RunFolder) -> str:
     """The name tells a run's strategy, number of states and seed."""
     about = run.about
     states = _in_words(states_of(run))
-    return f"{about['config']['strategy']}, {states}, seed {about['seed']}"
+    return f"{about.config.strategy}, {states}, seed {about.seed}"
 
 
 def run_names(runs: Sequence[RunFolder]) -> list[str]:
     """Names of runs, with the data set if there are several, and the folder of namesakes."""
-    several = len({run.about["dataset"] for run in runs}) > 1
-    names = [f"{run.about['dataset']}: " * several + run_name(run) for run in runs]
+    several = len({run.about.dataset for run in runs}) > 1
+    names = [f"{run.about.dataset}: " * several + run_name(run) for run in runs]
     return [
         name if names.count(name) == 1 else f"{name} ({run.path})"
         for name, run in zip(names, runs, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,11 @@ def typology_grids(runs: Sequence[RunFolder], methods: Sequence[str] = ()) -> li
 
 def _grid(run: RunFolder, methods: Sequence[str]) -> Grid:
     results = results_of(run, methods)[1:]
-    names = list(results[0]["methods"]) if results else []
+    names = list(results[0].methods) if results else []
     rows, entries = [], []
     for name in names:
         for kind, shown in KINDS.items():
-            values = [state["methods"][name]["typology"][kind] for state in results]
+            values = [getattr(state.methods[name].typology, kind) for state in results]
             rows.append([f"{name} {shown}", *(f"{v:.1f}" for v in values)])
             entries += [
                 {"run": str(run.path), "method": name, "kind": shown, "state": t, "percent": v}
@@ -40,16 +41,16 @@ def _grid(run: RunFolder, methods: Sequence[str]) -> Grid:
 
 def data_grid(runs: Sequence[RunFolder]) -> Grid:
     """The table counts the images of each data set, as the supplement's first table does."""
-    facts = {run.about["dataset"]: run.about for run in runs}
-    entries = []
+    facts = {run.about.dataset: run.about for run in runs}
+    entries: list[dict[str, Any]] = []
     for name, about in facts.items():
-        per_class = np.array(about["train_images"])
+        per_class = np.array(about.train_images)
         entries.append(
             {
                 "data": name,
                 "classes": len(per_class),
                 "train": int(per_class.sum()),
-                "test": sum(about["test_images"]),
+                "test": sum(about.test_images),
                 "mean_per_class": float(per_class.mean()),
                 "std_per_class": float(per_class.std()),
             }

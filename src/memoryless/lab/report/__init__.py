@@ -27,6 +27,7 @@ from memoryless.lab.analysis.table import run_names
 from memoryless.lab.analysis.typology import data_grid, typology_grids
 from memoryless.lab.report.pictures import charts, paper_figures
 from memoryless.lab.report.tables import class_table, method_tables, states_tables
+from memoryless.lab.run_format import Description, plain
 from memoryless.lab.runs import RunFolder
 from memoryless.names import size
 
@@ -137,24 +138,23 @@ def _about(run: RunFolder, name: str) -> dict[str, Any]:
     about = run.about
     return {
         "name": name,
-        "command": shlex.join(about["command"]),
+        "command": shlex.join(about.command),
         "facts": _facts(run, about),
-        "settings": about["config"].items(),
+        "settings": plain(about.config).items(),
     }
 
 
-def _facts(run: RunFolder, about: dict[str, Any]) -> list[tuple[str, Any]]:
-    config, results = about["config"], run.results()
-    kept = size(sum(results[-1]["bytes"]["record"].values()))
-    images = size(results[-1]["bytes"]["images_not_kept"])
-    seconds = round(sum(state["seconds"]["training"] for state in results))
-    machine, sizes = about["machine"], ", ".join(map(str, about["sizes"]))
+def _facts(run: RunFolder, about: Description) -> list[tuple[str, Any]]:
+    config, results = about.config, run.results()
+    kept = size(sum(results[-1].bytes.record.values()))
+    images = size(results[-1].bytes.images_not_kept)
+    seconds = round(sum(state.seconds.training for state in results))
     return [
         ("folder", run.path),
-        ("strategy", config["strategy"] + ("" if about["memoryless"] else " (not memoryless)")),
-        ("data", f"{about['dataset']}, {len(about['classes'])} classes, order {config['order']}"),
-        ("states", f"{run.finished} finished, of {sizes} classes"),
-        ("seed", about["seed"]),
+        ("strategy", config.strategy + ("" if about.memoryless else " (not memoryless)")),
+        ("data", f"{about.dataset}, {len(about.classes)} classes, order {config.order}"),
+        ("states", f"{run.finished} finished, of {', '.join(map(str, about.sizes))} classes"),
+        ("seed", about.seed),
         (
             "kept of the past",
             f"{kept} for all methods together, of which each needs only what the tables say; its "
@@ -162,8 +162,8 @@ def _facts(run: RunFolder, about: dict[str, Any]) -> list[tuple[str, Any]]:
         ),
         (
             "training",
-            f"{timedelta(seconds=seconds)} on {machine['system']}, {machine['cores']} cores",
+            f"{timedelta(seconds=seconds)} on {about.machine.system}, {about.machine.cores} cores",
         ),
-        ("versions", ", ".join(f"{name} {number}" for name, number in about["versions"].items())),
-        ("commit", about["commit"] or "not from a checkout"),
+        ("versions", ", ".join(f"{name} {number}" for name, number in about.versions.items())),
+        ("commit", about.commit or "not from a checkout"),
     ]

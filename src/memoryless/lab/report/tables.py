@@ -134,9 +134,9 @@ def class_table(comparison: Comparison) -> Table:
     training, method = entry.training, entry.row.method
     accuracy = np.mean([class_accuracies(run, method) for run in training.runs], 0)
     about = training.runs[0].about
-    states = np.repeat(np.arange(len(about["sizes"])), about["sizes"])
+    states = np.repeat(np.arange(len(about.sizes)), about.sizes)
     rows = [
-        Row(about["classes"][c], [str(states[c]), f"{accuracy[c]:.1f}"])
+        Row(about.classes[c], [str(states[c]), f"{accuracy[c]:.1f}"])
         for c in np.argsort(accuracy, kind="stable")
     ]
     stream = f"{entry.row.data}, {count_states(entry.row)}{comparison.number}"

@@ -1,0 +1,1 @@
+"""Training in torch: the network, the loop, the learner and the strategies."""

@@ -1,0 +1,1 @@
+"""How strategies train; what they are stands in `memoryless.strategies`."""

@@ -1,0 +1,105 @@
+"""The contract of a strategy: how a state is trained, and what the next one finds.
+
+The contract is also plain fine-tuning: each strategy overrides only what it does otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pkgutil import resolve_name
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from memoryless.data import Images, Split
+from memoryless.stats.record import Record
+from memoryless.strategies import STRATEGIES
+from memoryless.train.network import GrowingLayer, LinearLayer, Network
+from memoryless.train.settings import ModelSettings
+
+Extract = Callable[[Split], Tensor]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a laboratory knows of a stream in advance; a product knows neither."""
+
+    classes: int
+    train_images: int
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What a state begins with."""
+
+    network: Network
+    images: Split
+    new: int
+    """How many new classes the images are of."""
+    extract: Extract
+    """Features of images under the network."""
+    generator: torch.Generator
+    prepare: Callable[[Tensor], Tensor] | None = None
+    """Images as the network sees them, without augmentation."""
+
+
+class Trainer:
+    """A trainer says how a state is trained; as it stands here, by plain fine-tuning."""
+
+    def __init__(self, settings: ModelSettings, totals: Totals | None = None):
+        self.settings = settings
+        self.totals = totals
+        self.past = 0
+        """How many classes earlier states have brought."""
+
+    def make_layer(self, features: int) -> GrowingLayer:
+        return LinearLayer(features)
+
+    def begin_state(self, arrival: Arrival) -> None:
+        """Prepare the network for new classes."""
+        keep_rows = self.settings.classifier_init == "grow"
+        arrival.network.layer.grow(arrival.new, keep_rows, arrival.generator)
+
+    def training_images(self, images: Split) -> Split:
+        """The images that the state trains on."""
+        return images
+
+    def parameters(self, network: Network) -> dict[str, nn.Parameter]:
+        """The parameters that learn, by name."""
+        return {name: p for name, p in network.named_parameters() if p.requires_grad}
+
+    def train_mode(self, network: nn.Module) -> None:
+        network.train()
+
+    def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
+        """The loss of one batch."""
+        return cross_entropy(network(images), labels)
+
+    def end_state(self, network: Network, images: Split, extract: Extract) -> None:
+        """Let go of what only the state needed."""
+
+    def remember(self, record: Record, network: Network, new: int, mu: float) -> Record:
+        """The record after the state: the new classes' rows join it."""
+        W, b = (values.numpy() for values in network.layer.as_linear())
+        rows = slice(record.classes, record.classes + new)
+        return record.extend(W[rows], b[rows], mu)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What the strategy keeps from state to state, beside the network and the record."""
+        return {}
+
+    def restore(self, tensors: Mapping[str, Tensor], images: Images | None = None) -> None:
+        """Put back what `tensors` gave; only replay reads `images`, those of the stream."""
+
+
+def trainer_class(strategy: str) -> type[Trainer]:
+    """The class that trains a strategy."""
+    kind: type[Trainer] = resolve_name(STRATEGIES[strategy].trained_by)
+    return kind
+
+
+def make_trainer(settings: ModelSettings, totals: Totals | None = None) -> Trainer:
+    """A trainer of the strategy that settings name, before its first state."""
+    return trainer_class(settings.strategy)(settings, totals)

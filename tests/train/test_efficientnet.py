@@ -1,0 +1,137 @@
+"""EfficientNet-Lite0: its weights, its graph, and layers computed another way."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from PIL import Image
+
+from memoryless.embed import OWN_PIXELS, PhotoPreparation
+from memoryless.embed.efficientnet import weights_file
+from memoryless.embed.graph import features_graph
+from memoryless.embed.session import Extractor
+from memoryless.settings import BackboneSettings
+from memoryless.train.backbones import build_backbone, load_weights
+from memoryless.train.backbones.efficientnet import EfficientNetLite0, SameConv
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return torch.load(weights_file(), weights_only=True)
+
+
+@pytest.fixture(scope="module")
+def network():
+    return build_backbone(BackboneSettings(backbone="efficientnet-lite0"), 3).eval()
+
+
+def test_every_key_of_the_weights_is_used(weights, network):
+    ours = network.state_dict()
+    assert set(weights) - set(ours) == {"_fc.weight", "_fc.bias"}
+    assert not set(ours) - set(weights)
+    assert all(torch.equal(ours[key], weights[key]) for key in ours)
+
+
+def test_padding_is_that_of_tensorflow():
+    """Stride 2 over an even side: nothing before, one pixel after."""
+    conv = SameConv(1, 1, 3, stride=2)
+    torch.nn.init.ones_(conv.weight)
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    expected = [[x[0, 0, :3, :3].sum(), x[0, 0, :3, 2:].sum()]]
+    expected += [[x[0, 0, 2:, :3].sum(), x[0, 0, 2:, 2:].sum()]]
+    assert conv(x)[0, 0].tolist() == [[float(v) for v in row] for row in expected]
+
+
+def test_first_layers_by_loops(weights, network):
+    """The stem and the first block at one place, from the weights by sums in NumPy."""
+    w = {key: value.double().numpy() for key, value in weights.items()}
+    image = np.random.default_rng(0).uniform(-1, 1, (3, 8, 8))
+
+    def norm(x, name):
+        scale = w[f"{name}.weight"] / np.sqrt(w[f"{name}.running_var"] + 1e-3)
+        shift = w[f"{name}.bias"] - w[f"{name}.running_mean"] * scale
+        return x * scale[:, None, None] + shift[:, None, None]
+
+    padded = np.pad(image, ((0, 0), (0, 1), (0, 1)))
+    stem = np.zeros((32, 4, 4))
+    for row in range(4):
+        for column in range(4):
+            seen = padded[:, 2 * row : 2 * row + 3, 2 * column : 2 * column + 3]
+            stem[:, row, column] = (w["_conv_stem.weight"] * seen).sum((1, 2, 3))
+    stem = norm(stem, "_bn0").clip(0, 6)
+    padded = np.pad(stem, ((0, 0), (1, 1), (1, 1)))
+    deep = np.zeros((32, 4, 4))
+    for row in range(4):
+        for column in range(4):
+            seen = padded[:, row : row + 3, column : column + 3]
+            deep[:, row, column] = (w["_blocks.0._depthwise_conv.weight"][:, 0] * seen).sum((1, 2))
+    deep = norm(deep, "_blocks.0._bn1").clip(0, 6)
+    project = w["_blocks.0._project_conv.weight"][:, :, 0, 0]
+    expected = norm(np.einsum("oi,ihw->ohw", project, deep), "_blocks.0._bn2")
+    with torch.no_grad():
+        x = torch.from_numpy(image).float()[None]
+        stem_out = torch.nn.functional.relu6(network._bn0(network._conv_stem(x)))
+        found = network._blocks[0](stem_out)[0].numpy()
+    assert np.allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(("size", "channels"), [(32, 3), (45, 3), (32, 1)])
+def test_the_graph_gives_what_the_network_gives(network, size, channels):
+    graph = network.graph(size, channels).SerializeToString()
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    images = torch.rand(2, channels, size, size, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    with torch.no_grad():
+        expected = network(images).numpy()
+    (found,) = session.run(None, {"images": images.numpy()})
+    assert found.shape == (2, 1280)
+    assert np.abs(found - expected).max() < 1e-4
+    assert expected.std() > 0.01
+
+
+def test_grey_images_stand_in_all_three_channels(network):
+    grey = torch.rand(1, 1, 32, 32)
+    with torch.no_grad():
+        assert torch.equal(network(grey), network(grey.expand(-1, 3, -1, -1)))
+
+
+def test_another_file_of_weights_fits_too(tmp_path, weights):
+    torch.save(weights, tmp_path / "w.pth")
+    fresh = EfficientNetLite0()
+    load_weights(fresh, tmp_path / "w.pth")
+    assert torch.equal(fresh.state_dict()["_conv_head.weight"], weights["_conv_head.weight"])
+
+
+# Classes of ImageNet by their index. The photos are those that scikit-learn ships: a tower of the
+# Summer Palace in Beijing, and a dahlia, for which ImageNet has no class.
+BELL_COTE, MONASTERY, PALACE, DAISY = 442, 663, 698, 985
+
+
+def likely_classes(network, weights, preparation, name: str) -> list[int]:
+    """The three most likely classes of ImageNet, by the last layer that came with the weights."""
+    datasets = find_spec("sklearn.datasets")
+    assert datasets is not None and datasets.origin is not None
+    photo = np.asarray(Image.open(Path(datasets.origin).parent / "images" / name).convert("RGB"))
+    extractor = Extractor(features_graph(network.graph(224), preparation))
+    logits = weights["_fc.weight"].numpy() @ extractor.feature(photo) + weights["_fc.bias"].numpy()
+    return np.argsort(-logits)[:3].tolist()
+
+
+def test_real_photos_get_sensible_classes(network, weights):
+    preparation = PhotoPreparation(224, 0.875, *OWN_PIXELS["efficientnet-lite0"])
+    tower = likely_classes(network, weights, preparation, "china.jpg")
+    assert tower == [PALACE, BELL_COTE, MONASTERY]
+    assert likely_classes(network, weights, preparation, "flower.jpg")[0] == DAISY
+
+
+def test_they_are_lost_where_pixels_are_not_normalised(network, weights):
+    """What the test above can tell; it cannot tell RGB from BGR."""
+    as_they_are = PhotoPreparation(mean=(0.0,) * 3, std=(1.0,) * 3)
+    assert likely_classes(network, weights, as_they_are, "china.jpg")[0] != PALACE
+    assert DAISY not in likely_classes(network, weights, as_they_are, "flower.jpg")
+    of_imagenet = PhotoPreparation()
+    assert likely_classes(network, weights, of_imagenet, "flower.jpg")[0] != DAISY

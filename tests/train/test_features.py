@@ -1,0 +1,51 @@
+"""Features of many images, and how they are stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from memoryless.data.augment import Preparation
+from memoryless.lab.experiment import run
+from memoryless.lab.runs import RunFolder
+from memoryless.train.backbones import ResNet18
+from memoryless.train.features import compact, extract_features
+
+
+def test_features_beyond_float16_are_kept_in_full(tiny, toy):
+    class Loud(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, 4)
+
+        def forward(self, x):
+            return self.linear(x.flatten(1)) * 1e6
+
+    config = replace(tiny, states="1", lr=1e-12)
+    (path,) = run(config, toy, Loud())
+    test = RunFolder(path).arrays(0, "test")
+    assert test["features"].dtype == np.float32
+
+
+def test_what_fits_float16_is_stored_so():
+    assert compact(np.array([[65000.0, -65000.0]], np.float32)).dtype == np.float16
+    for value in (65504.0, -65504.0, 1e6):  # the largest float16, and beyond
+        features = np.array([[value]], np.float32)
+        assert compact(features) is features
+
+
+def test_features_are_those_of_prepared_images_in_order_and_eval_mode(toy):
+    backbone = ResNet18(channels=1, width=2, small_images=True)
+    preparation = Preparation(8, (0.4,), (0.2,), ("flip",))
+    features = extract_features(backbone, toy.test, preparation, batch_size=5)
+    assert not backbone.training
+    with torch.no_grad():
+        whole = backbone(preparation.test(toy.test.read(np.arange(len(toy.test)))))
+    torch.testing.assert_close(features, whole)
+    assert not features.requires_grad
+    more = extract_features(backbone, toy.test, preparation, middle=True)
+    assert more.shape == (len(toy.test), 4 * features.shape[1])
+    torch.testing.assert_close(more[:, : features.shape[1]], features)
