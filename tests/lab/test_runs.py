@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from memoryless.progress import Observer
 
 from conftest import make_toy
 from memoryless.cli import main
@@ -24,6 +23,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import states_of
+from memoryless.progress import Observer
 from memoryless.stats.methods import methods_of
 from memoryless.tensors import to_bytes
 
