@@ -21,7 +21,7 @@ from PIL import Image, ImageOps
 
 from benchmarks.features import photo_files
 from benchmarks.timing import side_by_side
-from memoryless.data.photos import find_photos, load
+from memoryless.images.photos import find_photos, load
 from memoryless.embed.session import Extractor, ahead
 from memoryless.model import Model
 from memoryless.model_folder import load_state

@@ -131,7 +131,7 @@ def serve() -> None:
 
     import memoryless.cli
     import memoryless.cli.progress  # noqa: F401
-    from memoryless.data import SOURCES, Source
+    from memoryless.images import SOURCES, Source
     from memoryless.lab.config import Config
     from memoryless.lab.experiment import run
 

@@ -12,7 +12,7 @@ import pytest
 import memoryless.cli
 from conftest import make_toy
 from memoryless.cli import main
-from memoryless.data import SOURCES, Source
+from memoryless.images import SOURCES, Source
 from memoryless.errors import ConfigError, DataError, TrainingError
 from memoryless.lab.experiment import run
 from memoryless.lab.observer import Observer

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memoryless.data.photos import Photo, find_photos
+from memoryless.images.photos import Photo, find_photos
 from memoryless.errors import DataError
 from memoryless.membership import Estimate
 from memoryless.model import Model

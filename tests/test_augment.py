@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from memoryless.data.augment import (
+from memoryless.images.augment import (
     AUGMENTATIONS,
     Preparation,
     affine,

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from cifar_toys import as_python_2, make_cifar
-from memoryless.data import cifar, load
-from memoryless.data.cifar import LAYOUTS
+from memoryless.images import cifar, load
+from memoryless.images.cifar import LAYOUTS
 from memoryless.errors import DataError
 from memoryless.settings import DataSettings
 

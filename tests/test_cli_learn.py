@@ -11,7 +11,7 @@ import pytest
 
 from conftest import call
 from memoryless.card import HONEST
-from memoryless.data.samples import write_samples
+from memoryless.images.samples import write_samples
 from memoryless.model_folder import load_state
 from memoryless.photos.place import teaching
 from photo_toys import make_colours, tiny_flags

@@ -10,7 +10,7 @@ import torch
 
 from cifar_toys import make_cifar
 from conftest import make_folder, make_lists
-from memoryless.data import SOURCES, load
+from memoryless.images import SOURCES, load
 from memoryless.errors import ConfigError, DataError
 from memoryless.settings import DataSettings
 

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryless.data import from_arrays, hold_out
-from memoryless.data.dataset import (
+from memoryless.images import from_arrays, hold_out
+from memoryless.images.dataset import (
     ArrayImages,
     Dataset,
     Split,

@@ -14,8 +14,8 @@ import pytest
 import torch
 from PIL import Image
 
-from memoryless.data import decode as module
-from memoryless.data.decode import FileImages, ImageFile, check_files, decode
+from memoryless.images import decode as module
+from memoryless.images.decode import FileImages, ImageFile, check_files, decode
 from memoryless.errors import DataError
 
 

@@ -16,7 +16,7 @@ import pytest
 from torch import nn
 
 from conftest import Interrupt, assert_same_run, make_toy
-from memoryless.data import Split
+from memoryless.images import Split
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config

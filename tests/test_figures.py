@@ -16,7 +16,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from conftest import TINY, FakeRun, hostile_text, make_toy
-from memoryless.data import Dataset
+from memoryless.images import Dataset
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.chart_style import COLOURS

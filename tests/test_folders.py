@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import make_folder
-from memoryless.data import load
+from memoryless.images import load
 from memoryless.errors import DataError
 from memoryless.settings import DataSettings
 

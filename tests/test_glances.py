@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageEnhance
 
-from memoryless.data import glances as module
-from memoryless.data.glances import FARTHEST, Glance, glance, glances, load, near_identical, usable
-from memoryless.data.photos import Found, Photo, find_photos
-from memoryless.data.quickdraw import read_drawings
+from memoryless.images import glances as module
+from memoryless.images.glances import FARTHEST, Glance, glance, glances, load, near_identical, usable
+from memoryless.images.photos import Found, Photo, find_photos
+from memoryless.images.quickdraw import read_drawings
 from memoryless.errors import DataError
 
 HEIC = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(99)

@@ -7,8 +7,8 @@ from dataclasses import fields
 import pytest
 
 from memoryless.backbones import BACKBONES
-from memoryless.data import SOURCES
-from memoryless.data.augment import AUGMENTATIONS
+from memoryless.images import SOURCES
+from memoryless.images.augment import AUGMENTATIONS
 from memoryless.lab.config import Config
 from memoryless.lab.guide import choices, default, in_words, sections
 from memoryless.settings import MEANINGS

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryless.data.layouts import by_layout, find_base, is_image, named, read_list, read_table
-from memoryless.data.places import Place
+from memoryless.images.layouts import by_layout, find_base, is_image, named, read_list, read_table
+from memoryless.images.places import Place
 from memoryless.errors import DataError
 
 

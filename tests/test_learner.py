@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from conftest import STREAM, learn, make_learner, make_toy, toy_learner
-from memoryless.data.dataset import ArrayImages, Split
+from memoryless.images.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.features import extract_features
 from memoryless.lab.experiment import run

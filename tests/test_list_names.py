@@ -7,8 +7,8 @@ import pytest
 from conftest import call
 from memoryless.backbones import BACKBONES
 from memoryless.cli.list_names import KINDS, NOTES, about
-from memoryless.data import SOURCES
-from memoryless.data.augment import AUGMENTATIONS
+from memoryless.images import SOURCES
+from memoryless.images.augment import AUGMENTATIONS
 from memoryless.lab.presets import PRESETS
 from memoryless.lab.stream import ORDERS
 from memoryless.schedules import LR_RULES, SCHEDULES

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from conftest import make_lists
-from memoryless.data import load
+from memoryless.images import load
 from memoryless.errors import DataError
 from memoryless.settings import DataSettings
 

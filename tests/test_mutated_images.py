@@ -14,8 +14,8 @@ import pytest
 import torch
 from PIL import Image, ImageCms, features
 
-from memoryless.data.decode import FileImages, ImageFile, check_files
-from memoryless.data.photos import Glance, find_photos, glances, load
+from memoryless.images.decode import FileImages, ImageFile, check_files
+from memoryless.images.photos import Glance, find_photos, glances, load
 from memoryless.errors import DataError
 
 FORMATS = {

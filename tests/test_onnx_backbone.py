@@ -14,7 +14,7 @@ from onnx import TensorProto
 
 from conftest import make_toy
 from memoryless.backbones import EfficientNetLite0, OnnxBackbone, build_backbone, named_backbone
-from memoryless.data import from_arrays
+from memoryless.images import from_arrays
 from memoryless.embed.graph import Nodes
 from memoryless.errors import ConfigError, StoreError
 from memoryless.features import extract_features

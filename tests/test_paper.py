@@ -9,7 +9,7 @@ import pytest
 
 from conftest import TOY_PRESET, make_toy
 from memoryless.cli.output import FORMATS
-from memoryless.data import SOURCES, Source
+from memoryless.images import SOURCES, Source
 from memoryless.errors import DataError
 from memoryless.lab.analysis.figures import draw_similarity
 from memoryless.lab.analysis.paper_table import NORMALISATIONS

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from conftest import hostile_text, make_photos
-from memoryless.data.photos import find_photos, find_test, glance, glances, load, usable
+from memoryless.images.photos import find_photos, find_test, glance, glances, load, usable
 from memoryless.errors import DataError
 
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from memoryless import Model
-from memoryless.data.glances import Glance
+from memoryless.images.glances import Glance
 from memoryless.errors import ConfigError, DataError
 from memoryless.model_folder import load_state
 from memoryless.photos import plan as plan_module

@@ -16,9 +16,9 @@ import pytest
 import torch
 from PIL import Image, ImageCms, UnidentifiedImageError, features
 
-from memoryless.data import pixels as module
-from memoryless.data.decode import decode
-from memoryless.data.pixels import (
+from memoryless.images import pixels as module
+from memoryless.images.decode import decode
+from memoryless.images.pixels import (
     HEAD,
     attempt,
     begins_as_image,

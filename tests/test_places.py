@@ -11,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import pytest
 
-from memoryless.data.places import Place, pick_files, read_folder, read_zip
+from memoryless.images.places import Place, pick_files, read_folder, read_zip
 from memoryless.errors import DataError
 
 
@@ -218,7 +218,7 @@ def test_members_that_unpack_to_too_much(tmp_path):
 
 def test_a_member_larger_than_any_image(tmp_path, monkeypatch):
     file = packed(tmp_path / "a.zip", "cat/a.jpg")
-    monkeypatch.setattr("memoryless.data.pixels.LARGEST_FILE", 5)
+    monkeypatch.setattr("memoryless.images.pixels.LARGEST_FILE", 5)
     with pytest.raises(OSError, match="it has 9 bytes, more than 5"):
         read_zip(file).files["cat/a.jpg"]()
 

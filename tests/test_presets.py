@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import TOY_PRESET
-from memoryless.data import SOURCES
+from memoryless.images import SOURCES
 from memoryless.errors import ConfigError
 from memoryless.lab.analysis.published import published
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS

@@ -9,7 +9,7 @@ import lzma
 import numpy as np
 import pytest
 
-from memoryless.data import load
+from memoryless.images import load
 from memoryless.errors import DataError
 from memoryless.settings import DataSettings
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memoryless.data.decode import ImageFile
-from memoryless.data.repeats import Example, part
+from memoryless.images.decode import ImageFile
+from memoryless.images.repeats import Example, part
 
 
 def example(name: str, image: str, label: int = 0) -> Example:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from conftest import STREAM, toy_learner
-from memoryless.data.dataset import ArrayImages, Split
+from memoryless.images.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError
 from memoryless.randomness import numpy_generator
 from memoryless.strategies import ModelSettings, Totals

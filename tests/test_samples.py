@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from memoryless.data.photos import find_photos, find_test
-from memoryless.data.quickdraw import read_drawings
-from memoryless.data.samples import write_samples
+from memoryless.images.photos import find_photos, find_test
+from memoryless.images.quickdraw import read_drawings
+from memoryless.images.samples import write_samples
 from memoryless.errors import ConfigError, WriteError
 
 

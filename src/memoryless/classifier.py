@@ -14,8 +14,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from PIL import Image, ImageOps
 
-from memoryless.data.photos import Photo, load
-from memoryless.data.pixels import attempt, know_formats, read_file, to_mode
+from memoryless.images.photos import Photo, load
+from memoryless.images.pixels import attempt, know_formats, read_file, to_mode
 from memoryless.embed.session import ahead
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.fixed import as_photo

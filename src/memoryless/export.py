@@ -19,9 +19,9 @@ import onnx
 from PIL import Image
 
 from memoryless.card import honest
-from memoryless.data.glances import load
-from memoryless.data.photos import Found, Photo
-from memoryless.data.quickdraw import SIDE, read_drawings
+from memoryless.images.glances import load
+from memoryless.images.photos import Found, Photo
+from memoryless.images.quickdraw import SIDE, read_drawings
 from memoryless.embed import without_folder
 from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
 from memoryless.embed.graph import LARGEST

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.dataset import hold_out_groups
+from memoryless.images.dataset import hold_out_groups
 from memoryless.embed import (
     PhotoPreparation,
     backbone_graph,

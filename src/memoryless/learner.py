@@ -20,9 +20,9 @@ from memoryless.backbones import (
     feature_size,
     own_normalisation,
 )
-from memoryless.data import Images, Split, hold_out
-from memoryless.data.augment import Preparation
-from memoryless.data.batches import channel_statistics
+from memoryless.images import Images, Split, hold_out
+from memoryless.images.augment import Preparation
+from memoryless.images.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.features import FeatureImages, compact, extract_features
 from memoryless.network import Network, pick_device

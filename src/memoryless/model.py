@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from memoryless.classes import Classes, model_name
-from memoryless.data.dataset import counted
+from memoryless.images.dataset import counted
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.fixed import METHOD, FixedFeatures
 from memoryless.labels import class_names
@@ -29,7 +29,7 @@ from memoryless.strategies import ModelSettings
 from memoryless.trained import TrainedFeatures
 
 if TYPE_CHECKING:
-    from memoryless.data import Images
+    from memoryless.images import Images
     from memoryless.training import Progress
 
 

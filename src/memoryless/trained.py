@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.dataset import as_pixels, hold_out_groups
+from memoryless.images.dataset import as_pixels, hold_out_groups
 from memoryless.embed import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError
 from memoryless.fixed import as_photo
@@ -22,7 +22,7 @@ from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured
 from memoryless.stats.scorers import Scorer, describe, restore
 
 if TYPE_CHECKING:
-    from memoryless.data import Images
+    from memoryless.images import Images
     from memoryless.embed.session import Extractor, SquareExtractor
     from memoryless.learner import Learner
     from memoryless.model_folder import Saved
@@ -61,7 +61,7 @@ class TrainedFeatures:
         """Network and record; made again of what was saved, and nothing before the first state."""
         if self.saved is None:
             return None
-        from memoryless.data.augment import Preparation
+        from memoryless.images.augment import Preparation
         from memoryless.learner import Learner
         from memoryless.stats.record import Record
         from memoryless.store import as_tensors
@@ -180,7 +180,7 @@ class TrainedFeatures:
 
     def looks(self, images: Any) -> Images:
         """Images that can be read by index; photos of several sizes become squares."""
-        from memoryless.data.dataset import as_images
+        from memoryless.images.dataset import as_images
 
         if isinstance(images, Sequence):
             images = np.stack([self.look(photo) for photo in images])
@@ -197,7 +197,7 @@ class TrainedFeatures:
         report: Any,
     ) -> tuple[TrainedFeatures, Measured]:
         """What is known after a state of new classes; their labels follow those of the past."""
-        from memoryless.data import Split
+        from memoryless.images import Split
         from memoryless.stats.build import EndOfState, build_scorer
         from memoryless.stats.methods import parse_method
 

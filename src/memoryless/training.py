@@ -17,9 +17,9 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from memoryless.data import Split
-from memoryless.data.augment import Preparation
-from memoryless.data.batches import batches
+from memoryless.images import Split
+from memoryless.images.augment import Preparation
+from memoryless.images.batches import batches
 from memoryless.errors import DataError, StoreError, TrainingError
 from memoryless.network import Network
 from memoryless.randomness import derive, numpy_generator, seeded, torch_generator

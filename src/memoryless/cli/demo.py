@@ -61,7 +61,7 @@ def _show_photos(drawings: Path, model: Path) -> None:
 
 def _in_two(drawings: Path) -> list[Path]:
     """Folders with the sample classes of two states, beside the test drawings of all."""
-    from memoryless.data.samples import write_samples
+    from memoryless.images.samples import write_samples
 
     states = [drawings / "first", drawings / "later"]
     if not drawings.exists():
@@ -85,7 +85,7 @@ def _type(command: Callable[..., Any], *words: Path | str) -> None:
 def _show_laboratory(output: Path) -> None:
     from memoryless.cli.output import say, show
     from memoryless.cli.progress import ProgressPrinter, set_threads
-    from memoryless.data import load
+    from memoryless.images import load
     from memoryless.lab.analysis.sketch import sketch
     from memoryless.lab.config import Config
     from memoryless.lab.control import control_of

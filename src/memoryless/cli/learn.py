@@ -108,7 +108,7 @@ def learn(
 
 def _tell_plan(plan: Plan, folder: Path) -> None:
     from memoryless.cli.wording import reasons, tell, tell_each
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.names import as_flags
 
     model = plan.model
@@ -136,7 +136,7 @@ def _tell_plan(plan: Plan, folder: Path) -> None:
 
 
 def _listed(where: str, counts: dict[str, int], one: str, several: str) -> str:
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.names import first_ten
 
     listed = first_ten(f"{name} {number}" for name, number in counts.items())
@@ -192,7 +192,7 @@ def _tell_result(plan: Plan, done: Taught, folder: Path, places: tuple[Path, ...
 
 def _learned(plan: Plan) -> str:
     """What was learned, such as "1 class, and more photos of 2"."""
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
 
     more = f"more photos of {counted(len(plan.more), 'class', 'classes')}" if plan.more else ""
     new = counted(len(plan.new), "class", "classes") if plan.new else ""

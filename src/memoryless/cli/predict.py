@@ -97,7 +97,7 @@ def _show(found: list[Answer]) -> None:
 
 
 def _table(found: list[Answer]) -> Grid:
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.lab.analysis.grid import Grid
 
     rows = []

@@ -19,7 +19,7 @@ from memoryless.stats.methods import headline, parse_method
 
 if TYPE_CHECKING:
     from memoryless import training
-    from memoryless.data import Dataset
+    from memoryless.images import Dataset
     from memoryless.lab.config import Config
     from memoryless.lab.estimate import Estimate
 

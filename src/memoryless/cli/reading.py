@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from memoryless.cli.progress import ProgressPrinter
-from memoryless.data.dataset import counted
+from memoryless.images.dataset import counted
 from memoryless.lab.runs import RunFolder
 
 

@@ -50,7 +50,7 @@ def run(
 
 def _run_both(settings: Config, control: bool, observer: ProgressPrinter) -> list[str]:
     """Finish an experiment and its control on the same data; the sentences say what came of it."""
-    from memoryless.data import load
+    from memoryless.images import load
     from memoryless.lab import experiment as laboratory
     from memoryless.lab.analysis.lead import sentences
     from memoryless.lab.analysis.side_by_side import comparisons, main_comparisons

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from memoryless.backbones import OnnxBackbone
-from memoryless.data import Dataset
+from memoryless.images import Dataset
 from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream

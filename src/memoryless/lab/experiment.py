@@ -15,8 +15,8 @@ import numpy as np
 from torch import nn
 
 from memoryless.backbones import named_backbone
-from memoryless.data import Dataset, load
-from memoryless.data.augment import Preparation
+from memoryless.images import Dataset, load
+from memoryless.images.augment import Preparation
 from memoryless.errors import StoreError, WriteError
 from memoryless.features import compact
 from memoryless.lab.config import Config

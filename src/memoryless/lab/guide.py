@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from memoryless import settings as parts
-from memoryless.data import SOURCES
+from memoryless.images import SOURCES
 from memoryless.lab.config import Config, StreamSettings
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.lab.stream import ORDERS

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoryless.data import Dataset
+    from memoryless.images import Dataset
     from memoryless.lab.estimate import Estimate
     from memoryless.lab.time_left import Work
     from memoryless.training import Progress

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from memoryless.data import Dataset, load
+from memoryless.images import Dataset, load
 from memoryless.errors import WriteError
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.paper_table import paper_tables

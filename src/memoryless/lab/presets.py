@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memoryless.data import Dataset
+from memoryless.images import Dataset
 from memoryless.errors import ConfigError, DataError
 from memoryless.lab.config import Config
 from memoryless.strategies import STRATEGIES

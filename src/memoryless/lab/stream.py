@@ -11,8 +11,8 @@ from typing import overload
 
 import numpy as np
 
-from memoryless.data import Dataset, Split
-from memoryless.data.listing import read_text
+from memoryless.images import Dataset, Split
+from memoryless.images.listing import read_text
 from memoryless.errors import ConfigError, DataError
 from memoryless.lab.config import StreamSettings
 from memoryless.names import first_ten, suggestion

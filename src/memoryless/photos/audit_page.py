@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryless.card import parts_kept
-from memoryless.data.dataset import counted
+from memoryless.images.dataset import counted
 from memoryless.membership import Estimate
 from memoryless.photos.auditing import ALL, Audit, Exposure
 from memoryless.photos.frame import framed, prose, table, write_text

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memoryless.card import honest
-from memoryless.data.dataset import counted
-from memoryless.data.photos import Found, Photo, find_photos, find_test
-from memoryless.data.pixels import attempt
+from memoryless.images.dataset import counted
+from memoryless.images.photos import Found, Photo, find_photos, find_test
+from memoryless.images.pixels import attempt
 from memoryless.errors import DataError
 from memoryless.membership import Told, by_distance, by_scatter, by_score, centred, tell_apart
 from memoryless.model import Model

@@ -11,8 +11,8 @@ from pathlib import PurePath
 
 import numpy as np
 
-from memoryless.data.glances import Glance
-from memoryless.data.photos import Photo
+from memoryless.images.glances import Glance
+from memoryless.images.photos import Photo
 from memoryless.errors import DataError
 from memoryless.names import first_ten
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.photos import Photo
+from memoryless.images.photos import Photo
 from memoryless.errors import DataError
 from memoryless.names import first_ten
 from memoryless.photos.seeing import Progress, Verdict, judge, silent

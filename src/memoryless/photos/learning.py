@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.photos import Photo
+from memoryless.images.photos import Photo
 from memoryless.errors import DataError
 from memoryless.photos.cautions import LEAST, too_few
 from memoryless.photos.plan import Plan

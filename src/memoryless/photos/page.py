@@ -9,9 +9,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from memoryless.data.dataset import counted
-from memoryless.data.glances import load
-from memoryless.data.photos import Photo
+from memoryless.images.dataset import counted
+from memoryless.images.glances import load
+from memoryless.images.photos import Photo
 from memoryless.errors import DataError
 from memoryless.photos.evaluation import Evaluation, Mistake
 from memoryless.photos.frame import framed, table, text, write_text

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memoryless.data.dataset import counted
-from memoryless.data.glances import Glance, glances, near_identical, usable
-from memoryless.data.photos import Found, Photo, find_photos
+from memoryless.images.dataset import counted
+from memoryless.images.glances import Glance, glances, near_identical, usable
+from memoryless.images.photos import Found, Photo, find_photos
 from memoryless.embed import PHOTO_SIDE
 from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.photos import Photo, find_photos
+from memoryless.images.photos import Photo, find_photos
 from memoryless.errors import ConfigError, DataError
 from memoryless.photos.seeing import Progress, Verdict, judge, silent
 

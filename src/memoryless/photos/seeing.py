@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from memoryless.data.glances import load
-from memoryless.data.photos import Photo
+from memoryless.images.glances import load
+from memoryless.images.photos import Photo
 from memoryless.embed.session import ahead
 from memoryless.errors import DataError
 

@@ -111,7 +111,7 @@ class ModelSettings(
 
     def problems(self) -> list[str]:
         """What is wrong with resolved settings; every name is looked up."""
-        from memoryless.data.augment import check_augmentations
+        from memoryless.images.augment import check_augmentations
         from memoryless.embed import check_backbone
         from memoryless.network import check_device
         from memoryless.schedules import LR_RULES, SCHEDULES

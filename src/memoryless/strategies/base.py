@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from memoryless.data import Images, Split
+    from memoryless.images import Images, Split
     from memoryless.network import GrowingLayer, Network
     from memoryless.stats.record import Record
     from memoryless.strategies import ModelSettings

@@ -14,7 +14,7 @@ from memoryless.strategies.base import Strategy
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from memoryless.data import Images, Split
+    from memoryless.images import Images, Split
     from memoryless.network import Network
     from memoryless.strategies.base import Extract
 
@@ -62,7 +62,7 @@ class Replay(Strategy):
 
     def end_state(self, network: "Network", images: "Split", extract: "Extract") -> None:
         """Share the budget among all classes seen; each keeps the first of its ranked images."""
-        from memoryless.data.dataset import place_within_class
+        from memoryless.images.dataset import place_within_class
 
         classes = int(images.labels.max()) + 1
         quota = [self.budget // classes + (c < self.budget % classes) for c in range(classes)]
@@ -88,7 +88,7 @@ class Replay(Strategy):
         }
 
     def restore(self, tensors: "Mapping[str, Tensor]", images: "Images | None" = None) -> None:
-        from memoryless.data import Split
+        from memoryless.images import Split
 
         if images is None:
             raise ConfigError("strategy replay goes on only with the images of its past states")

@@ -10,7 +10,7 @@ from memoryless.strategies.base import Arrival, Strategy
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from memoryless.data import Split
+    from memoryless.images import Split
     from memoryless.network import Network
     from memoryless.strategies.base import Extract
 

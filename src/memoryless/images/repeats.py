@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from memoryless.data.decode import ImageFile
+from memoryless.images.decode import ImageFile
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from memoryless.data.dataset import counted
-from memoryless.data.pixels import (
+from memoryless.images.dataset import counted
+from memoryless.images.pixels import (
     attempt,
     know_formats,
     open_image,
@@ -25,7 +25,7 @@ from memoryless.errors import DataError
 from memoryless.names import first_ten
 
 if TYPE_CHECKING:
-    from memoryless.data.photos import Found, Photo
+    from memoryless.images.photos import Found, Photo
 
 SIDE = 32  # of the grey image that is hashed
 # In how many of 64 bits near-identical photos may differ. Of 400 photos of birds, saved again at

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 from PIL import Image
 
-from memoryless.data.listing import as_text
-from memoryless.data.pixels import begins_as_image
-from memoryless.data.places import NOWHERE, Place
+from memoryless.images.listing import as_text
+from memoryless.images.pixels import begins_as_image
+from memoryless.images.places import NOWHERE, Place
 from memoryless.errors import DataError
 from memoryless.names import first_ten
 

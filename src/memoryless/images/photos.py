@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from memoryless.data.glances import Glance, glance, glances, load, near_identical, usable
-from memoryless.data.layouts import (
+from memoryless.images.glances import Glance, glance, glances, load, near_identical, usable
+from memoryless.images.layouts import (
     EXAMPLE,
     TABLE,
     by_layout,
@@ -20,9 +20,9 @@ from memoryless.data.layouts import (
     read_table,
     stays,
 )
-from memoryless.data.listing import as_text
-from memoryless.data.pixels import read_file
-from memoryless.data.places import Content, Place, pick_files, read_folder, read_zip
+from memoryless.images.listing import as_text
+from memoryless.images.pixels import read_file
+from memoryless.images.places import Content, Place, pick_files, read_folder, read_zip
 from memoryless.errors import DataError
 from memoryless.labels import class_names
 from memoryless.names import first_ten

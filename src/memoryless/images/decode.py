@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image, ImageOps
 
-from memoryless.data.pixels import (
+from memoryless.images.pixels import (
     attempt,
     know_formats,
     open_upright,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.data.dataset import (
+from memoryless.images.dataset import (
     Dataset,
     Split,
     check_classes,
@@ -15,10 +15,10 @@ from memoryless.data.dataset import (
     drop_empty_classes,
     hold_out,
 )
-from memoryless.data.decode import FileImages, ImageFile, check_files
-from memoryless.data.folders import list_folder
-from memoryless.data.listing import Entry, Listing, read_lists
-from memoryless.data.repeats import Example, part
+from memoryless.images.decode import FileImages, ImageFile, check_files
+from memoryless.images.folders import list_folder
+from memoryless.images.listing import Entry, Listing, read_lists
+from memoryless.images.repeats import Example, part
 from memoryless.errors import ConfigError, DataError
 from memoryless.names import first_ten
 from memoryless.settings import DataSettings

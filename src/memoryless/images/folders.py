@@ -6,8 +6,8 @@ import errno
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from memoryless.data.dataset import counted
-from memoryless.data.listing import Entry, Listing
+from memoryless.images.dataset import counted
+from memoryless.images.listing import Entry, Listing
 from memoryless.errors import DataError
 from memoryless.names import first_ten
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.data.dataset import Dataset, from_arrays
+from memoryless.images.dataset import Dataset, from_arrays
 from memoryless.errors import DataError
 
 LARGEST = 250_000_000  # bytes; the official archives unpack to 186 million

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from memoryless.data.dataset import counted
-from memoryless.data.folders import hidden
-from memoryless.data.pixels import HEAD, check_size, read_file, reason
+from memoryless.images.dataset import counted
+from memoryless.images.folders import hidden
+from memoryless.images.pixels import HEAD, check_size, read_file, reason
 from memoryless.errors import DataError
 from memoryless.names import first_ten
 
