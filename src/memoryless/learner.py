@@ -20,11 +20,11 @@ from memoryless.backbones import (
     feature_size,
     own_normalisation,
 )
+from memoryless.errors import ConfigError, TrainingError
+from memoryless.features import FeatureImages, compact, extract_features
 from memoryless.images import Images, Split, hold_out
 from memoryless.images.augment import Preparation
 from memoryless.images.batches import channel_statistics
-from memoryless.errors import ConfigError, TrainingError
-from memoryless.features import FeatureImages, compact, extract_features
 from memoryless.network import Network, pick_device
 from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
 from memoryless.settings import plain_values

@@ -17,10 +17,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from memoryless.errors import DataError, StoreError, TrainingError
 from memoryless.images import Split
 from memoryless.images.augment import Preparation
 from memoryless.images.batches import batches
-from memoryless.errors import DataError, StoreError, TrainingError
 from memoryless.network import Network
 from memoryless.randomness import derive, numpy_generator, seeded, torch_generator
 from memoryless.schedules import epochs_of, learning_rate

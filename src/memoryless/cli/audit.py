@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoryless.images.photos import Found
+    from memoryless.images.find import Found
     from memoryless.lab.analysis.grid import Grid
     from memoryless.photos.auditing import Audit
 

@@ -30,7 +30,7 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
     from memoryless.cli.bar import Bar
     from memoryless.cli.output import say, show
     from memoryless.cli.wording import reasons
-    from memoryless.images.photos import find_test
+    from memoryless.images.find import find_test
     from memoryless.model import Model
     from memoryless.names import printable
     from memoryless.photos import evaluation

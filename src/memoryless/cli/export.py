@@ -30,8 +30,8 @@ def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool
     """
     from memoryless.cli.bar import Bar
     from memoryless.cli.wording import tell_each
-    from memoryless.images.photos import find_photos
     from memoryless.export import export as write
+    from memoryless.images.find import find_photos
 
     found = find_photos(check, labelled=False) if check else None
     tell_each("note", found.notes if found else ())

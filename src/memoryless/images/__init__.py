@@ -47,9 +47,11 @@ SOURCES: dict[str, Source] = {
         32,
         "CIFAR-10, read from the official archive or folder",
     ),
-    "folder": Source(load_folder, FILE_SIDE, "your photos, one folder for each class", files=True),
+    "folder": Source(
+        load_folder, FILE_SIDE, "your photos: folders of classes, a zip or a table", files=True
+    ),
     "list": Source(
-        load_list, FILE_SIDE, "your photos, in two files of lines: path label", files=True
+        load_list, FILE_SIDE, "your photos, in two lists of paths and labels", files=True
     ),
 }
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.images.dataset import Dataset, from_arrays
 from memoryless.errors import DataError
+from memoryless.images.dataset import Dataset, from_arrays
 
 CLASSES, DRAWINGS, TRAIN, SIDE = 100, 100, 80, 28
 BYTES = CLASSES * DRAWINGS * SIDE * SIDE // 2  # two pixels in a byte

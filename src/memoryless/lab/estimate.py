@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 from memoryless.backbones import OnnxBackbone
-from memoryless.images import Dataset
 from memoryless.errors import ConfigError
+from memoryless.images import Dataset
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.lab.time_left import Work

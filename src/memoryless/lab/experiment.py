@@ -15,10 +15,10 @@ import numpy as np
 from torch import nn
 
 from memoryless.backbones import named_backbone
-from memoryless.images import Dataset, load
-from memoryless.images.augment import Preparation
 from memoryless.errors import StoreError, WriteError
 from memoryless.features import compact
+from memoryless.images import Dataset, load
+from memoryless.images.augment import Preparation
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import estimate, looks_long, plan
 from memoryless.lab.evaluate import score_methods

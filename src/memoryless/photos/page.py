@@ -9,10 +9,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from memoryless.images.dataset import counted
-from memoryless.images.glances import load
-from memoryless.images.photos import Photo
 from memoryless.errors import DataError
+from memoryless.images.dataset import counted
+from memoryless.images.read import Photo, load
 from memoryless.photos.evaluation import Evaluation, Mistake
 from memoryless.photos.frame import framed, table, text, write_text
 

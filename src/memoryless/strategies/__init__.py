@@ -111,8 +111,8 @@ class ModelSettings(
 
     def problems(self) -> list[str]:
         """What is wrong with resolved settings; every name is looked up."""
-        from memoryless.images.augment import check_augmentations
         from memoryless.embed import check_backbone
+        from memoryless.images.augment import check_augmentations
         from memoryless.network import check_device
         from memoryless.schedules import LR_RULES, SCHEDULES
         from memoryless.stats.class_statistics import check_form
