@@ -170,8 +170,11 @@ def central_square(pixels: np.ndarray, side: int, grey: bool = False) -> np.ndar
     A network that is trained sees such squares; the graph of a trained or a fixed network resizes
     photos by the same bicubic filter.
     """
-    image = Image.fromarray(pixels).convert("L" if grey else "RGB")
-    square = ImageOps.fit(image, (side, side), Image.Resampling.BICUBIC)
+    height, width, _ = pixels.shape
+    edge = min(height, width)
+    top, left = (height - edge) // 2, (width - edge) // 2
+    image = Image.fromarray(pixels[top : top + edge, left : left + edge])
+    square = image.convert("L" if grey else "RGB").resize((side, side), Image.Resampling.BICUBIC)
     return np.asarray(square).reshape(side, side, -1)
 
 

@@ -89,15 +89,16 @@ def read_folder(root: Path) -> Source:
             source.unusable[source.shown(here)] = why
             continue
         for entry in _entries(root, here, source):
-            path = f"{here}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append((f"{path}/", real / entry.name))
-            elif entry.is_dir():
-                links.append((f"{path}/", (root / path).resolve()))
-            elif entry.is_file():
+            path, link = f"{here}{entry.name}", entry.is_symlink()
+            target = root / path if link else entry  # an entry raises for a link to itself
+            if target.is_dir():
+                if link:
+                    links.append((f"{path}/", (root / path).resolve()))
+                else:
+                    waiting.append((f"{path}/", real / entry.name))
+            elif target.is_file():
                 source.files[path] = partial(open_file, root / path)
             else:
-                link = entry.is_symlink()
                 why = "a link that leads nowhere" if link else "not a regular file"
                 source.unusable[source.shown(path)] = why
     return source
