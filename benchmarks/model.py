@@ -21,7 +21,8 @@ from PIL import Image, ImageOps
 
 from benchmarks.features import photo_files
 from benchmarks.timing import side_by_side
-from memoryless.images.photos import find_photos, load
+from memoryless.images.find import find_photos
+from memoryless.images.read import load
 from memoryless.embed.session import Extractor, ahead
 from memoryless.model import Model
 from memoryless.model_folder import load_state

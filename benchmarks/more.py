@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from memoryless import Model
-from memoryless.images.photos import find_photos
+from memoryless.images.find import find_photos
 from memoryless.photos.learning import taken_for
 from memoryless.photos.seeing import see
 

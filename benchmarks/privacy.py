@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.images.photos import Photo, find_photos, find_test
+from memoryless.images.find import find_photos, find_test
+from memoryless.images.read import Photo
 from memoryless.membership import by_distance, by_scatter, by_score
 from memoryless.model import Model
 from memoryless.photos.seeing import see

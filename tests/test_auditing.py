@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memoryless.images.photos import Photo, find_photos
+from memoryless.images.find import find_photos
+from memoryless.images.read import Photo
 from memoryless.errors import DataError
 from memoryless.membership import Estimate
 from memoryless.model import Model

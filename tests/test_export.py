@@ -17,7 +17,7 @@ from PIL import Image
 import memoryless
 from exports import NAMES, draw, refusal, teach
 from memoryless import Model, export
-from memoryless.images.photos import Found, Photo
+from memoryless.images.read import Photo
 from memoryless.embed.graph import OPSET
 from memoryless.errors import ConfigError, DataError, WriteError
 from memoryless.export import WHOLE, Runner, compare, drawings, exported

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from memoryless.images.photos import Photo
+from memoryless.images.read import Photo
 from memoryless.errors import DataError
 from memoryless.photos import evaluation
 from memoryless.photos.evaluation import evaluate

@@ -12,7 +12,7 @@ from hypothesis import given
 from PIL import Image
 
 from conftest import hostile_text
-from memoryless.images.photos import Photo
+from memoryless.images.read import Photo
 from memoryless.errors import WriteError
 from memoryless.photos.evaluation import Evaluation, Mistake
 from memoryless.photos.page import PICTURES, render, thumbnail, write_page

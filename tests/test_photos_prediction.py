@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from memoryless.images.photos import Photo
+from memoryless.images.read import Photo
 from memoryless.errors import ConfigError
 from memoryless.photos import prediction
 from memoryless.photos.prediction import Answer, answers, check_top, find_all

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memoryless import Model
-from memoryless.images.photos import find_photos
+from memoryless.images.find import find_photos
 from memoryless.photos import seeing
 from memoryless.photos.seeing import judge, see
 from photo_toys import make_colours, tiny_settings

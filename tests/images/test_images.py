@@ -48,7 +48,7 @@ def test_source_contract(name, tmp_path):
     ("config", "error", "message"),
     [
         (DataSettings(data="folder"), ConfigError, "add `root=FOLDER`"),
-        (DataSettings(data="folder", root=Path("nowhere")), DataError, "no folder nowhere"),
+        (DataSettings(data="folder", root=Path("nowhere")), DataError, "no folder or file nowhere"),
         (
             DataSettings(data="list"),
             ConfigError,

@@ -110,7 +110,7 @@ def find_listed(file: Path, root: Path | None = None) -> Found:
         )
     table = file.suffix.lower() == ".csv"
     rows = (read_table if table else read_list)(str(file), read_text(file))
-    source = pick_files(root or file.parent, {path for _, path, _ in rows})
+    source = pick_files(root or file.parent, {path for _, path, _ in rows if path})
     labels = _named(source, "", rows)
     if not labels:
         raise DataError(
