@@ -9,9 +9,9 @@ from torch import nn
 
 from conftest import make_toy
 from memoryless.backbones import ResNet18
+from memoryless.errors import ConfigError
 from memoryless.images import SOURCES, Dataset, Source
 from memoryless.images.augment import Preparation
-from memoryless.errors import ConfigError
 from memoryless.lab import estimate as module
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import (

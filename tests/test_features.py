@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from memoryless.backbones import ResNet18
-from memoryless.images.augment import Preparation
 from memoryless.features import compact, extract_features
+from memoryless.images.augment import Preparation
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 

@@ -16,8 +16,8 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from conftest import TINY, FakeRun, hostile_text, make_toy
-from memoryless.images import Dataset
 from memoryless.errors import WriteError
+from memoryless.images import Dataset
 from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.chart_style import COLOURS
 from memoryless.lab.analysis.figures import (

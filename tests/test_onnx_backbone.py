@@ -14,10 +14,10 @@ from onnx import TensorProto
 
 from conftest import make_toy
 from memoryless.backbones import EfficientNetLite0, OnnxBackbone, build_backbone, named_backbone
-from memoryless.images import from_arrays
 from memoryless.embed.graph import Nodes
 from memoryless.errors import ConfigError, StoreError
 from memoryless.features import extract_features
+from memoryless.images import from_arrays
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder

@@ -160,7 +160,8 @@ def test_repeats_in_a_class_are_noted_and_stay_on_one_side(tmp_path):
         shutil.copy(root / "red" / f"{i} a.png", root / "red" / f"{i} b.png")
     dataset = load_folder(root, test_share=0.5)
     train, test = (
-        {file.facts.sha256 for file in split.images.files} for split in (dataset.train, dataset.test)
+        {file.facts.sha256 for file in split.images.files}
+        for split in (dataset.train, dataset.test)
     )
     assert not train & test
     assert np.bincount(dataset.test.labels).tolist() == [10, 10, 20]
@@ -171,7 +172,7 @@ def test_repeats_in_a_class_are_noted_and_stay_on_one_side(tmp_path):
 def test_rows_and_files_of_lists_that_cannot_be_used(tmp_path):
     lists = make_lists(tmp_path)
     with lists["train_list"].open("a") as file:
-        file.write(f"images/red/gone.png 2\nlonely\n/dev/zero 0\nimages/red/4 a.png 2\n")
+        file.write("images/red/gone.png 2\nlonely\n/dev/zero 0\nimages/red/4 a.png 2\n")
     message = why_not(load_lists, lists)
     assert message.startswith("4 entries of train cannot be used: ")
     for part in (
@@ -200,7 +201,10 @@ def test_lists_take_class_names_and_a_root(tmp_path):
 
 def test_classes_of_lists_are_in_the_order_of_their_numbers_or_names(tmp_path):
     lists = make_lists(tmp_path)
-    for labels, order in ((("10", "9", "2"), ("2", "9", "10")), (("b", "10", "a"), ("10", "a", "b"))):
+    for labels, order in (
+        (("10", "9", "2"), ("2", "9", "10")),
+        (("b", "10", "a"), ("10", "a", "b")),
+    ):
         for name, file in lists.items():
             rows = [line.rsplit(" ", 1) for line in file.read_text().splitlines() if line]
             place = {label: i for i, label in enumerate(dict.fromkeys(label for _, label in rows))}

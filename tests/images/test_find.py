@@ -1,4 +1,4 @@
-"""Photos are found in every layout, in folders and in zips, with names that can stand for classes."""
+"""Photos are found in every layout, in folders and in zips, under names that can be classes."""
 
 from __future__ import annotations
 
@@ -197,7 +197,9 @@ def test_photos_without_labels(zipped, tmp_path):
 
 
 def test_what_is_no_photo_of_a_class_is_listed(tmp_path):
-    place = make(tmp_path, {"cat/1.png": None, "cat/README": "Photos", "emu/a.txt": "", "b.png": None})
+    place = make(
+        tmp_path, {"cat/1.png": None, "cat/README": "Photos", "emu/a.txt": "", "b.png": None}
+    )
     (place / "dog").mkdir()
     found = find_photos(place)
     assert found.classes == ["cat"]
@@ -214,7 +216,9 @@ def test_rows_that_cannot_be_used(tmp_path):
         "a.png,cat\ngone.png,cat\n../a.png,cat\n/etc/a.png,cat\nb.png\n,dog\nc.png,cat\nc.png,dog\n"
         "a.png,cat\n"
     )
-    place = make(tmp_path, {"metadata.csv": HEAD + rows, "a.png": None, "c.png": None, "d.png": None})
+    place = make(
+        tmp_path, {"metadata.csv": HEAD + rows, "a.png": None, "c.png": None, "d.png": None}
+    )
     found = find_photos(place)
     assert [photo.name for photo in found.photos] == [f"{place}/a.png"]
     assert found.unusable == {
@@ -225,9 +229,7 @@ def test_rows_that_cannot_be_used(tmp_path):
         f"{place}/metadata.csv line 7": "it does not name a file and a label",
         f"{place}/c.png": "it has several labels: cat, dog",
     }
-    assert found.notes == [
-        f"1 photo is not named in metadata.csv and was not read: {place}/d.png"
-    ]
+    assert found.notes == [f"1 photo is not named in metadata.csv and was not read: {place}/d.png"]
 
 
 def why_not(place: Path, find=find_photos, **how) -> str:

@@ -10,8 +10,8 @@ import torch
 
 from cifar_toys import make_cifar
 from conftest import make_folder, make_lists
-from memoryless.images import SOURCES, load
 from memoryless.errors import ConfigError, DataError
+from memoryless.images import SOURCES, load
 from memoryless.settings import DataSettings
 
 

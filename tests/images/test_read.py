@@ -241,7 +241,7 @@ def test_damaged_images_are_read_or_have_their_reason_and_nothing_is_printed(num
         warnings.simplefilter("always")
         for content in mutations(number):
             try:
-                pixels, facts = read(make_photo(content), 256)
+                pixels, _ = read(make_photo(content), 256)
                 assert (pixels.dtype, pixels.shape[2:]) == (np.uint8, (3,))
                 outcomes["sound"] += 1
             except UnreadableError as error:

@@ -128,7 +128,16 @@ def test_files_that_a_list_names(tmp_path):
     put(tmp_path, "b.jpg")
     (root / "link.jpg").symlink_to(tmp_path / "b.jpg")
     whole = f"{root}/cat/a.jpg"
-    names = ["cat/a.jpg", whole, "link.jpg", "gone.jpg", "../b.jpg", "/dev/zero", "cat", "nul\0.jpg"]
+    names = [
+        "cat/a.jpg",
+        whole,
+        "link.jpg",
+        "gone.jpg",
+        "../b.jpg",
+        "/dev/zero",
+        "cat",
+        "nul\0.jpg",
+    ]
     source = pick_files(root, names)
     assert set(source.files) == {"cat/a.jpg", whole, "link.jpg"}
     assert {Path(name).name: why for name, why in source.unusable.items()} == {
