@@ -15,9 +15,9 @@ import pytest
 import memoryless
 
 STOREYS = [
-    {"errors", "names", "labels"},
+    {"errors", "names", "labels", "pages"},
     {"settings", "store", "locks", "randomness"},
-    {"data", "embed", "backbones", "network", "losses", "schedules"},
+    {"images", "embed", "backbones", "network", "losses", "schedules"},
     {"features", "stats", "membership"},
     {"strategies", "training", "learner"},
     {"model", "classes", "fixed", "trained", "model_folder", "card"},
@@ -49,7 +49,7 @@ ELSEWHERE = {
 WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
 WITHOUT_TORCH += [".schedules", ".model_folder", ".cli", ".card", ".locks"]
-WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
+WITHOUT_TORCH += [".images", ".images.find", ".images.read", ".images.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".cli.reading", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]
@@ -155,13 +155,14 @@ def test_the_command_line_is_thin():
 def test_every_module_has_its_test_file():
     """test_NAME.py, or test_PARENT_NAME.py; no two modules share one."""
     found: dict[str, str] = {}
+    files = {path.name for path in TESTS.rglob("test_*.py")}
     for path in modules():
         name = path.relative_to(ROOT).with_suffix("").as_posix()
         if name in ELSEWHERE:
             continue
         *_, parent, leaf = ("memoryless", *name.removesuffix("/__init__").split("/"))
         tests = [f"test_{parent}_{leaf}.py", f"test_{leaf}.py"]
-        there = [test for test in tests if (TESTS / test).exists()]
+        there = [test for test in tests if test in files]
         assert there, f"{name} has no test file: add {tests[1]}, or {tests[0]}"
         assert there[0] not in found, f"{name} and {found[there[0]]} share {there[0]}"
         found[there[0]] = name
@@ -174,8 +175,8 @@ def test_exceptions_to_that_are_modules_without_one():
 
 
 def test_tests_do_not_import_tests():
-    names = {path.stem for path in TESTS.glob("test_*.py")}
-    for path in TESTS.glob("*.py"):
+    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    for path in TESTS.rglob("*.py"):
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom):
                 assert node.module not in names, path

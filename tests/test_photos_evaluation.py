@@ -36,7 +36,7 @@ def photo(name: str, label: str) -> Photo:
 def found(monkeypatch):
     verdicts = [
         given
-        if isinstance(given, str)
+        if isinstance(given, UnreadableError)
         else Verdict(np.log(np.array(given) + 1e-9), np.array(given), m)
         for _, given, m in GIVEN
     ]
@@ -117,4 +117,7 @@ def test_no_photo_of_a_known_class_can_be_read(monkeypatch):
     monkeypatch.setattr(evaluation, "judge", lambda *_: iter([UnreadableError("0", "broken")]))
     with pytest.raises(DataError) as error:
         evaluate(MODEL, [photo("0", "ant")])
-    assert str(error.value) == f"no photo of a known class can be read: {UnreadableError('0', 'broken')}"
+    assert (
+        str(error.value)
+        == f"no photo of a known class can be read: {UnreadableError('0', 'broken')}"
+    )

@@ -187,14 +187,14 @@ def _tell_result(
     tell("learned", f"{_learned(plan)}: {folder} knows {len(about['classes']):,} now")
     if done.broken:
         tell("broken", f"left out {reasons(done.broken)}")
-    tell_each("note", map(as_flags, done.notes))
-    if done.near:
-        tell("repeats", f"{done.near:,} photos are nearly the same as another; such were held out "
-             "together")  # fmt: skip
     tell("held out", _held_out(lesson, len(about["classes"]), "these" if plan.more else "the new"))
     alike = [f"{a} and {b} ({share:.0%})" for a, b, share in lesson.alike]
     if alike:
         tell("alike", f"classes that are taken for each other most: {', '.join(alike)}")
+    tell_each("note", map(as_flags, done.notes))
+    if done.near:
+        tell("repeats", f"{done.near:,} photos are nearly the same as another; such were held out "
+             "together")  # fmt: skip
     ledger = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(about).items())
     kept = f"{size(sum(about['ledger'].values()))} ({ledger})"
     tell("kept", f"{kept}, and none of the photos, which take {size(done.size)}")

@@ -83,6 +83,8 @@ def _lines(paths: tuple[str, ...]) -> list[str]:
 
 def _typed() -> list[str]:
     """The lines of standard input; bytes that are no text stand in names as Python keeps them."""
+    if sys.stdin is None:  # it was closed
+        return []
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")
     return [path for line in sys.stdin if (path := line.rstrip("\r\n"))]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("report.html")) -> None:
+def report(
+    *runs: Path,
+    methods: tuple[str, ...] = (),
+    output: Path = Path("report.html"),
+    force: bool = False,
+) -> None:
     """Write one self-contained page: which method to use, accuracies, charts, classes, runs.
 
     Parameters
@@ -17,6 +22,8 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
         finetune+lda+bg_z+linear; by default those each run has scored.
     output
         The page.
+    force
+        Write the page even if a file is there that is no page of memoryless.
     """
     from memoryless.cli.output import say
     from memoryless.cli.reading import ReadingPrinter
@@ -24,7 +31,9 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     from memoryless.lab.analysis.compare import named_methods
     from memoryless.lab.report import write_report
     from memoryless.lab.runs import find_runs
+    from memoryless.pages import check_replaceable
 
+    check_replaceable(output, force, "output")
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")

@@ -10,7 +10,7 @@ from memoryless.card import parts_kept
 from memoryless.images.dataset import counted
 from memoryless.membership import Estimate
 from memoryless.photos.auditing import ALL, Audit, Exposure
-from memoryless.photos.frame import framed, prose, table, write_text
+from memoryless.photos.frame import framed, name_of, prose, table, write_text
 
 ATTACKS = {
     "score": "from its answers: how far a photo's own class scores above the best other one",
@@ -141,7 +141,7 @@ def render(found: Audit) -> str:
     """The page of an audit."""
     parts = [f"<p>{prose(sentence)}</p>" for sentence in summary(found)]
     parts += [f'<p class="faint">{prose(sentence)}</p>' for sentence in (LIMITS, found.honest)]
-    return framed(f"Audit of {found.model['folder']}", [*parts, *_tables(found)], STYLE)
+    return framed(f"Audit of {name_of(found.model['folder'])}", [*parts, *_tables(found)], STYLE)
 
 
 def _tables(found: Audit) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _facts(found: Audit) -> list[list[Any]]:
     model, backbone = found.model, found.model["backbone"]
     network = f"{backbone['name']}, SHA-256 {backbone['sha256']}" if backbone else "trained"
     return [
-        ["model", model["folder"]],
+        ["model", name_of(model["folder"])],
         ["state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"],
         ["written", f"{model['date']}, by memoryless {model['memoryless']}"],
         ["method", model["method"]],

@@ -13,6 +13,7 @@ from memoryless.errors import WriteError
 from memoryless.model_folder.apart import check_apart
 from memoryless.model_folder.archive import is_packed
 from memoryless.names import printable
+from memoryless.pages import MARK, check_replaceable
 
 NAME = ' class="name"'
 CODE = r"`?\b(memoryless (?:audit|export))\b`?|`(members|others)`"  # what sentences say of commands
@@ -47,6 +48,7 @@ PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+{mark}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>{title}</title>
@@ -60,11 +62,12 @@ PAGE = """<!doctype html>
 """
 
 
-def check_page(path: Path) -> None:
+def check_page(path: Path, force: bool = False) -> None:
     """Raise unless a page may be written to a file; leave none there."""
     check_apart(path)
     if is_packed(path):
         raise WriteError(f"{path} is a packed model: choose another `html`")
+    check_replaceable(path, force, "html")
     there = path.exists()
     with _writing(path), path.open("ab"):
         pass
@@ -89,10 +92,16 @@ def _writing(path: Path) -> Iterator[None]:
         ) from error
 
 
+def name_of(place: Path | str) -> str:
+    """Return what a place is called, without the folders around it, which may name a person."""
+    whole = Path(place)
+    return (whole.resolve().name if whole.name in ("", "..") else whole.name) or str(place)
+
+
 def framed(title: str, body: Iterable[str], style: str = "") -> str:
     """A page of this title and these parts, with more style than pages share."""
     shown = html.escape(printable(title))
-    return PAGE.format(title=shown, style=STYLE + style, body="\n".join(body))
+    return PAGE.format(mark=MARK, title=shown, style=STYLE + style, body="\n".join(body))
 
 
 def text(value: Any) -> str:

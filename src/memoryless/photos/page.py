@@ -13,7 +13,7 @@ from memoryless.errors import DataError
 from memoryless.images.dataset import counted
 from memoryless.images.read import Photo, load
 from memoryless.photos.evaluation import Evaluation, Mistake
-from memoryless.photos.frame import framed, table, text, write_text
+from memoryless.photos.frame import framed, name_of, table, text, write_text
 
 SIDE = 200  # pixels of a picture's longer side
 PICTURES = 24
@@ -25,12 +25,12 @@ def write_page(path: Path, model: str, place: str, evaluation: Evaluation) -> No
 
 
 def render(model: str, place: str, evaluation: Evaluation) -> str:
-    """The page about a model and the place of its test photos."""
+    """The page about a model and its test photos, without the folders that these lie in."""
     parts = [f"<p>{text(sentence)}</p>" for sentence in summary(evaluation)] + [
         *_mistakes(evaluation.mistakes),
         *_tables(evaluation),
     ]
-    return framed(f"{model}, evaluated on {place}", parts)
+    return framed(f"{name_of(model)}, evaluated on {name_of(place)}", parts)
 
 
 def summary(found: Evaluation) -> Iterator[str]:
