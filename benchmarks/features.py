@@ -15,9 +15,9 @@ import numpy as np
 import onnxruntime
 
 from benchmarks.timing import side_by_side
-from memoryless.data.pixels import read_pixels
 from memoryless.embed.session import Extractor, ahead, cores
 from memoryless.fixed import features_graph_of
+from memoryless.images.pixels import read_pixels
 from memoryless.train.settings import ModelSettings
 
 PHOTOS, BATCH = 128, 32

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.timing import side_by_side
-from memoryless.data import from_arrays
+from memoryless.images import from_arrays
 from memoryless.lab.config import Config
 from memoryless.progress import TrainingProgress
 from memoryless.train.learner import Learner, prepare

@@ -21,8 +21,9 @@ from PIL import Image, ImageOps
 
 from benchmarks.features import photo_files
 from benchmarks.timing import side_by_side
-from memoryless.data.photos import find_photos, load
 from memoryless.embed.session import Extractor, ahead
+from memoryless.images.find import find_photos
+from memoryless.images.read import load
 from memoryless.model import Model
 from memoryless.model_folder import load_state
 from memoryless.photos.learning import carry_out

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from memoryless import Model
-from memoryless.data.photos import find_photos
+from memoryless.images.find import find_photos
 from memoryless.photos.learning import taken_for
-from memoryless.photos.seeing import see
+from memoryless.photos.seeing import features
 
 DRAWS, SWAPPED = 20, 5
 
@@ -18,7 +18,7 @@ DRAWS, SWAPPED = 20, 5
 def look_at(place: Path) -> tuple[np.ndarray, np.ndarray]:
     """Features and labels of all training photos."""
     photos = find_photos(place).photos
-    return np.stack(list(see(Model(), photos))), np.array([photo.label for photo in photos])
+    return np.stack(list(features(Model(), photos))), np.array([photo.label for photo in photos])
 
 
 def warned(first: Model, features: np.ndarray, labels: list[str]) -> set[str]:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.data.photos import Photo, find_photos, find_test
+from memoryless.images.find import find_photos, find_test
+from memoryless.images.read import Photo
 from memoryless.membership import by_distance, by_scatter, by_score
 from memoryless.model import Model
-from memoryless.photos.seeing import see
+from memoryless.photos.seeing import features
 from memoryless.randomness import numpy_generator
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS
@@ -27,7 +28,7 @@ NUMBERS, SEEDS = (5, 10, 20, 30), (0, 1, 2)
 def roots_of(model: Model, photos: list[Photo]) -> tuple[np.ndarray, np.ndarray]:
     """What is summed up of photos, and their classes by number."""
     names = sorted({str(photo.label) for photo in photos})
-    looks = np.stack([np.asarray(look, dtype=np.float64) for look in see(model, photos)])
+    looks = np.stack([np.asarray(one, dtype=np.float64) for one in features(model, photos)])
     return square_roots(looks), np.array([names.index(str(photo.label)) for photo in photos])
 
 

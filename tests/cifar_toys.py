@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.data.cifar import LAYOUTS
+from memoryless.images.cifar import LAYOUTS
 
 
 def as_python_2(content: dict) -> bytes:

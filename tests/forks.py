@@ -129,9 +129,7 @@ def command(words: Sequence[str], die_at: list[int]) -> int:
 def serve() -> None:
     import torch
 
-    import memoryless.cli
-    import memoryless.progress  # noqa: F401
-    from memoryless.data import SOURCES, Source
+    from memoryless.images import SOURCES, Source
     from memoryless.lab.config import Config
     from memoryless.lab.experiment import run
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
+
+from memoryless.images.read import Photo
 
 
 def make_backbone(file: Path) -> Path:
@@ -90,3 +94,27 @@ def shown(file: Path, width: int, scheme: str) -> Iterator[Any]:
         assert (background != "rgb(255, 255, 255)") == (scheme == "dark")
         yield page
         browser.close()
+
+
+@cache
+def paint(seed: int, width: int = 300, height: int = 200) -> Image.Image:
+    """Shapes of all sizes on a ground of soft colours, as photos have them."""
+    rng = np.random.default_rng(seed)
+    pixels = np.zeros((height, width, 3))
+    for size in (2, 4, 8, 16, 32):
+        blobs = Image.fromarray(rng.integers(0, 256, (size, size, 3), dtype=np.uint8))
+        pixels += np.asarray(blobs.resize((width, height), Image.Resampling.BICUBIC)) / 5.0
+    return Image.fromarray(pixels.astype(np.uint8))
+
+
+def saved(image: Image.Image, kind: str = "png", **options: Any) -> bytes:
+    """The bytes of an image's file."""
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def make_photo(content: bytes | Image.Image, name: str = "a.png", label: str = "cat") -> Photo:
+    """A photo whose file lies in memory."""
+    found = content if isinstance(content, bytes) else saved(content)
+    return Photo(name, label, lambda: io.BytesIO(found))

@@ -12,8 +12,8 @@ import pytest
 import memoryless.cli
 from conftest import make_toy
 from memoryless.cli import main
-from memoryless.data import SOURCES, Source
 from memoryless.errors import ConfigError, DataError, TrainingError
+from memoryless.images import SOURCES, Source
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.progress import Observer

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memoryless.data.photos import Photo, find_photos
 from memoryless.errors import DataError
+from memoryless.images.find import find_photos
+from memoryless.images.read import Photo
 from memoryless.membership import Estimate
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
 from memoryless.photos.auditing import SWAPPED, Audit, _doubts, audit, find_both
-from memoryless.photos.seeing import see
+from memoryless.photos.seeing import embed
 from memoryless.store import to_json
 from photo_toys import make_colours, tiny_settings
 
@@ -35,7 +36,9 @@ def root(tmp_path_factory, tiny_backbone) -> Path:
 
 def teach(folder: Path, photos: Path, backbone: Path) -> None:
     model, found = Model(**tiny_settings(backbone)), find_photos(photos).photos
-    model.learn(np.stack(list(see(model, found))), [photo.label for photo in found])
+    model.learn(
+        np.stack([one.look for one in embed(model, found)]), [photo.label for photo in found]
+    )
     model.save(folder)
 
 
@@ -267,7 +270,7 @@ def test_of_train_and_test_each_side_reads_its_own(tmp_path):
 def test_trained_features_are_attacked_by_score_alone(root, tmp_path):
     members, others = sides(root)
     model = Model("inFT_siw", image_size=16, epochs=1, width=2, batch_size=16)
-    squares = np.stack(list(see(model, members)))
+    squares = np.stack([one.look for one in embed(model, members)])
     model.learn(squares, [photo.label for photo in members])
     model.save(tmp_path / "model")
     saved: Saved = load_state(tmp_path / "model")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import call
+from memoryless.pages import MARK
 from photo_toys import make_colours, tiny_flags
 
 
@@ -81,11 +82,11 @@ def test_a_page_that_cannot_be_written_is_told_before_photos_are_judged(
 
 
 def test_a_page_that_is_there_stays_if_nothing_is_evaluated(taught, capsys):
-    Path("page.html").write_text("an older page")
+    Path("page.html").write_text(MARK)
     Path("test").rename("strange")
     make_colours(Path("test"), "volcano")
     assert call("evaluate", "model", "test", "--html", "page.html", capsys=capsys)[0] == 2
-    assert Path("page.html").read_text() == "an older page"
+    assert Path("page.html").read_text() == MARK
     assert call("evaluate", "model", "test", "--html", "new.html", capsys=capsys)[0] == 2
     assert not Path("new.html").exists()
 

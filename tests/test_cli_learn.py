@@ -11,7 +11,7 @@ import pytest
 
 from conftest import call
 from memoryless.card import HONEST
-from memoryless.data.samples import write_samples
+from memoryless.images.samples import write_samples
 from memoryless.model_folder import load_state
 from memoryless.photos.place import teaching
 from photo_toys import make_colours, tiny_flags
@@ -35,7 +35,7 @@ def test_a_model_is_made_and_grows(flags, capsys):
     assert told["learns"] == "24 photos of 2 new classes: cat 12, dog 12"
     assert told["method"].startswith("fixed+lda over onnx:")
     assert re.fullmatch(r"about \d+ s \(\d+ photos a second\)", told["time"])
-    assert told["keeps"].startswith("11.2 kB in all, of photos that take ")
+    assert told["keeps"] == "11.2 kB in all, and no photo"
     assert result.startswith("learned   2 classes: model knows 2 now\nheld out  ")
     assert HONEST.format(smallest=12) in result
     assert result.endswith("next      memoryless predict model PHOTO\n")
@@ -75,7 +75,6 @@ def test_broken_photos_are_listed_and_the_exit_code_is_1(flags, capsys):
     Path("photos/cat/3.png").write_text("text")
     code, out, err = call("learn", "model", "photos", *flags, capsys=capsys)
     assert (code, err) == (1, "")
-    assert "broken    1: photos/cat/3.png (not an image)\n" in out
     assert "broken    left out 1: photos/cat/3.png (not an image)\n" in out
     assert load_state(Path("model")).about["counts"] == [11, 12]
 
@@ -229,10 +228,10 @@ def test_a_backbone_can_be_trained_too(flags, capsys):
 def test_repeats_are_told(trained, flags, capsys):
     for i in range(12):
         shutil.copy("photos/cat/0.png", f"photos/cat/copy {i}.png")
-    flags = ["--train", "--image-size", "16"] if trained else flags
-    out = call("learn", "model", "photos", "--dry-run", *flags, capsys=capsys)[1]
+    flags = ["--train", "--image-size", "16", "--epochs", "1"] if trained else flags
+    out = call("learn", "model", "photos", *flags, capsys=capsys)[1]
     (told,) = [line for line in out.splitlines() if line.startswith("repeats ")]
-    assert told.endswith("are nearly the same as another; such are held out together")
+    assert told.endswith("are nearly the same as another; such were held out together")
 
 
 def test_what_is_trained_by_default_keeps_no_covariance_of_a_class(flags, capsys):

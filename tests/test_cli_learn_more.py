@@ -149,8 +149,7 @@ def test_a_forgettable_model_says_first_what_it_costs(flags, capsys):
     spread = 2 * 11 * 48 * 8
     plan = out.split("\n\n", 1)[0]
     assert (
-        "keeps     19.7 kB in all, of which 8.4 kB are each class's own scatter, of photos that "
-        "take "
+        "keeps     19.7 kB in all, of which 8.4 kB are each class's own scatter, and no photo"
     ) in plan
     assert (
         "warning   each class's own scatter is kept, and that of a class with no more photos than "

@@ -54,6 +54,13 @@ def test_a_table_for_people(taught, capsys):
     assert "test/cat/0.png" in out and "cat" in out and "dog" not in out
 
 
+def test_a_closed_standard_input_names_no_photo(taught, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    code, out, err = call("predict", "model", "-", capsys=capsys)
+    assert (code, out) == (0, "")
+    assert "standard input names no photo" in err
+
+
 def test_csv(taught, capsys):
     out = call("predict", "model", "test/cat", "none.jpg", "--csv", capsys=capsys)[1]
     head, *rows = list(csv.reader(io.StringIO(out)))

@@ -11,7 +11,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.cli import main
-from memoryless.data import samples
+from memoryless.images import samples
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.stats.methods import headline

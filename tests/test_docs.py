@@ -15,7 +15,7 @@ import pytest
 import memoryless
 from memoryless.card import HONEST
 from memoryless.cli import app
-from memoryless.data import samples
+from memoryless.images import samples
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
 from memoryless.stats import calibration, heads, metrics

@@ -20,8 +20,8 @@ from PIL import Image
 from conftest import make_folder
 from memoryless import membership
 from memoryless.cli import LABORATORY, app, main
-from memoryless.data import SOURCES, Dataset, samples
-from memoryless.data.quickdraw import load_quickdraw100
+from memoryless.images import SOURCES, Dataset, samples
+from memoryless.images.quickdraw import load_quickdraw100
 from memoryless.lab.analysis.published import paper_name
 from memoryless.lab.config import Config
 from memoryless.lab.paper import PaperTable

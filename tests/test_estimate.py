@@ -8,9 +8,9 @@ import pytest
 from torch import nn
 
 from conftest import make_toy
-from memoryless.data import SOURCES, Dataset, Source
-from memoryless.data.augment import Preparation
 from memoryless.errors import ConfigError
+from memoryless.images import SOURCES, Dataset, Source
+from memoryless.images.augment import Preparation
 from memoryless.lab import estimate as module
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import (

@@ -17,10 +17,11 @@ from PIL import Image
 import memoryless
 from exports import NAMES, draw, refusal, teach
 from memoryless import Model, export
-from memoryless.data.photos import Found, Photo
 from memoryless.embed.graph import OPSET
 from memoryless.errors import ConfigError, DataError, WriteError
 from memoryless.export import WHOLE, Runner, compare, drawings, exported
+from memoryless.images.find import Found
+from memoryless.images.read import Photo
 from memoryless.model_folder import load_state
 from memoryless.stats.confidence import Confidence
 
@@ -321,7 +322,7 @@ def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatc
 def jpeg(pixels: np.ndarray) -> Photo:
     content = io.BytesIO()
     Image.fromarray(pixels).save(content, "JPEG")
-    return Photo("a.jpg", None, content.getvalue)
+    return Photo("a.jpg", None, lambda: io.BytesIO(content.getvalue()))
 
 
 def large(name: str = "cat") -> Photo:
@@ -331,7 +332,7 @@ def large(name: str = "cat") -> Photo:
 
 def test_photos_are_compared_one_at_a_time_and_large_ones_decoded_in_full(folder, tmp_path):
     small = jpeg(draw("dog", 1)[0])
-    found = Found("photos", [large(), small, large("owl")], {}, [])
+    found = Found("photos", [large(), small, large("owl")], {}, {}, [])
     done = export.export(folder, tmp_path / "out.onnx", found)
     assert done.photos is not None
     assert (done.photos.photos, done.photos.smaller, done.photos.same) == (3, 2, 2)
@@ -359,13 +360,13 @@ def test_an_answer_that_becomes_none_of_these_is_another_answer():
 
 
 def test_broken_photos_are_left_out_and_told(folder, tmp_path):
-    broken = Photo("b.jpg", None, lambda: b"a text")
-    found = Found("photos", [broken, large()], {}, [])
+    broken = Photo("b.jpg", None, lambda: io.BytesIO(b"a text"))
+    found = Found("photos", [broken, large()], {}, {}, [])
     done = export.export(folder, tmp_path / "out.onnx", found).photos
     sentence = "the photo b.jpg cannot be read (not an image): mend it, or take it out"
     assert done is not None
     assert (done.photos, done.broken) == (1, (sentence,))
-    alone = Found("a photo", [broken], {}, [])
+    alone = Found("a photo", [broken], {}, {}, [])
     assert refusal(DataError, folder, tmp_path / "none.onnx", alone) == (
         f"no photo could be compared: {sentence}"
     )
@@ -381,7 +382,7 @@ def test_drawings_are_of_several_sizes_and_each_is_another():
 
 def test_progress_is_told(folder, tmp_path):
     seen: list[int] = []
-    found = Found("photos", [large()] * 3, {}, [])
+    found = Found("photos", [large()] * 3, {}, {}, [])
     export.export(folder, tmp_path / "out.onnx", found, progress=seen.append)
     assert seen == [1, 2, 3]
 
@@ -392,7 +393,7 @@ def test_efficientnet_lite0(tmp_path):
         [p for name in NAMES for p in draw(name, 3, 100)], [n for n in NAMES for _ in "abc"]
     )
     model.save(tmp_path / "model")
-    found = Found("photos", [jpeg(draw("cat", 1, 200)[0]), large("owl")], {}, [])
+    found = Found("photos", [jpeg(draw("cat", 1, 200)[0]), large("owl")], {}, {}, [])
     done = export.export(tmp_path / "model", tmp_path / "out.onnx", found)
     assert done.photos is not None
     assert max(done.photos.difference, done.drawings.difference) < 1e-4

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryless import Model
-from memoryless.data.dataset import hold_out_groups
 from memoryless.errors import ConfigError, DataError
 from memoryless.fixed import as_photo
+from memoryless.images.dataset import hold_out_groups
 from memoryless.model_folder import load_state
 from photo_toys import tiny_settings
 

@@ -17,7 +17,7 @@ import memoryless
 STOREYS = [
     {"errors", "names", "labels"},
     {"settings", "strategies", "store", "locks", "tensors", "randomness", "progress", "pages"},
-    {"data", "embed"},
+    {"images", "embed"},
     {"stats", "membership"},
     {"train"},
     {"model", "classes", "fixed", "trained", "model_folder", "card"},
@@ -57,7 +57,7 @@ WITHOUT_TORCH = [
 ]
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
 WITHOUT_TORCH += [".train.schedules", ".model_folder", ".cli", ".card", ".locks"]
-WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
+WITHOUT_TORCH += [".images", ".images.find", ".images.read", ".images.samples"]
 WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".progress", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]

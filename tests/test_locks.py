@@ -25,8 +25,8 @@ from conftest import make_toy
 from forks import Ended
 from memoryless import locks
 from memoryless.cli import main
-from memoryless.data import SOURCES, Source
 from memoryless.errors import WriteError
+from memoryless.images import SOURCES, Source
 from memoryless.lab.runs import RunFolder
 from memoryless.locks import locked, writer_in
 

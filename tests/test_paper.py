@@ -9,8 +9,8 @@ import pytest
 
 from conftest import TOY_PRESET, make_toy
 from memoryless.cli.output import FORMATS
-from memoryless.data import SOURCES, Source
 from memoryless.errors import DataError
+from memoryless.images import SOURCES, Source
 from memoryless.lab.analysis.figures import draw_similarity, shown
 from memoryless.lab.analysis.paper_table import NORMALISATIONS
 from memoryless.lab.paper import PaperTable

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from memoryless.data.photos import Photo
 from memoryless.errors import DataError
+from memoryless.images.read import Photo, UnreadableError
 from memoryless.photos import evaluation
 from memoryless.photos.evaluation import evaluate
 from memoryless.photos.seeing import Verdict
@@ -23,19 +24,19 @@ GIVEN = [
     ("cow", (0.1, 0.3, 0.6), 4.0),
     ("elk", (0.4, 0.3, 0.3), -2.0),
     ("elk", (0.5, 0.3, 0.2), 1.5),
-    ("bee", "the photo 7 cannot be read (not an image): mend it, or take it out", 0.0),
+    ("bee", UnreadableError("7", "not an image"), 0.0),
 ]
 
 
 def photo(name: str, label: str) -> Photo:
-    return Photo(name, label, lambda: b"")
+    return Photo(name, label, io.BytesIO)
 
 
 @pytest.fixture
 def found(monkeypatch):
     verdicts = [
         given
-        if isinstance(given, str)
+        if isinstance(given, UnreadableError)
         else Verdict(np.log(np.array(given) + 1e-9), np.array(given), m)
         for _, given, m in GIVEN
     ]
@@ -88,7 +89,7 @@ def test_calibration_by_hand(found):
 
 
 def test_broken_photos_are_told(found):
-    assert found.broken == {"7": GIVEN[7][1]}
+    assert found.broken == {"7": str(GIVEN[7][1])}
 
 
 def test_as_json_names_no_photo_but_broken_ones(found):
@@ -113,7 +114,10 @@ def test_no_class_is_known():
 
 
 def test_no_photo_of_a_known_class_can_be_read(monkeypatch):
-    monkeypatch.setattr(evaluation, "judge", lambda *_: iter(["the photo 0 is broken"]))
+    monkeypatch.setattr(evaluation, "judge", lambda *_: iter([UnreadableError("0", "broken")]))
     with pytest.raises(DataError) as error:
         evaluate(MODEL, [photo("0", "ant")])
-    assert str(error.value) == "no photo of a known class can be read: the photo 0 is broken"
+    assert (
+        str(error.value)
+        == f"no photo of a known class can be read: {UnreadableError('0', 'broken')}"
+    )

@@ -11,16 +11,17 @@ from PIL import Image
 
 from conftest import hostile_text
 from html_pages import Page, check_alone
-from memoryless.data.photos import Photo
+from memoryless.images.read import Photo
 from memoryless.photos.evaluation import Evaluation, Mistake
 from memoryless.photos.page import PICTURES, render, thumbnail, write_page
 from photo_toys import shown
 
 
-def png(width: int = 600, height: int = 300) -> bytes:
+def png(width: int = 600, height: int = 300) -> io.BytesIO:
     content = io.BytesIO()
     Image.new("RGB", (width, height), "red").save(content, "PNG")
-    return content.getvalue()
+    content.seek(0)
+    return content
 
 
 def make_evaluation(name: str = "ant", mistakes: int = 1) -> Evaluation:
@@ -67,7 +68,7 @@ def test_there_are_not_too_many_pictures():
 
 
 def test_a_photo_that_vanished_is_left_out():
-    def gone() -> bytes:
+    def gone() -> io.BytesIO:
         raise FileNotFoundError(2, "No such file")
 
     evaluation = make_evaluation(mistakes=0)

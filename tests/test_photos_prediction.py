@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from memoryless.data.photos import Photo
 from memoryless.errors import ConfigError
+from memoryless.images.read import Photo, UnreadableError
 from memoryless.photos import prediction
 from memoryless.photos.prediction import Answer, answers, check_top, find_all
 from memoryless.photos.seeing import Verdict
@@ -49,30 +50,22 @@ def test_what_is_not_there_is_told_and_the_rest_found(place):
     ]
 
 
-def test_links_out_of_a_folder_are_said(place, tmp_path):
-    (tmp_path / "secret.png").touch()
-    (place / "cat" / "link.png").symlink_to(tmp_path / "secret.png")
-    things, notes = find_all(["photos"])
-    assert len(things) == 4
-    assert notes == ["1 link out of the folder was not followed: photos/cat/link.png"]
-
-
 MODEL = SimpleNamespace(classes=("ant", "bee", "cow"))
 
 
 def test_answers_name_the_best_first(monkeypatch):
     verdicts = [
         Verdict(np.array([1.0, 3.0, 2.0]), np.array([0.1, 0.6, 0.3]), 0.5),
-        "the photo b cannot be read",
+        UnreadableError("b", "broken"),
         Verdict(np.array([1.0, 0.0, 2.0]), np.array([0.3, 0.1, 0.6]), -0.5),
     ]
     monkeypatch.setattr(prediction, "judge", lambda *_: iter(verdicts))
-    a, b, c = (Photo(name, None, lambda: b"") for name in "abc")
+    a, b, c = (Photo(name, None, io.BytesIO) for name in "abc")
     found = list(answers(MODEL, [a, Answer("x", error="no"), b, c], top=2))
     assert found == [
         Answer("a", True, (("bee", 0.6), ("cow", 0.3))),
         Answer("x", error="no"),
-        Answer("b", error="the photo b cannot be read"),
+        Answer("b", error=str(UnreadableError("b", "broken"))),
         Answer("c", False, (("cow", 0.6), ("ant", 0.3))),
     ]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import numpy as np
 import pytest
 
 from memoryless import Model
-from memoryless.data.photos import find_photos
+from memoryless.images.find import find_photos
+from memoryless.images.read import UnreadableError
 from memoryless.photos import seeing
-from memoryless.photos.seeing import judge, see
+from memoryless.photos.seeing import embed, features, judge
 from photo_toys import make_colours, tiny_settings
 
 
@@ -16,8 +19,8 @@ from photo_toys import make_colours, tiny_settings
 def model(tmp_path, tiny_backbone):
     photos = find_photos(make_colours(tmp_path / "train", "cat", "dog")).photos
     model = Model(**tiny_settings(tiny_backbone))
-    looks = np.stack(list(see(model, photos)))
-    model.learn(looks, [photo.label for photo in photos])
+    looks = [found.look for found in embed(model, photos)]
+    model.learn(np.stack(looks), [photo.label for photo in photos])
     return model
 
 
@@ -29,13 +32,17 @@ def photos(tmp_path):
     return find_photos(place).photos
 
 
-def test_what_is_seen_is_in_order_and_broken_photos_say_why(model, photos):
-    seen = list(see(model, photos))
-    assert [i for i, look in enumerate(seen) if isinstance(look, str)] == [2]
-    assert seen[2] == (
-        f"the photo {photos[2].name} cannot be read (not an image): mend it, or take it out"
-    )
-    assert [look.shape for look in seen if not isinstance(look, str)] == [(48,)] * 9
+def test_features_are_in_order_and_broken_photos_say_why(model, photos):
+    embedded, found = list(embed(model, photos)), list(features(model, photos))
+    for one, feature, photo in zip(embedded, found, photos, strict=True):
+        if photo == photos[2]:
+            assert (
+                (one.name, one.why) == (feature.name, feature.why) == (photo.name, "not an image")
+            )
+        else:
+            assert feature.shape == (48,)
+            assert (one.look == feature).all()
+            assert one.facts.sha256 == sha256(photo.content()).hexdigest()
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 256])
@@ -44,8 +51,8 @@ def test_verdicts_do_not_depend_on_how_many_are_judged_together(model, photos, c
     monkeypatch.setattr(seeing, "CHUNK", chunk)
     found = list(judge(model, photos))
     for verdict, other in zip(found, expected, strict=True):
-        if isinstance(other, str):
-            assert verdict == other
+        if isinstance(other, UnreadableError):
+            assert verdict.name == other.name
         else:
             assert verdict.scores == pytest.approx(other.scores, rel=1e-5)
             assert verdict.probabilities.sum() == pytest.approx(1)
@@ -60,7 +67,7 @@ def test_progress_counts_photos(model, photos):
 
 def test_verdicts_are_of_their_photos(model, photos):
     answers = [
-        None if isinstance(v, str) else model.classes[v.scores.argmax()]
+        None if isinstance(v, UnreadableError) else model.classes[v.scores.argmax()]
         for v in judge(model, photos)
     ]
     assert answers == ["cat", "cat", None, "cat", "cat", *["dog"] * 5]

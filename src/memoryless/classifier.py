@@ -7,18 +7,14 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, Literal, Self
 
 import numpy as np
-from PIL import Image, ImageOps
 
-from memoryless.data.photos import Photo, load
-from memoryless.data.pixels import attempt, know_formats, read_file, to_mode
 from memoryless.embed.session import ahead
 from memoryless.errors import ConfigError, DataError, extras
-from memoryless.fixed import as_photo
+from memoryless.images.read import pixels_of, ready
 from memoryless.labels import check_among, labels_of, listed, names_of
 from memoryless.model import Lesson, Model
 from memoryless.names import first_ten
@@ -175,11 +171,12 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         model = self._model()
         plan = make_plan(model, [Path(folder)], few, more=more)
         labels_of(sorted({str(photo.label) for photo in plan.photos}), model.label_type)
-        lesson, broken, warned = teach(plan)
-        lost = [f"{name} ({why})" for name, why in broken.items()]
-        for told in (*plan.warnings, *warned, *([f"left out {first_ten(lost)}"] if lost else [])):
-            _warn(told)
-        self.model_, self.lesson_ = plan.model, lesson
+        done = teach(plan)
+        lost = [f"{name} ({why})" for name, why in done.broken.items()]
+        left_out = [f"left out {first_ten(lost)}"] if lost else []
+        for sentence in (*plan.warnings, *done.warnings, *left_out):
+            _warn(sentence)
+        self.model_, self.lesson_ = plan.model, done.lesson
         return self
 
     def save(self, folder: Path | str, history: int | None = None) -> None:
@@ -274,11 +271,10 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
                 self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False  # the model checks it
             ), y  # fmt: skip
         model.open()
-        know_formats()
         labels: list[Any] = []
-        pixels = _images(_samples(X), labels)
-        looks = ahead(lambda image: model.look(_pixels(image, model.least)), pixels)
-        return np.stack([*looks]), labels or None if y is None else y
+        images, side = ready(_images(_samples(X), labels)), model.least
+        looks = [*ahead(lambda image: model.look(pixels_of(image, side)), images)]
+        return np.stack(looks), labels or None if y is None else y
 
     def _judge(self, X: Any) -> Judgement:
         check_is_fitted(self)
@@ -360,30 +356,14 @@ FITTING = (
 def _images(X: Any, labels: list[Any]) -> Iterator[Any]:
     """The images of X, one after the other; labels that come with them are added to a list.
 
-    Data sets and PIL images are read here, in one thread: they need not bear several.
+    A data set is read here, in one thread: it need not bear several.
     """
     for i in range(len(X)):
         sample = X[i]
         if isinstance(sample, tuple) and len(sample) == 2:
             sample, label = sample
             labels.append(label.item() if hasattr(label, "item") else label)
-        yield _from_pillow(sample, i) if isinstance(sample, Image.Image) else sample
-
-
-def _from_pillow(image: Image.Image, i: int) -> np.ndarray:
-    found = attempt(
-        lambda exif: np.array(to_mode(ImageOps.exif_transpose(image) if exif else image, "RGB"))
-    )
-    if isinstance(found, str):
-        raise DataError(f"image {i} cannot be read ({found}): mend it, or take it out")
-    return found[0]
-
-
-def _pixels(image: Any, least: int) -> np.ndarray:
-    """The pixels of an image, uint8 (H, W, 3), or of the file at a path."""
-    if isinstance(image, str | PurePath):
-        return load(Photo(str(image), None, partial(read_file, Path(image))), least)
-    return as_photo(image)
+        yield sample
 
 
 def _warn(sentence: str) -> None:

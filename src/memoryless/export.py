@@ -19,14 +19,14 @@ import onnx
 from PIL import Image
 
 from memoryless.card import honest
-from memoryless.data.glances import load
-from memoryless.data.photos import Found, Photo
-from memoryless.data.quickdraw import SIDE, read_drawings
 from memoryless.embed import without_folder
 from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
 from memoryless.embed.graph import LARGEST
 from memoryless.embed.session import ahead, open_session
 from memoryless.errors import ConfigError, DataError, WriteError, cause
+from memoryless.images.find import Found
+from memoryless.images.quickdraw import SIDE, read_drawings
+from memoryless.images.read import Photo, load
 from memoryless.model import Model
 from memoryless.model_folder import Saved, load_state
 from memoryless.model_folder.apart import check_apart
@@ -206,10 +206,11 @@ def drawings() -> list[list[Photo]]:
     return batches
 
 
-def _jpeg(pixels: np.ndarray) -> bytes:
-    content = io.BytesIO()
-    Image.fromarray(pixels).save(content, "JPEG")
-    return content.getvalue()
+def _jpeg(pixels: np.ndarray) -> io.BytesIO:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG")
+    file.seek(0)
+    return file
 
 
 def compare(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.dataset import hold_out_groups
 from memoryless.embed import (
     PhotoPreparation,
     backbone_graph,
@@ -23,6 +22,8 @@ from memoryless.embed import (
     without_folder,
 )
 from memoryless.errors import DataError, extras
+from memoryless.images.dataset import hold_out_groups
+from memoryless.images.read import pixels_of, ready
 from memoryless.stats.class_statistics import AT_ONCE, ClassStatistics
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
@@ -132,12 +133,13 @@ class FixedFeatures:
     feature = look
 
     def features(self, images: Any) -> np.ndarray:
-        """Features (n, d) of photos; features are given back."""
+        """Features (n, d) of whatever `pixels_of` reads; features are given back."""
         if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
             return self._checked(images)
         from memoryless.embed.session import ahead
 
-        features = list(ahead(self.look, map(as_photo, images)))
+        side = self.least
+        features = list(ahead(lambda image: self.look(pixels_of(image, side)), ready(images)))
         return self._checked(np.stack(features) if features else np.zeros((0, self._d or 0)))
 
     @property
@@ -345,18 +347,3 @@ def scored(scorer: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scores (n, N) of classes, and the margin (n,) of the best over the mean of all photos."""
     scores = scorer(features)
     return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
-
-
-def as_photo(image: Any) -> np.ndarray:
-    """An image as uint8 (H, W, 3); grey ones stand in all three channels."""
-    photo = np.asarray(image)
-    if photo.ndim == 2:
-        photo = photo[..., None]
-    if photo.ndim == 3 and photo.shape[2] not in (1, 3) and photo.shape[0] in (1, 3):
-        photo = photo.transpose(1, 2, 0)
-    if photo.dtype != np.uint8 or photo.ndim != 3 or photo.shape[2] not in (1, 3) or not photo.size:
-        raise DataError(
-            f"a photo must be uint8 (H, W), (H, W, 3) or (3, H, W), not {photo.dtype} "
-            f"{photo.shape}: convert it, by (255 * photo).astype('uint8') if it holds 0 to 1"
-        )
-    return np.ascontiguousarray(np.broadcast_to(photo, (*photo.shape[:2], 3)))

@@ -44,7 +44,10 @@ def class_names(labels: Iterable[str]) -> Mapping[str, str]:
 
 
 def _unfit(name: str) -> str:
-    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name):
+    kinds = {unicodedata.category(sign) for sign in name}
+    if "Cs" in kinds:  # how Python keeps bytes of a file's name that are no text
+        return "is not valid UTF-8"
+    if kinds & {"Cc", "Zl", "Zp"}:
         return "has control characters"
     if "/" in name or "\\" in name:
         return "has a slash"

@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from memoryless.classes import Classes, model_name
-from memoryless.data.dataset import counted
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.fixed import METHOD, FixedFeatures
+from memoryless.images.dataset import counted
 from memoryless.labels import class_names
 from memoryless.model_folder import Place, Saved, load_state, now, save_state
 from memoryless.names import choose, first_ten
@@ -29,7 +29,7 @@ from memoryless.train.settings import ModelSettings
 from memoryless.trained import TrainedFeatures
 
 if TYPE_CHECKING:
-    from memoryless.data import Images
+    from memoryless.images import Images
     from memoryless.progress import TrainingProgress
 
 
@@ -136,9 +136,9 @@ class Model:
         """Learn the classes that the labels name, one string an image.
 
         With `more`, some may be known already: the model is then as if all their images had come at
-        once. Images are uint8, (n, H, W), (n, C, H, W), (n, H, W, C) or, over fixed features,
-        photos of any sizes, or what `look` gave. Images of one of the `groups` are held out
-        together. If anything fails, the model is as it was before.
+        once. Images are paths, Pillow images or arrays of pixels, uint8, of any sizes; one array
+        (n, H, W), (n, C, H, W) or (n, H, W, C); or what `look` gave. Images of one of the `groups`
+        are held out together. If anything fails, the model is as it was before.
         """
         if more:
             self.check_sums("add images to known classes")
@@ -360,8 +360,10 @@ class Model:
 
 def _checked_images(images: Any) -> Any:
     """Return the images, or raise an error if they are none."""
-    if not isinstance(images, Iterable | Sized):
-        raise DataError(f"images must be arrays of pixels, one a label, not {images!r}")
+    if isinstance(images, str | PurePath) or not isinstance(images, Iterable | Sized):
+        raise DataError(
+            f"images must be several, in a list of paths or of arrays of pixels, not {images!r}"
+        )
     return images
 
 

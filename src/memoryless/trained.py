@@ -6,7 +6,6 @@ Learning needs torch. Predicting does not: after each state the network is kept 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -14,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.dataset import as_pixels, hold_out_groups
 from memoryless.embed import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError
-from memoryless.fixed import as_photo
+from memoryless.images.dataset import as_pixels, hold_out_groups
+from memoryless.images.pixels import central_square
+from memoryless.images.read import one_by_one, pixels_of, ready
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, judge
 from memoryless.stats.scorers import Scorer, describe, restore
 
 if TYPE_CHECKING:
-    from memoryless.data import Images
     from memoryless.embed.session import Extractor, SquareExtractor
+    from memoryless.images import Images
     from memoryless.model_folder import Saved
     from memoryless.train.learner import Learner
     from memoryless.train.settings import ModelSettings
@@ -61,7 +61,7 @@ class TrainedFeatures:
         """Network and record; made again of what was saved, and nothing before the first state."""
         if self.saved is None:
             return None
-        from memoryless.data.augment import Preparation
+        from memoryless.images.augment import Preparation
         from memoryless.stats.record import Record
         from memoryless.tensors import as_tensors
         from memoryless.train.learner import Learner
@@ -143,16 +143,7 @@ class TrainedFeatures:
 
     def look(self, photo: np.ndarray) -> np.ndarray:
         """The central square of a photo, uint8 (side, side, 3), to be learned."""
-        import torch
-        from torch.nn.functional import interpolate
-
-        height, width, _ = photo.shape
-        side = min(height, width)
-        top, left = (height - side) // 2, (width - side) // 2
-        square = torch.from_numpy(photo[top : top + side, left : left + side].copy())
-        pixels = square.permute(2, 0, 1)[None].float()
-        resized = interpolate(pixels, (self.least,) * 2, mode="bicubic", antialias=True)
-        return resized[0].permute(1, 2, 0).round().clamp(0, 255).to(torch.uint8).numpy()
+        return central_square(photo, self.least)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo."""
@@ -163,8 +154,8 @@ class TrainedFeatures:
         """Features (n, d) of photos or of square images; features are given back."""
         if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
             return images
-        if isinstance(images, Sequence):
-            return np.stack([self.feature(as_photo(photo)) for photo in images])
+        if one_by_one(images):
+            return np.stack([self.feature(pixels_of(image, self.least)) for image in ready(images)])
         if hasattr(images, "read"):
             images = images.read(np.arange(len(images)))
         pixels = as_pixels(images, len(images))
@@ -180,10 +171,11 @@ class TrainedFeatures:
 
     def looks(self, images: Any) -> Images:
         """Images that can be read by index; photos of several sizes become squares."""
-        from memoryless.data.dataset import as_images
+        from memoryless.images.dataset import as_images
 
-        if isinstance(images, Sequence):
-            images = np.stack([self.look(photo) for photo in images])
+        if one_by_one(images):
+            side = self.least
+            images = np.stack([self.look(pixels_of(image, side)) for image in ready(images)])
         found = as_images(images)
         if self._learned:
             self._check_channels(found.shape[0])
@@ -197,7 +189,7 @@ class TrainedFeatures:
         report: Any,
     ) -> tuple[TrainedFeatures, Measured]:
         """What is known after a state of new classes; their labels follow those of the past."""
-        from memoryless.data import Split
+        from memoryless.images import Split
         from memoryless.stats.build import EndOfState, build_scorer
         from memoryless.stats.methods import parse_method
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import make_toy
-from memoryless.data import SOURCES
+from memoryless.images import SOURCES
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.run_format import plain

@@ -18,8 +18,8 @@ from msgspec.structs import asdict
 from torch import nn
 
 from conftest import Interrupt, assert_same_run, make_toy
-from memoryless.data import Split
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
+from memoryless.images import Split
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.evaluate import score

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from conftest import make_learner, make_toy
-from memoryless.data.dataset import Split
+from memoryless.images.dataset import Split
 from memoryless.lab.stream import Stream
 from memoryless.stats.record import Record
 from memoryless.strategies import STRATEGIES

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from memoryless.data.augment import Preparation
+from memoryless.images.augment import Preparation
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.train.backbones import ResNet18

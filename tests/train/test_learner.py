@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from conftest import STREAM, learn, make_learner, make_toy, toy_learner
-from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError, TrainingError
+from memoryless.images.dataset import ArrayImages, Split
 from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
 from memoryless.randomness import derive

@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from conftest import learn, make_learner, make_toy
-from memoryless.data.augment import Preparation
-from memoryless.data.batches import batches
-from memoryless.data.dataset import Split
 from memoryless.errors import DataError, TrainingError
+from memoryless.images.augment import Preparation
+from memoryless.images.batches import batches
+from memoryless.images.dataset import Split
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.progress import TrainingProgress

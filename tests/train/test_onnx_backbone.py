@@ -13,9 +13,9 @@ import torch
 from onnx import TensorProto
 
 from conftest import make_toy
-from memoryless.data import from_arrays
 from memoryless.embed.graph import Nodes
 from memoryless.errors import ConfigError, StoreError
+from memoryless.images import from_arrays
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from conftest import STREAM, toy_learner
-from memoryless.data.dataset import ArrayImages, Split
 from memoryless.errors import ConfigError
+from memoryless.images.dataset import ArrayImages, Split
 from memoryless.randomness import numpy_generator
 from memoryless.train.settings import ModelSettings
 from memoryless.train.strategies.base import Totals

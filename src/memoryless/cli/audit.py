@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoryless.data.photos import Found
+    from memoryless.images.find import Found
     from memoryless.lab.analysis.grid import Grid
     from memoryless.photos.auditing import Audit
 
@@ -22,6 +22,7 @@ def audit(
     others: Path,
     json: bool = False,
     html: Path | None = None,
+    force: bool = False,
 ) -> int:
     """Measure how well photos that a model was taught with can be told from others.
 
@@ -40,8 +41,11 @@ def audit(
         Print every number as JSON, and nothing else.
     html
         File for one self-contained page, without photos, for a data-protection file.
+    force
+        Write the page even if a file is there that is no page of memoryless.
     """
     from memoryless.model_folder import PARTS, load_state
+    from memoryless.pages import name_of
     from memoryless.photos import auditing
     from memoryless.photos.audit_page import write_audit
     from memoryless.photos.page import check_page
@@ -50,10 +54,10 @@ def audit(
 
     saved, found = load_state(model, parts=PARTS), auditing.find_both(members, others)
     if html:
-        check_page(html)
+        check_page(html, force)
     used, unused = (side.photos for side in found)
     read = zip((members, others), found, strict=True)
-    places = [f"{place}: {side.layout}" for place, side in read]
+    places = [f"{name_of(place)}: {side.layout}" for place, side in read]
     with Display("auditing photos", len(used) + len(unused)) as bar:
         done = auditing.audit(saved, used, unused, places, bar)
     if html:

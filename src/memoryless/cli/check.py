@@ -14,8 +14,8 @@ def check(model: Path, /) -> None:
         Folder of the model, or a packed .memoryless file.
     """
     from memoryless.cli.output import say
-    from memoryless.data.dataset import counted
     from memoryless.errors import StoreError
+    from memoryless.images.dataset import counted
     from memoryless.model_folder import check_folder, kept_states
 
     found = check_folder(model)

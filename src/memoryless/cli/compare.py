@@ -48,8 +48,8 @@ def compare(
         File for accuracy against bytes kept; .png, .svg or .pdf says the format.
     """
     from memoryless.cli.output import check_formats, present, say
-    from memoryless.data.dataset import counted
     from memoryless.errors import ConfigError
+    from memoryless.images.dataset import counted
     from memoryless.lab.analysis import compare as comparison
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose

@@ -61,7 +61,7 @@ def _show_photos(drawings: Path, model: Path) -> None:
 
 def _in_two(drawings: Path) -> list[Path]:
     """Folders with the sample classes of two states, beside the test drawings of all."""
-    from memoryless.data.samples import write_samples
+    from memoryless.images.samples import write_samples
 
     states = [drawings / "first", drawings / "later"]
     if not drawings.exists():
@@ -87,7 +87,7 @@ def _show_laboratory(output: Path) -> None:
 
     from memoryless.cli.output import say, show
     from memoryless.cli.run import set_threads
-    from memoryless.data import load
+    from memoryless.images import load
     from memoryless.lab.config import Config
     from memoryless.lab.control import control_of
     from memoryless.lab.experiment import passes_left, run

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from memoryless.photos.evaluation import Evaluation
 
 
-def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | None = None) -> int:
+def evaluate(
+    model: Path, test: Path, /, *, json: bool = False, html: Path | None = None, force: bool = False
+) -> int:
     """Measure a model on photos of known classes; photos of other classes test what it rejects.
 
     Parameters
@@ -26,10 +28,12 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
         Print every number as JSON, and nothing else.
     html
         File for one self-contained page, with the worst mistakes as pictures.
+    force
+        Write the page even if a file is there that is no page of memoryless.
     """
     from memoryless.cli.output import say, show
     from memoryless.cli.wording import reasons
-    from memoryless.data.photos import find_test
+    from memoryless.images.find import find_test
     from memoryless.model import Model
     from memoryless.names import printable
     from memoryless.photos import evaluation
@@ -39,7 +43,7 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
 
     loaded, found = Model.load(model), find_test(test)
     if html:
-        check_page(html)
+        check_page(html, force)
     with Display("looking at photos", len(found.photos)) as bar:
         done = evaluation.evaluate(loaded, found.photos, bar)
     if html:

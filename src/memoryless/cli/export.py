@@ -29,8 +29,8 @@ def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool
         Replace a file that is there already.
     """
     from memoryless.cli.wording import tell_each
-    from memoryless.data.photos import find_photos
     from memoryless.export import export as write
+    from memoryless.images.find import find_photos
     from memoryless.progress import Display
 
     found = find_photos(check, labelled=False) if check else None
@@ -45,7 +45,7 @@ def _tell(model: Path, file: Path, done: Exported) -> None:
     from memoryless.card import honest
     from memoryless.cli.output import say
     from memoryless.cli.wording import size, tell, tell_each
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
 
     about = done.saved.about
     classes = counted(len(about["classes"]), "class", "classes")

@@ -28,7 +28,7 @@ def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> Non
         Tell what would go and what would stay, and change nothing.
     """
     from memoryless.cli.wording import tell, tell_each
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.names import first_ten
     from memoryless.photos.forgetting import forget
 

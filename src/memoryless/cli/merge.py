@@ -35,7 +35,7 @@ def _tell(done: Merged, out: Path) -> None:
     from memoryless.card import AVERAGED, parts_kept, privacy
     from memoryless.cli.output import say
     from memoryless.cli.wording import size, tell, tell_each
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.names import as_flags, first_ten
 
     about, sure = done.saved.about, done.saved.about["confidence"]
@@ -61,7 +61,7 @@ def _tell(done: Merged, out: Path) -> None:
 
 
 def _learned(about: Mapping[str, Any]) -> str:
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
 
     classes = counted(len(about["classes"]), "class", "classes")
     return f"{classes} from {sum(about['counts']):,} photos"

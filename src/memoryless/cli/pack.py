@@ -22,7 +22,7 @@ def pack(model: Path, file: Path | None = None, /) -> None:
     from memoryless.card import privacy
     from memoryless.cli.output import say
     from memoryless.cli.wording import size, tell
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.model_folder import pack as write
 
     done = write(model, file)

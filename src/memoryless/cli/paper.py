@@ -82,8 +82,8 @@ def paper(
 
     from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.run import set_threads
-    from memoryless.data.dataset import counted
     from memoryless.errors import ConfigError
+    from memoryless.images.dataset import counted
     from memoryless.lab.analysis.published import paper_name
     from memoryless.lab.paper import PaperTable
     from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS

@@ -83,6 +83,8 @@ def _lines(paths: tuple[str, ...]) -> list[str]:
 
 def _typed() -> list[str]:
     """The lines of standard input; bytes that are no text stand in names as Python keeps them."""
+    if sys.stdin is None:  # it was closed
+        return []
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")
     return [path for line in sys.stdin if (path := line.rstrip("\r\n"))]
@@ -97,7 +99,7 @@ def _show(found: list[Answer]) -> None:
 
 
 def _table(found: list[Answer]) -> Grid:
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.lab.analysis.grid import Grid
 
     rows = []

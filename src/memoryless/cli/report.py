@@ -6,7 +6,12 @@ from functools import partial
 from pathlib import Path
 
 
-def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("report.html")) -> None:
+def report(
+    *runs: Path,
+    methods: tuple[str, ...] = (),
+    output: Path = Path("report.html"),
+    force: bool = False,
+) -> None:
     """Write one self-contained page: which method to use, accuracies, charts, classes, runs.
 
     Parameters
@@ -18,14 +23,18 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
         finetune+lda+bg_z+linear; by default those each run has scored.
     output
         The page.
+    force
+        Write the page even if a file is there that is no page of memoryless.
     """
     from memoryless.cli.output import say
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.compare import named_methods
     from memoryless.lab.report import write_report
     from memoryless.lab.runs import find_runs
+    from memoryless.pages import check_replaceable
     from memoryless.progress import Display
 
+    check_replaceable(output, force, "output")
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")

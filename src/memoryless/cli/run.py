@@ -70,7 +70,7 @@ def set_threads(config: Config) -> None:
 
 def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
     """Finish an experiment and its control on the same data; the sentences say what came of it."""
-    from memoryless.data import load
+    from memoryless.images import load
     from memoryless.lab import experiment as laboratory
     from memoryless.lab.analysis.lead import sentences
     from memoryless.lab.analysis.side_by_side import comparisons, main_comparisons

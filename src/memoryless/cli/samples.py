@@ -15,7 +15,7 @@ def samples(folder: Path, /) -> None:
         A new or empty folder.
     """
     from memoryless.cli.output import say
-    from memoryless.data.samples import write_samples
+    from memoryless.images.samples import write_samples
     from memoryless.model_folder.apart import check_apart
 
     check_apart(folder)

@@ -43,7 +43,7 @@ def show(model: Path, /, *, json: bool = False) -> None:
 def _tell(found: dict[str, Any]) -> None:
     from memoryless.card import AVERAGED, parts_kept
     from memoryless.cli.wording import size, tell
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
 
     photos = [c["photos"] for c in found["classes"]]
     classes = counted(len(photos), "class", "classes")
@@ -75,7 +75,7 @@ def _tell_states(states: list[dict[str, Any]]) -> None:
 
 def _brought(state: dict[str, Any]) -> str:
     """What a state brought that was not forgotten, and the merged model that learned it."""
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
 
     new, more = state["classes"], state["more"]
     classes = counted(len(new), "class", "classes")

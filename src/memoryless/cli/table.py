@@ -74,7 +74,7 @@ def _telling(
     runs: Sequence[RunFolder], names: Sequence[str], make: Callable[[], list[Grid]]
 ) -> list[Grid]:
     """Tables whose methods are scored anew, with progress, which needs torch."""
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.progress import Display
 
     with Display() as shown:

@@ -17,7 +17,7 @@ def unpack(file: Path, model: Path, /) -> None:
         Folder for the model, new or empty.
     """
     from memoryless.cli.wording import tell
-    from memoryless.data.dataset import counted
+    from memoryless.images.dataset import counted
     from memoryless.model_folder import unpack as write
 
     saved = write(file, model)

@@ -42,7 +42,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         """These settings with nothing left open; `side` is that of images that are given in the
         place of the data set's, which then decides nothing.
         """
-        from memoryless.data import SOURCES
+        from memoryless.images import SOURCES
 
         source = None if side else SOURCES.get(self.data)
         learns = strategy_of(self.strategy).backbone_learns
@@ -53,7 +53,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         return ModelSettings.resolved(replace(given, width=width), self.image_size or source.side)
 
     def problems(self) -> list[str]:
-        from memoryless.data import SOURCES
+        from memoryless.images import SOURCES
 
         found = super().problems()
         try:

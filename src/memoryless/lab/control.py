@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from memoryless.data import Dataset
+from memoryless.images import Dataset
 from memoryless.lab.config import Config, StreamSettings
 from memoryless.settings import BackboneSettings, DataSettings
 from memoryless.strategies import STRATEGIES

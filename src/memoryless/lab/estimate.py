@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from memoryless.data import Dataset
 from memoryless.errors import ConfigError
+from memoryless.images import Dataset
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.progress import Passes

@@ -15,9 +15,9 @@ import numpy as np
 from msgspec import structs
 from torch import nn
 
-from memoryless.data import Dataset, augment, load
-from memoryless.data.dataset import counted
 from memoryless.errors import StoreError, WriteError
+from memoryless.images import Dataset, augment, load
+from memoryless.images.dataset import counted
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import check_memory, images_per_second, looks_long, passes
 from memoryless.lab.evaluate import score_methods

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from memoryless.data import Dataset, load
 from memoryless.errors import WriteError
+from memoryless.images import Dataset, load
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.paper_table import paper_tables
 from memoryless.lab.analysis.summary import summarise

@@ -11,9 +11,9 @@ from typing import overload
 
 import numpy as np
 
-from memoryless.data import Dataset, Split
-from memoryless.data.listing import read_text
 from memoryless.errors import ConfigError, DataError
+from memoryless.images import Dataset, Split
+from memoryless.images.sources import read_text
 from memoryless.lab.config import StreamSettings
 from memoryless.names import first_ten, suggestion
 from memoryless.randomness import numpy_generator

@@ -15,6 +15,10 @@ from markupsafe import Markup, escape
 from memoryless.errors import WriteError
 from memoryless.names import printable
 
+MARK = '<meta name="generator" content="memoryless">'
+"""What the head of every page holds."""
+HEAD = 4096  # bytes of a file in which that stands
+
 
 @dataclass(frozen=True)
 class Row:
@@ -49,7 +53,7 @@ def table(
 
 def render(template: str, **parts: Any) -> str:
     """A page: `template` names a file beside this one, and `parts` are what it shows."""
-    return _PAGES.get_template(f"{template}.html.j2").render(**parts)
+    return _PAGES.get_template(f"{template}.html.j2").render(mark=Markup(MARK), **parts)
 
 
 def write(path: Path, page: str, setting: str) -> None:
@@ -68,6 +72,25 @@ def writing(path: Path, setting: str) -> Iterator[None]:
         raise WriteError(
             f"cannot write {path} ({error.strerror}): choose another `{setting}`"
         ) from error
+
+
+def check_replaceable(path: Path, force: bool, setting: str) -> None:
+    """Raise if a file is there that is no page of ours; `setting` is the one that named it."""
+    if force or not path.is_file():
+        return
+    with writing(path, setting), path.open("rb") as file:
+        ours = MARK.encode() in file.read(HEAD)
+    if not ours:
+        raise WriteError(
+            f"{path} is there and is no page of memoryless: choose another `{setting}`, or add "
+            "`force=True` to replace it"
+        )
+
+
+def name_of(place: Path | str) -> str:
+    """Return what a place is called, without the folders around it, which may name a person."""
+    whole = Path(place)
+    return (whole.resolve().name if whole.name in ("", "..") else whole.name) or str(place)
 
 
 def breakable(name: str) -> Markup:

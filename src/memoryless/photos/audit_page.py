@@ -8,7 +8,7 @@ from typing import Any
 
 from memoryless import pages
 from memoryless.card import parts_kept
-from memoryless.data.dataset import counted
+from memoryless.images.dataset import counted
 from memoryless.membership import Estimate
 from memoryless.pages import table
 from memoryless.photos.auditing import ALL, Audit, Exposure
@@ -159,7 +159,7 @@ def _facts(found: Audit) -> list[tuple[str, Any]]:
     model, backbone = found.model, found.model["backbone"]
     network = f"{backbone['name']}, SHA-256 {backbone['sha256']}" if backbone else "trained"
     return [
-        ("model", model["folder"]),
+        ("model", pages.name_of(model["folder"])),
         ("state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"),
         ("written", f"{model['date']}, by memoryless {model['memoryless']}"),
         ("method", model["method"]),

@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memoryless.card import honest
-from memoryless.data.dataset import counted
-from memoryless.data.photos import Found, Photo, find_photos, find_test
-from memoryless.data.pixels import attempt
 from memoryless.errors import DataError
+from memoryless.images.dataset import counted
+from memoryless.images.find import Found, find_photos, find_test
+from memoryless.images.pixels import attempt
+from memoryless.images.read import Photo, UnreadableError
 from memoryless.membership import Told, by_distance, by_scatter, by_score, centred, tell_apart
 from memoryless.model import Model
 from memoryless.model_folder import Saved, now
 from memoryless.names import first_ten
-from memoryless.photos.seeing import CHUNK, Progress, see, silent
+from memoryless.photos.seeing import CHUNK, Progress, features, silent
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.scorers import square_roots
 
@@ -208,19 +209,21 @@ def _see(model: Model, photos: Sequence[Photo], progress: Progress) -> Seen:
     index = {name: i for i, name in enumerate(model.classes)}
     sound: list[Photo] = []
     broken: dict[str, str] = {}
-    scores, features = [np.zeros((0, len(index)))], []
-    pairs = zip(photos, see(model, photos, progress, model.feature), strict=True)
+    scores, kept = [np.zeros((0, len(index)))], []
+    pairs = zip(photos, features(model, photos, progress), strict=True)
     while chunk := list(islice(pairs, CHUNK)):
-        broken |= {photo.name: look for photo, look in chunk if isinstance(look, str)}
-        good = [(photo, look) for photo, look in chunk if not isinstance(look, str)]
+        broken |= {
+            photo.name: str(look) for photo, look in chunk if isinstance(look, UnreadableError)
+        }
+        good = [(photo, look) for photo, look in chunk if not isinstance(look, UnreadableError)]
         if good:
             looks = np.stack([look for _, look in good])
             sound += [photo for photo, _ in good]
             scores.append(model.judge(looks).scores)
-            features += [looks] if model.fixed else []
+            kept += [looks] if model.fixed else []
     labels = np.array([index[str(photo.label)] for photo in sound], dtype=int)
-    kept = np.concatenate(features) if features else None
-    return Seen(sound, labels, np.concatenate(scores), kept, broken)
+    whole = np.concatenate(kept) if kept else None
+    return Seen(sound, labels, np.concatenate(scores), whole, broken)
 
 
 def _rows(

@@ -11,9 +11,8 @@ from pathlib import PurePath
 
 import numpy as np
 
-from memoryless.data.glances import Glance
-from memoryless.data.photos import Photo
 from memoryless.errors import DataError
+from memoryless.images.read import Photo
 from memoryless.names import first_ten
 
 LEAST, LEAST_IN_ALL = 5, 20
@@ -29,14 +28,12 @@ def count(photos: Sequence[Photo]) -> dict[str, int]:
     return dict(sorted(Counter(str(photo.label) for photo in photos).items()))
 
 
-def too_few(photos: Sequence[Photo], looks: Sequence[Glance], known: Sequence[str]) -> str:
-    """Why photos are so few that what is kept would give single ones away; nothing if they are not.
+def too_few(counts: Mapping[str, int], known: Sequence[str]) -> str:
+    """Why so many different photos of each class would give single ones away; nothing if not.
 
-    A file that stands there several times counts once. Photos that known classes had before do not
-    count: two kept states differ by those that a state brings.
+    Photos that known classes had before do not count: two kept states differ by those that a state
+    brings.
     """
-    distinct = {(str(photo.label), look.sha256) for photo, look in zip(photos, looks, strict=True)}
-    counts = Counter(label for label, _ in distinct)
     small = [
         f"{label} gets {n} in this state" if label in known else f"{label} has {n}"
         for label, n in sorted(counts.items())
@@ -44,10 +41,9 @@ def too_few(photos: Sequence[Photo], looks: Sequence[Glance], known: Sequence[st
     ]
     if small:
         return f"a class needs at least {LEAST} different photos, and {first_ten(small)}"
-    if len(distinct) < LEAST_IN_ALL:
-        return (
-            f"a state needs at least {LEAST_IN_ALL} different photos, and there are {len(distinct)}"
-        )
+    photos = sum(counts.values())
+    if photos < LEAST_IN_ALL:
+        return f"a state needs at least {LEAST_IN_ALL} different photos, and there are {photos}"
     return ""
 
 

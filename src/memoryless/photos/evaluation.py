@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.photos import Photo
 from memoryless.errors import DataError
+from memoryless.images.read import Photo, UnreadableError
 from memoryless.names import first_ten
 from memoryless.photos.seeing import Progress, Verdict, judge, silent
 from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
@@ -75,8 +75,8 @@ def evaluate(model: Model, photos: Sequence[Photo], progress: Progress = silent)
             f"{first_ten(model.classes)}"
         )
     judged = list(zip(photos, judge(model, photos, progress), strict=True))
-    sound = [(photo, v) for photo, v in judged if not isinstance(v, str)]
-    broken = {photo.name: v for photo, v in judged if isinstance(v, str)}
+    sound = [(photo, v) for photo, v in judged if not isinstance(v, UnreadableError)]
+    broken = {photo.name: str(v) for photo, v in judged if isinstance(v, UnreadableError)}
     if not any(photo.label in here for photo, _ in sound):
         raise DataError(f"no photo of a known class can be read: {next(iter(broken.values()))}")
     return _numbers(model, sound, broken)

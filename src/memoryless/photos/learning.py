@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.photos import Photo
 from memoryless.errors import DataError
-from memoryless.photos.cautions import LEAST, too_few
+from memoryless.images.dataset import counted
+from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, several_labels
+from memoryless.images.read import Photo, UnreadableError, remarks
+from memoryless.names import first_ten
+from memoryless.photos.cautions import across_classes, check_enough, too_few
 from memoryless.photos.plan import Plan
-from memoryless.photos.seeing import Progress, see, silent
+from memoryless.photos.seeing import Embedded, Progress, embed, silent
 
 if TYPE_CHECKING:
     from memoryless.model import Lesson, Model
@@ -35,10 +39,32 @@ class Taught:
     """What came of a plan."""
 
     lesson: Lesson
-    saved: Saved
     broken: dict[str, str]
-    """Photos that could not be read, when they were glanced at or later."""
+    """Photos that could not be used, and why."""
+    near: int
+    """Photos that are nearly the same as another one."""
+    size: int
+    """Bytes of the files of all photos that were learned."""
+    notes: list[str]
     warnings: list[str]
+    """What speaks for going back."""
+
+
+@dataclass(frozen=True)
+class Sound:
+    """Photos that can be used and what they gave, in order, and why others cannot."""
+
+    photos: list[Photo]
+    embedded: list[Embedded]
+    broken: dict[str, str]
+
+    @property
+    def labels(self) -> list[str]:
+        return [str(photo.label) for photo in self.photos]
+
+    @property
+    def digests(self) -> list[str]:
+        return [one.facts.sha256 for one in self.embedded]
 
 
 def carry_out(
@@ -47,48 +73,76 @@ def carry_out(
     history: int | None = None,
     progress: Progress = silent,
     report: Callable[[Any], None] = lambda progress: None,
-) -> Taught:
-    """Look at all photos once, learn them, save the model."""
-    lesson, broken, warnings = teach(plan, progress, report)
-    return Taught(lesson, plan.model.save_in(place, history), broken, warnings)
+) -> tuple[Taught, Saved]:
+    """Read all photos once, learn them, save the model."""
+    taught = teach(plan, progress, report)
+    return taught, plan.model.save_in(place, history)
 
 
 def teach(
     plan: Plan,
     progress: Progress = silent,
     report: Callable[[Any], None] = lambda progress: None,
-) -> tuple[Lesson, dict[str, str], list[str]]:
-    """Look at all photos once and learn them: gives the lesson, photos that could not be read, and
-    warnings.
-    """
-    looks = list(see(plan.model, plan.photos, progress))
-    sound = [i for i, look in enumerate(looks) if not isinstance(look, str)]
-    late = {
-        photo: look for photo, look in zip(plan.photos, looks, strict=True) if isinstance(look, str)
-    }
-    _check_left(plan, late)
-    labels = [str(plan.photos[i].label) for i in sound]
-    seen = np.stack([np.asarray(looks[i]) for i in sound])
-    taken = taken_for(plan.model, seen, labels) if plan.model.classes else {}
+) -> Taught:
+    """Read all photos once and learn those that can be used, if these are enough."""
+    sound = _sound(plan, progress)
+    few = _check_left(plan, sound)
+    looks = np.stack([one.look for one in sound.embedded])
+    hashes = [one.facts.hash for one in sound.embedded]
+    groups = near_identical(np.array(hashes, dtype=np.uint64))
+    taken = taken_for(plan.model, looks, sound.labels) if plan.model.classes else {}
     lesson = plan.model.learn(
-        seen, labels, groups=plan.groups[sound], report=report, more=bool(plan.more)
+        looks, sound.labels, groups=groups, report=report, more=bool(plan.more)
     )
-    named = {photo.name: why for photo, why in late.items()}
+    facts = [one.facts for one in sound.embedded]
     new = {name: found for name, found in taken.items() if name in plan.new}
-    warnings = [*look_alikes(new, lesson), *doubtful(taken, plan.known, lesson)]
-    return lesson, plan.broken | named, warnings
+    return Taught(
+        lesson=lesson,
+        broken=sound.broken,
+        near=int((np.bincount(groups)[groups] > 1).sum()),
+        size=sum(fact.size for fact in facts),
+        notes=[*few, *remarks(sound.photos, facts), *across_classes(sound.photos, groups)],
+        warnings=[*look_alikes(new, lesson), *doubtful(taken, plan.known, lesson)],
+    )
 
 
-def _check_left(plan: Plan, late: Mapping[Photo, str]) -> None:
-    """Raise if photos have vanished since the plan, and too few different ones are left."""
-    left = [(p, look) for p, look in zip(plan.photos, plan.looks, strict=True) if p not in late]
-    for lost, why in late.items():
-        different = {look.sha256 for photo, look in left if photo.label == lost.label}
-        if len(different) < (1 if plan.few else LEAST):
-            raise DataError(f"too few photos of {lost.label} are left: {why}")
-    problem = too_few([p for p, _ in left], [look for _, look in left], plan.known)
-    if late and problem and not plan.few:
-        raise DataError(f"{problem} that can still be read: {next(iter(late.values()))}")
+def _sound(plan: Plan, progress: Progress) -> Sound:
+    """Read the photos of a plan; an image that stands under several labels is of no use."""
+    left = [photo for photo in plan.photos if photo not in plan.trial]
+    read = embed(plan.model, left, lambda done: progress(len(plan.trial) + done))
+    found = plan.trial | dict(zip(left, read, strict=True))
+    broken = {p.name: one.why for p, one in found.items() if isinstance(one, UnreadableError)}
+    both = [(p, one) for p in plan.photos if isinstance(one := found[p], Embedded)]
+    sound = Sound([p for p, _ in both], [one for _, one in both], broken)
+    unsure = several_labels(sound.labels, sound.digests)
+    keep = [digest not in unsure for digest in sound.digests]
+    broken |= {
+        photo.name: SEVERAL_LABELS
+        for photo, kept in zip(sound.photos, keep, strict=True)
+        if not kept
+    }
+    return Sound([*compress(sound.photos, keep)], [*compress(sound.embedded, keep)], broken)
+
+
+def _check_left(plan: Plan, sound: Sound) -> list[str]:
+    """Raise if a class has no photo that can be used, or different ones are too few; return what
+    that means where it is allowed and the plan did not say so.
+    """
+    lost = {
+        str(photo.label): f"{photo.label} ({photo.name}: {sound.broken[photo.name]})"
+        for photo in plan.photos
+        if photo.name in sound.broken and str(photo.label) not in sound.labels
+    }
+    if lost:
+        raise DataError(
+            f"{counted(len(lost), 'class has', 'classes have')} no photo that can be used: "
+            f"{first_ten(lost.values())}; add photos, or take "
+            f"{'the class' if len(lost) == 1 else 'these classes'} out"
+        )
+    distinct = set(zip(sound.labels, sound.digests, strict=True))
+    counts = dict(sorted(Counter(label for label, _ in distinct).items()))
+    said = check_enough(too_few(counts, plan.known), plan.few)
+    return [sentence for sentence in said if sentence not in plan.warnings]
 
 
 def taken_for(

@@ -11,10 +11,9 @@ from pathlib import Path
 from PIL import Image
 
 from memoryless import pages
-from memoryless.data.dataset import counted
-from memoryless.data.glances import load
-from memoryless.data.photos import Photo
 from memoryless.errors import DataError, WriteError
+from memoryless.images.dataset import counted
+from memoryless.images.read import Photo, load
 from memoryless.model_folder.apart import check_apart
 from memoryless.model_folder.archive import is_packed
 from memoryless.pages import Table, table
@@ -24,8 +23,9 @@ SIDE = 200  # pixels of a picture's longer side
 PICTURES = 24
 
 
-def check_page(path: Path) -> None:
+def check_page(path: Path, force: bool = False) -> None:
     """Raise unless a page may be written to a file; leave none there."""
+    pages.check_replaceable(path, force, "html")
     check_apart(path)
     if is_packed(path):
         raise WriteError(f"{path} is a packed model: choose another `html`")
@@ -42,10 +42,10 @@ def write_page(path: Path, model: str, place: str, evaluation: Evaluation) -> No
 
 
 def render(model: str, place: str, evaluation: Evaluation) -> str:
-    """The page about a model and the place of its test photos."""
+    """The page about a model and its test photos, without the folders that these lie in."""
     return pages.render(
         "mistakes",
-        title=f"{model}, evaluated on {place}",
+        title=f"{pages.name_of(model)}, evaluated on {pages.name_of(place)}",
         summary=summary(evaluation),
         mistakes=len(evaluation.mistakes),
         pictures=list(pictures(evaluation.mistakes)),

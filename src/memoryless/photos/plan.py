@@ -1,8 +1,13 @@
-"""What learning a folder of photos will mean, told before it is done; what cannot be is refused."""
+"""What learning photos will mean, found out before it is done; what cannot be is refused.
+
+A plan counts files and reads headers. A few photos are embedded to say how long it will take, which
+decides nothing; what they gave is used when the others are read.
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -12,16 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memoryless.data.dataset import counted
-from memoryless.data.glances import Glance, glances, near_identical, usable
-from memoryless.data.photos import Found, Photo, find_photos
-from memoryless.embed import PHOTO_SIDE
+from memoryless.embed import PHOTO_SIDE, PRETRAINED
+from memoryless.embed.session import trial_photo
 from memoryless.errors import ConfigError, DataError
+from memoryless.images.dataset import counted
+from memoryless.images.find import Found, find_photos
+from memoryless.images.read import Photo, UnreadableError, shorter_sides
 from memoryless.names import first_ten
 from memoryless.photos.cautions import (
     ADD,
     TOGETHER,
-    across_classes,
     alike_names,
     check_enough,
     count,
@@ -31,7 +36,7 @@ from memoryless.photos.cautions import (
     spanned_photos,
     too_few,
 )
-from memoryless.photos.seeing import Progress, see, silent
+from memoryless.photos.seeing import Embedded, embed
 from memoryless.stats.class_statistics import spread_rows
 from memoryless.stats.confidence import MARGINS, TEMPERATURES
 
@@ -40,13 +45,8 @@ if TYPE_CHECKING:
 
 TRIAL = 8  # photos that are timed: enough to keep a few threads busy
 LARGE = 320
-"""Side in pixels of what a network sees of large photos, where it can see any size: more right
-answers for 2.6 times the time (docs/choosing.md)."""
-SEES_LARGE = (
-    f"the photos are large, so the network sees {LARGE} pixels of them; with `image_size=224` it "
-    "would take less than half the time"
-)
-PATIENCE = 600  # seconds that this may take
+"""Side in pixels of what a new model's network sees where half of the first photos are large, if it
+can see any size: more right answers for 2.6 times the time (docs/choosing.md)."""
 COUNTS_TWICE = (
     "it is not noticed if photos of known classes were learned before: these would count twice"
 )
@@ -62,16 +62,15 @@ class Plan:
     layouts: dict[str, str]
     """How each place was read."""
     photos: list[Photo]
-    looks: list[Glance]
-    """A glance at each photo."""
     few: bool
     """Whether photos may be so few that they can be traced back."""
-    groups: np.ndarray
-    """The number of each photo's group of near-identical ones."""
-    broken: dict[str, str]
     skipped: dict[str, str]
     notes: list[str]
     warnings: list[str]
+    large: float | None
+    """The share of large photos, where that chose what the network of a new model sees."""
+    trial: dict[Photo, Embedded | UnreadableError]
+    """Photos that were embedded already, to measure how long one takes."""
     rate: float | None
     """Photos a second, measured; None with trained features, whose training takes the time."""
     bytes: int | None
@@ -90,46 +89,26 @@ class Plan:
         return {name: n for name, n in count(self.photos).items() if name in self.known}
 
     @property
-    def size(self) -> int:
-        """Bytes of all photo files."""
-        return sum(look.size for look in self.looks)
-
-    @property
-    def near(self) -> int:
-        """Photos that are nearly the same as another one."""
-        return int((np.bincount(self.groups)[self.groups] > 1).sum())
-
-    @property
     def seconds(self) -> float | None:
         return None if self.rate is None else len(self.photos) / self.rate
 
 
-def make_plan(
-    model: Model,
-    places: Sequence[Path],
-    few: bool = False,
-    progress: Progress = silent,
-    more: bool = False,
-) -> Plan:
-    """Look at every photo, refuse what cannot be learned, and time a few.
+def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: bool = False) -> Plan:
+    """Find photos, refuse what cannot be learned, and time a few.
 
     With `more`, photos may be of classes that the model knows.
     """
     check_settings(model, more)
     layouts, found = find_in(places)
-    found = replace(found, photos=spelled_as(model.classes, found.photos))
-    past = [name for name in found.classes if name in model.classes]
+    photos = spelled_as(model.classes, found.photos)
+    classes = list(count(photos))
+    past = [name for name in classes if name in model.classes]
     if not more:
         _check_new(past, model)
-    looks = glances(found.photos, progress)
-    broken = {
-        p.name: look for p, look in zip(found.photos, looks, strict=True) if isinstance(look, str)
-    }
-    photos, seen = usable(found, looks)
-    groups = near_identical(np.array([look.hash for look in seen], dtype=np.uint64))
-    traced = list(check_enough(too_few(photos, seen, past), few))
-    model, asked = _sized(model, photos, seen), model
-    rate, dimensions = time_a_few(model, photos) if model.fixed else (None, 0)
+    traced = list(check_enough(too_few(count(photos), past), few))
+    large = share_of_large(model, photos)
+    model = _sized(model, large)
+    trial, rate, dimensions = time_a_few(model, photos) if model.fixed else ({}, None, 0)
     after = counts_after(model, photos)
     spread = spread_bytes(after, dimensions) if model.forgettable else 0
     return Plan(
@@ -137,24 +116,18 @@ def make_plan(
         known=model.classes,
         layouts=layouts,
         photos=photos,
-        looks=seen,
         few=few,
-        groups=groups,
-        broken=broken,
-        skipped={name: why for name, why in found.skipped.items() if name not in broken},
-        notes=[
-            *found.notes,
-            *([COUNTS_TWICE] if past else []),
-            *across_classes(photos, groups),
-            *([SEES_LARGE] if model is not asked else []),
-        ],
+        skipped=found.not_read,
+        notes=[*found.notes, *([COUNTS_TWICE] if past else [])],
         warnings=[
-            *(none_known(found.classes, model.classes) if more and not past else []),
-            *alike_names(found.classes, model.classes, ADD if model.fixed else TOGETHER),
+            *(none_known(classes, model.classes) if more and not past else []),
+            *alike_names(classes, model.classes, ADD if model.fixed else TOGETHER),
             *(traced or small_classes(photos, past)),
             *(spanned_photos(photos, after, dimensions) if model.forgettable else []),
             *deeper(photos),
         ],
+        large=large,
+        trial=trial,
         rate=rate,
         bytes=bytes_kept(len(after), dimensions) + spread if model.fixed else None,
         spread=spread,
@@ -197,9 +170,12 @@ def find_in(places: Sequence[Path]) -> tuple[dict[str, str], Found]:
     each = {place: find_photos(place) for place in places}
     layouts = {str(place): found.layout for place, found in each.items()}
     photos, notes = once([photo for found in each.values() for photo in found.photos])
-    skipped = {name: why for found in each.values() for name, why in found.skipped.items()}
-    notes = [*(note for found in each.values() for note in found.notes), *notes]
-    return layouts, Found("", photos, skipped, notes)
+    skipped, unusable = (
+        {name: why for found in each.values() for name, why in getattr(found, part).items()}
+        for part in ("skipped", "unusable")
+    )
+    notes = [*(sentence for found in each.values() for sentence in found.notes), *notes]
+    return layouts, Found("", photos, skipped, unusable, notes)
 
 
 def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
@@ -230,33 +206,40 @@ def _check_new(past: Sequence[str], model: Model) -> None:
         raise DataError(f"the model knows {first_ten(past)} already: {way}")
 
 
-def _sized(model: Model, photos: Sequence[Photo], looks: Sequence[Glance]) -> Model:
-    """The model, or, if it is new and photos are large, one like it that sees more of them."""
-    if not sees_large(model, looks):
+def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
+    """Return the share of photos large enough for `LARGE`, by their headers; None where the size of
+    what the network sees is settled already.
+    """
+    able = model.settings.backbone in (None, PRETRAINED)
+    if not (able and model.fixed and not model.classes and model.settings.image_size is None):
+        return None
+    needed = math.ceil(LARGE / model.settings.crop)
+    sides = list(shorter_sides(photos))
+    return sum(side >= needed for side in sides) / len(sides) if sides else 0.0
+
+
+def _sized(model: Model, large: float | None) -> Model:
+    """Return the model, or, if it is new and half of its photos are large, one that sees more."""
+    if large is None or large < 0.5:
         return model
-    large = copy.copy(model)
-    large.settings = replace(model.settings, image_size=LARGE)
-    rate, _ = time_a_few(large, photos)
-    return large if len(photos) / rate <= PATIENCE else model
+    wide = copy.copy(model)
+    wide.settings = replace(model.settings, image_size=LARGE)
+    return wide
 
 
-def sees_large(model: Model, looks: Sequence[Glance]) -> bool:
-    """Whether a new model's network can see large images, and half of the photos are that large."""
-    able = model.settings.backbone in (None, "efficientnet-lite0")
-    free = model.fixed and not model.classes and model.settings.image_size is None and able
-    shorter = [min(look.width, look.height) for look in looks]
-    return free and bool(np.median(shorter) >= LARGE / model.settings.crop)
-
-
-def time_a_few(model: Model, photos: Sequence[Photo]) -> tuple[float, int]:
-    """Photos a second, and the number of their features, from a few out of all classes."""
+def time_a_few(
+    model: Model, photos: Sequence[Photo]
+) -> tuple[dict[Photo, Embedded | UnreadableError], float, int]:
+    """Embed a few photos out of all classes: what they gave, photos a second, and the number of
+    features.
+    """
     some = photos[:: max(1, len(photos) // TRIAL)][:TRIAL]
-    looks = [look for look in see(model, some[:1]) if not isinstance(look, str)]  # warms up
+    model.open()
+    assert model.least  # raises where the model takes no photos
+    dimensions = len(model.look(trial_photo()))  # warms up, too
     began = time.perf_counter()
-    looks += [look for look in see(model, some) if not isinstance(look, str)]
-    if not looks:
-        raise DataError(f"the photo {some[0].name} has vanished: run the same command again")
-    return len(some) / (time.perf_counter() - began), len(looks[0])
+    found = dict(zip(some, embed(model, some), strict=True))
+    return found, len(some) / (time.perf_counter() - began), dimensions
 
 
 def bytes_kept(classes: int, dimensions: int) -> int:

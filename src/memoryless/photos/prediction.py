@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryless.data.photos import Photo, find_photos
 from memoryless.errors import ConfigError, DataError
+from memoryless.images.find import find_photos
+from memoryless.images.read import Photo, UnreadableError
 from memoryless.photos.seeing import Progress, Verdict, judge, silent
 
 if TYPE_CHECKING:
@@ -90,9 +91,11 @@ def answers(
             yield _answer(thing.name, next(verdicts), model.classes, top)
 
 
-def _answer(file: str, verdict: Verdict | str, classes: Sequence[str], top: int) -> Answer:
-    if isinstance(verdict, str):
-        return Answer(file, error=verdict)
+def _answer(
+    file: str, verdict: Verdict | UnreadableError, classes: Sequence[str], top: int
+) -> Answer:
+    if isinstance(verdict, UnreadableError):
+        return Answer(file, error=str(verdict))
     best = np.argsort(-verdict.scores, kind="stable")[:top]
     named = tuple((classes[i], float(verdict.probabilities[i])) for i in best)
     return Answer(file, verdict.known, named)

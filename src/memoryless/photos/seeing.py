@@ -1,27 +1,33 @@
-"""Photos as a model sees them: read in threads, in order; those that cannot be read say why."""
+"""Photos through a model: read in threads, in order; those that cannot be read come as errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from memoryless.data.glances import load
-from memoryless.data.photos import Photo
 from memoryless.embed.session import ahead
-from memoryless.errors import DataError
+from memoryless.images.read import Facts, Photo, UnreadableError, load, read
 
 if TYPE_CHECKING:
     from memoryless.model import Model
 
+T = TypeVar("T")
 Progress = Callable[[int], None]
-CHUNK = 256  # photos that are judged together
+CHUNK = 256  # photos that are classified together
 
 
 def silent(done: int) -> None:
     """Tell nobody how many photos are done."""
+
+
+class Embedded(NamedTuple):
+    """What a model learns from one photo, and the facts about the photo."""
+
+    look: np.ndarray
+    facts: Facts
 
 
 class Verdict(NamedTuple):
@@ -37,38 +43,52 @@ class Verdict(NamedTuple):
         return bool(self.margin >= 0)
 
 
-def see(
-    model: Model,
-    photos: Sequence[Photo],
-    progress: Progress = silent,
-    take: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> Iterator[np.ndarray | str]:
-    """What the model learns from each photo, or what else is to be taken from it, or why one cannot
-    be read.
-    """
+def embed(
+    model: Model, photos: Sequence[Photo], progress: Progress = silent
+) -> Iterator[Embedded | UnreadableError]:
+    """Yield what the model learns from each photo, which is read and decoded once."""
     model.open()
-    least, take = model.least, take or model.look  # raises where the model takes no photos
+    side = model.least  # raises where the model takes no photos
 
-    def look(photo: Photo) -> np.ndarray | str:
+    def embed_one(photo: Photo) -> Embedded:
+        pixels, facts = read(photo, side)
+        return Embedded(model.look(pixels), facts)
+
+    return _each(embed_one, photos, progress)
+
+
+def features(
+    model: Model, photos: Sequence[Photo], progress: Progress = silent
+) -> Iterator[np.ndarray | UnreadableError]:
+    """Yield the feature (d,) of each photo."""
+    model.open()
+    side = model.least  # raises where the model takes no photos
+    return _each(lambda photo: model.feature(load(photo, side)), photos, progress)
+
+
+def _each(
+    work: Callable[[Photo], T], photos: Sequence[Photo], progress: Progress
+) -> Iterator[T | UnreadableError]:
+    def attempt(photo: Photo) -> T | UnreadableError:
         try:
-            return take(load(photo, least))
-        except DataError as error:
-            return str(error)
+            return work(photo)
+        except UnreadableError as error:
+            return error
 
-    for done, seen in enumerate(ahead(look, photos), 1):
-        yield seen
+    for done, found in enumerate(ahead(attempt, photos), 1):
+        yield found
         progress(done)
 
 
 def judge(
     model: Model, photos: Sequence[Photo], progress: Progress = silent
-) -> Iterator[Verdict | str]:
-    """What the model makes of each photo, or why one cannot be read."""
-    seen = see(model, photos, progress, model.feature)
-    while looks := list(islice(seen, CHUNK)):
-        sound = [look for look in looks if not isinstance(look, str)]
+) -> Iterator[Verdict | UnreadableError]:
+    """Yield what the model makes of each photo."""
+    found = features(model, photos, progress)
+    while some := list(islice(found, CHUNK)):
+        sound = [one for one in some if not isinstance(one, UnreadableError)]
         verdicts = iter(_verdicts(model, np.stack(sound)) if sound else ())
-        yield from (look if isinstance(look, str) else next(verdicts) for look in looks)
+        yield from (one if isinstance(one, UnreadableError) else next(verdicts) for one in some)
 
 
 def _verdicts(model: Model, looks: np.ndarray) -> Iterator[Verdict]:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from memoryless.data import Split
-from memoryless.data.augment import Preparation
-from memoryless.data.batches import batches
+from memoryless.images import Split
+from memoryless.images.augment import Preparation
+from memoryless.images.batches import batches
 
 FLOAT16_MAX = np.finfo(np.float16).max
 

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from memoryless.data import Images, Split, hold_out
-from memoryless.data.augment import Preparation
-from memoryless.data.batches import channel_statistics
 from memoryless.errors import ConfigError, TrainingError
+from memoryless.images import Images, Split, hold_out
+from memoryless.images.augment import Preparation
+from memoryless.images.batches import channel_statistics
 from memoryless.randomness import derive, numpy_generator
 from memoryless.stats.build import fitted_name, view_of
 from memoryless.stats.class_statistics import ClassStatistics

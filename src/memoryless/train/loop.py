@@ -19,10 +19,10 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from memoryless.data import Split
-from memoryless.data.augment import Preparation
-from memoryless.data.batches import batches
 from memoryless.errors import DataError, StoreError, TrainingError
+from memoryless.images import Split
+from memoryless.images.augment import Preparation
+from memoryless.images.batches import batches
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import derive, numpy_generator
 from memoryless.store import read_bytes, write_bytes

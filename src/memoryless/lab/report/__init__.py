@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from memoryless import pages
-from memoryless.data.dataset import counted
 from memoryless.errors import ConfigError
+from memoryless.images.dataset import counted
 from memoryless.lab.analysis.chart_style import few_of
 from memoryless.lab.analysis.grid import Grid
 from memoryless.lab.analysis.lead import sentences

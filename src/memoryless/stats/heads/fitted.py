@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from memoryless.data.dataset import place_within_class
+from memoryless.images.dataset import place_within_class
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads.base import Head
 from memoryless.stats.heads.classes import cholesky

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from memoryless.data import Images, Split
+from memoryless.images import Images, Split
 from memoryless.stats.record import Record
 from memoryless.strategies import STRATEGIES
 from memoryless.train.network import GrowingLayer, LinearLayer, Network

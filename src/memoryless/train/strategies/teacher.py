@@ -7,7 +7,7 @@ import copy
 import torch
 from torch import Tensor
 
-from memoryless.data import Split
+from memoryless.images import Split
 from memoryless.train.network import Network
 from memoryless.train.strategies.base import Arrival, Extract, Trainer
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from conftest import make_toy
-from memoryless.data.batches import batches, channel_statistics
-from memoryless.data.dataset import Split
+from memoryless.images.batches import batches, channel_statistics
+from memoryless.images.dataset import Split
 
 
 def test_channel_statistics_equal_numpys():

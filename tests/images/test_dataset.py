@@ -8,8 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryless.data import from_arrays, hold_out
-from memoryless.data.dataset import (
+from memoryless.errors import DataError
+from memoryless.images import from_arrays, hold_out
+from memoryless.images.dataset import (
     ArrayImages,
     Dataset,
     Split,
@@ -18,7 +19,6 @@ from memoryless.data.dataset import (
     drop_empty_classes,
     validation_set,
 )
-from memoryless.errors import DataError
 
 
 def test_arrays_in_every_layout():

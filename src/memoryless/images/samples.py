@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from memoryless.data.quickdraw import CLASSES, DRAWINGS, TRAIN, read_drawings
 from memoryless.errors import ConfigError, WriteError
+from memoryless.images.quickdraw import CLASSES, DRAWINGS, TRAIN, read_drawings
 
 
 def write_samples(

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.data.dataset import Dataset, from_arrays
 from memoryless.errors import DataError
+from memoryless.images.dataset import Dataset, from_arrays
 
 CLASSES, DRAWINGS, TRAIN, SIDE = 100, 100, 80, 28
 BYTES = CLASSES * DRAWINGS * SIDE * SIDE // 2  # two pixels in a byte
@@ -26,7 +26,7 @@ def read_drawings(root: Path | None = None) -> tuple[tuple[str, ...], np.ndarray
 
     They are the embedded ones, or others from the folder `root`.
     """
-    folder = root or files("memoryless.data") / "embedded"
+    folder = root or files("memoryless.images") / "embedded"
     try:
         names = (folder / "quickdraw100.json").read_text(encoding="utf-8")
         classes = tuple(str(name) for name in json.loads(names)["classes"])

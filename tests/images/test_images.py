@@ -10,8 +10,8 @@ import torch
 
 from cifar_toys import make_cifar
 from conftest import make_folder, make_lists
-from memoryless.data import SOURCES, load
 from memoryless.errors import ConfigError, DataError
+from memoryless.images import SOURCES, load
 from memoryless.settings import DataSettings
 
 
@@ -48,7 +48,7 @@ def test_source_contract(name, tmp_path):
     ("config", "error", "message"),
     [
         (DataSettings(data="folder"), ConfigError, "add `root=FOLDER`"),
-        (DataSettings(data="folder", root=Path("nowhere")), DataError, "no folder nowhere"),
+        (DataSettings(data="folder", root=Path("nowhere")), DataError, "no folder or file nowhere"),
         (
             DataSettings(data="list"),
             ConfigError,

@@ -9,8 +9,8 @@ import lzma
 import numpy as np
 import pytest
 
-from memoryless.data import load
 from memoryless.errors import DataError
+from memoryless.images import load
 from memoryless.settings import DataSettings
 
 

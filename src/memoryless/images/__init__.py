@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from memoryless.data.cifar import load_cifar
-from memoryless.data.dataset import Dataset, Images, Split, from_arrays, hold_out, validation_set
-from memoryless.data.files import FILE_SIDE, FilesProgress, load_folder, load_list, silent
-from memoryless.data.quickdraw import load_quickdraw100
+from memoryless.images.cifar import load_cifar
+from memoryless.images.dataset import Dataset, Images, Split, from_arrays, hold_out, validation_set
+from memoryless.images.files import FILE_SIDE, FilesProgress, load_folder, load_list, silent
+from memoryless.images.quickdraw import load_quickdraw100
 from memoryless.names import choose
 from memoryless.settings import WIDTH, DataSettings
 
@@ -47,9 +47,11 @@ SOURCES: dict[str, Source] = {
         32,
         "CIFAR-10, read from the official archive or folder",
     ),
-    "folder": Source(load_folder, FILE_SIDE, "your photos, one folder for each class", files=True),
+    "folder": Source(
+        load_folder, FILE_SIDE, "your photos: folders of classes, a zip or a table", files=True
+    ),
     "list": Source(
-        load_list, FILE_SIDE, "your photos, in two files of lines: path label", files=True
+        load_list, FILE_SIDE, "your photos, in two lists of paths and labels", files=True
     ),
 }
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from memoryless.data.photos import find_photos, find_test
-from memoryless.data.quickdraw import read_drawings
-from memoryless.data.samples import write_samples
 from memoryless.errors import ConfigError, WriteError
+from memoryless.images.find import find_photos, find_test
+from memoryless.images.quickdraw import read_drawings
+from memoryless.images.samples import write_samples
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from memoryless.data.augment import (
+from memoryless.errors import ConfigError
+from memoryless.images.augment import (
     AUGMENTATIONS,
     Preparation,
     affine,
@@ -14,7 +15,6 @@ from memoryless.data.augment import (
     pad_crop,
     resized_crop,
 )
-from memoryless.errors import ConfigError
 from memoryless.train.randomness import torch_generator
 
 IMAGES = torch.arange(1, 6 * 3 * 8 * 8 + 1).view(6, 3, 8, 8).remainder(250).to(torch.uint8)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 
-from memoryless.data.dataset import ArrayImages, Split
+from memoryless.images.dataset import ArrayImages, Split
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 

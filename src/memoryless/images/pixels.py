@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import re
 import stat
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
@@ -21,47 +22,72 @@ from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 from memoryless.embed.session import cores
 
 T = TypeVar("T")
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom, in pixels of the upright image."""
 LARGEST_FILE = 2**30  # of the images that Pillow takes, none needs more bytes
 LEAST_SIDE = 512  # JPEGs are not decoded to a shorter side below this, whatever is needed
 GREY = ("1", "L", "LA", "La")
 # Brands of the box `ftyp` that HEIC files begin with (ISO/IEC 23008-12, annex B).
 HEIC = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
 HEAD = 32  # bytes of a file that tell whether it may be an image
-BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", b"II*\0", b"MM\0*")
+TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", *TIFF)
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
 
 
-def read_pixels(content: bytes, least: int, exif: bool = True) -> np.ndarray:
-    """An image file's content becomes uint8 (H, W, 3).
+def read_pixels(
+    content: bytes, min_side: int, exif: bool = True, box: Box | None = None
+) -> np.ndarray:
+    """Return the pixels of an image file, or of a box in it, as uint8 (H, W, 3).
 
-    `least` is the shorter side that the network's resize needs: a large JPEG is decoded at a half,
-    a quarter or an eighth of its size if its shorter side still has twice as many pixels, and 512.
+    `min_side` is the shorter side that the network's resize needs: a large JPEG is decoded at a
+    half, a quarter or an eighth of its size if its shorter side still has twice as many pixels,
+    and 512. With a box it is decoded at full size, because the box counts the pixels of that.
     """
-    upright = open_upright(content, max(LEAST_SIDE, 2 * least), exif)
-    return np.array(to_mode(upright, "RGB"))
+    with silently if content.startswith(TIFF) else nullcontext():
+        image = open_image(io.BytesIO(content), exif)
+        if box is None:
+            side = max(LEAST_SIDE, 2 * min_side)
+            image.draft("RGB", (side, side))
+        return np.array(to_mode(_cut(_upright(image, exif), box), "RGB"))
 
 
-def open_upright(content: bytes, least: int, exif: bool = True) -> Image.Image:
-    """The image as its EXIF data turn it; a JPEG at the smallest scale with sides of `least`."""
-    image = open_image(content, exif)
-    image.draft("RGB", (least, least))
+def pillow_pixels(image: Image.Image, exif: bool = True) -> np.ndarray:
+    """Return the pixels of a Pillow image, uint8 (H, W, 3)."""
+    return np.array(to_mode(_upright(image, exif), "RGB"))
+
+
+def _upright(image: Image.Image, exif: bool) -> Image.Image:
     return ImageOps.exif_transpose(image) if exif else image
 
 
-def open_image(content: bytes, exif: bool = True) -> Image.Image:
-    """The image as Pillow opens it: its header is read, its pixels are not.
+def _cut(image: Image.Image, box: Box | None) -> Image.Image:
+    if box is None:
+        return image
+    left, top, right, bottom = box
+    if not (0 <= left < right <= image.width and 0 <= top < bottom <= image.height):
+        raise ValueError(f"its box {box} is not within {image.width} x {image.height} pixels")
+    return image.crop(box)
+
+
+def open_image(file: BinaryIO, exif: bool = True) -> Image.Image:
+    """Open an image: Pillow reads its header, and its pixels only when they are asked for.
 
     Without `exif` these data are not touched, because damaged ones can spoil a sound image.
     """
-    if not exif and content.startswith(b"\xff\xd8"):  # JPEG: Pillow reads these on opening
-        content = re.sub(rb"Exif\0\0|MPF\0", lambda found: bytes(len(found[0])), content)
+    head = file.read(HEAD)
+    file.seek(0)
+    if not exif and head.startswith(b"\xff\xd8"):  # JPEG: Pillow reads these on opening
+        content = re.sub(rb"Exif\0\0|MPF\0", lambda found: bytes(len(found[0])), file.read())
+        file = io.BytesIO(content)
     try:
-        image = Image.open(io.BytesIO(content))
+        image = Image.open(file)
     except UnidentifiedImageError:
-        if content[4:8] == b"ftyp" and content[8:12] in HEIC:
+        if head[4:8] == b"ftyp" and head[8:12] in HEIC:
             _learn_heic()
+        file.seek(0)
         # Formats that another thread loaded meanwhile are only seen by a second try.
-        image = Image.open(io.BytesIO(content))
+        image = Image.open(file)
     if image.format == "EPS":
         raise OSError("EPS, which is a program that Pillow would have run: convert it to PNG")
     return image
@@ -127,13 +153,38 @@ def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
     return transform if np.abs(change).max() > 1 else None
 
 
-def read_file(path: Path) -> bytes:
-    """The content of a regular file that is not too large for an image."""
+def count_frames(content: bytes, exif: bool) -> int:
+    """Return how many frames an animation has; of other images 1."""
+    image = open_image(io.BytesIO(content), exif)
+    if image.format in ("JPEG", "MPO"):  # an MPO is a photo with its preview, or one for each eye
+        return 1
+    try:
+        return int(getattr(image, "n_frames", 1))
+    except (OSError, EOFError, SyntaxError, ValueError, IndexError, Warning):
+        return 1  # a damaged later frame does not matter
+
+
+def central_square(pixels: np.ndarray, side: int, grey: bool = False) -> np.ndarray:
+    """Return the central square of pixels (H, W, 3), resized: uint8 (side, side, C).
+
+    A network that is trained sees such squares; the graph of a trained or a fixed network resizes
+    photos by the same bicubic filter.
+    """
+    height, width, _ = pixels.shape
+    edge = min(height, width)
+    top, left = (height - edge) // 2, (width - edge) // 2
+    image = Image.fromarray(pixels[top : top + edge, left : left + edge])
+    square = image.convert("L" if grey else "RGB").resize((side, side), Image.Resampling.BICUBIC)
+    return np.asarray(square).reshape(side, side, -1)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file that is not too large for an image."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")  # a FIFO would keep us waiting, a device has no end
     check_size(status.st_size)
-    return path.read_bytes()
+    return path.open("rb")
 
 
 def begins_as_image(head: bytes) -> bool:
@@ -173,26 +224,26 @@ def reason(error: Exception) -> str:
     return text if text and expected else f"broken: {text or type(error).__name__}"
 
 
-class _Strictly:
-    """Within it Pillow's warnings are errors.
-
-    Filters are the whole process's: the first thread that enters sets them, the last restores.
+class _Shared:
+    """A context for what belongs to the whole process: the first thread that enters sets it, the
+    last one that leaves restores it.
     """
 
-    def __init__(self) -> None:
-        self.lock, self.inside, self.filters = threading.Lock(), 0, ExitStack()
+    def __init__(self, context: Callable[[], AbstractContextManager[None]]):
+        self.context, self.lock = context, threading.Lock()
+        self.inside, self.entered = 0, ExitStack()
 
     def __enter__(self) -> None:
         with self.lock:
             if not self.inside:
-                self.filters.enter_context(_warnings_are_errors())
+                self.entered.enter_context(self.context())
             self.inside += 1
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self.inside -= 1
             if not self.inside:
-                self.filters.close()
+                self.entered.close()
 
 
 @contextmanager
@@ -203,7 +254,24 @@ def _warnings_are_errors() -> Iterator[None]:
         yield
 
 
-strictly = _Strictly()
+@contextmanager
+def _closed_stderr() -> Iterator[None]:
+    """Silence the C library of TIFF, which prints what is wrong with a file by itself."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no standard error
+        yield
+        return
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device, not a path of ours
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+strictly, silently = _Shared(_warnings_are_errors), _Shared(_closed_stderr)
 
 
 def know_formats() -> None:

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from cifar_toys import as_python_2, make_cifar
-from memoryless.data import cifar, load
-from memoryless.data.cifar import LAYOUTS
 from memoryless.errors import DataError
+from memoryless.images import cifar, load
+from memoryless.images.cifar import LAYOUTS
 from memoryless.settings import DataSettings
 
 

@@ -16,12 +16,12 @@ import pytest
 import torch
 from PIL import Image, ImageCms, UnidentifiedImageError, features
 
-from memoryless.data import pixels as module
-from memoryless.data.decode import decode
-from memoryless.data.pixels import (
+from memoryless.images import pixels as module
+from memoryless.images.pixels import (
     HEAD,
     attempt,
     begins_as_image,
+    central_square,
     read_pixels,
     reason,
     strictly,
@@ -137,16 +137,15 @@ def test_a_profile_that_does_not_fit_is_ignored():
     assert at(saved(RED, icc_profile=grey_profile(1.0))) == [250, 20, 20]
 
 
-def test_the_laboratory_reads_colours_by_the_same_rules():
-    turned = Image.Exif()
-    turned[0x0112] = 6
-    for content in (
-        saved(RED, icc_profile=EXCHANGED),
-        saved(RED.convert("L"), icc_profile=grey_profile(1.0)),
-        saved(Image.new("RGBA", (9, 9), (255, 0, 0, 128))),
-        saved(RED, "jpeg", exif=turned),
-    ):
-        assert decode(content, 4)[2, 2].tolist() == at(content)
+def test_the_central_square():
+    """White in the middle of a wide image, black at its ends: only the middle is seen."""
+    wide = np.zeros((10, 30, 3), dtype=np.uint8)
+    wide[:, 10:20] = 255
+    assert (central_square(wide, 4) == 255).all()
+    assert central_square(wide, 20, grey=True).shape == (20, 20, 1)
+    ramp = np.tile(np.arange(0, 200, 10, dtype=np.uint8)[:, None, None], (1, 20, 3))
+    halved = central_square(ramp, 10)[1:9, 5, 0]
+    assert halved.tolist() == pytest.approx(list(range(25, 185, 20)), abs=1)  # means of two rows
 
 
 @pytest.mark.parametrize(
@@ -296,11 +295,11 @@ def test_filters_are_restored_by_the_last_thread_that_leaves():
 def test_files_that_are_no_files(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(OSError, match="not a regular file"):
-        module.read_file(tmp_path / "fifo")
+        module.open_file(tmp_path / "fifo")
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(2**30 + 1)
     with pytest.raises(OSError, match="it has 1,073,741,825 bytes, more than 1,073,741,824"):
-        module.read_file(tmp_path / "huge")
+        module.open_file(tmp_path / "huge")
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "AVIF"])

@@ -1,0 +1,278 @@
+"""Data sets of image files for the laboratory: all are checked, then decoded when they are read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from memoryless.embed.session import ahead
+from memoryless.errors import ConfigError, DataError
+from memoryless.images.dataset import (
+    Dataset,
+    Split,
+    check_classes,
+    counted,
+    drop_empty_classes,
+    hold_out,
+)
+from memoryless.images.duplicates import SEVERAL_LABELS, name_copies, several_labels
+from memoryless.images.find import Found, find_listed, find_splits
+from memoryless.images.pixels import central_square, know_formats, threads
+from memoryless.images.read import Facts, Photo, UnreadableError, read, remarks
+from memoryless.images.sources import note, read_text
+from memoryless.names import first_ten
+from memoryless.settings import DataSettings
+
+if TYPE_CHECKING:
+    import torch
+
+FilesProgress = Callable[[int, int], None]
+FILE_SIDE = 224  # of what the network sees of photos, as for ImageNet
+# Decoded images of a split stay in memory up to this: 5,400 photos at 224 pixels, and no more than
+# a small computer can spare.
+MOST_IN_MEMORY = 2**30
+MOST_DIGITS = 18  # of a label that counts as a number: Python refuses to read 4,301
+
+
+class ImageFile(NamedTuple):
+    """A photo that can be read, what its file was when it was checked, and its class."""
+
+    photo: Photo
+    facts: Facts
+    label: str
+
+
+def silent(done: int, total: int) -> None:
+    """Tell nobody how many files are checked."""
+
+
+def load_folder(config: DataSettings, progress: FilesProgress = silent) -> Dataset:
+    """Load what `learn` reads: `root` is a folder, a zip, a table or a list."""
+    if config.root is None:
+        raise ConfigError("data = folder needs the folder of images: add `root=FOLDER`")
+    train, test = find_splits(config.root)
+    found = [train, test] if test else [train]
+    return _dataset(config.root.resolve().name, found, config, progress)
+
+
+def load_list(config: DataSettings, progress: FilesProgress = silent) -> Dataset:
+    """Load two lists, or tables, of paths and labels."""
+    if config.train_list is None or config.test_list is None:
+        raise ConfigError("data = list needs both `train_list=FILE` and `test_list=FILE`")
+    found = [find_listed(file, config.root) for file in (config.train_list, config.test_list)]
+    return _dataset(config.train_list.stem, found, config, progress)
+
+
+def _dataset(
+    name: str, found: Sequence[Found], config: DataSettings, progress: FilesProgress
+) -> Dataset:
+    """Make the data set; what cannot be used is one error, or is left out with a note."""
+    bad = {what: why for part in found for what, why in part.unusable.items()}
+    parts = _check(found, bad, progress)
+    notes = [*_notes(found), *_remarks(parts)]
+    parts, copies = without_repeats(parts, bad)
+    notes += note(copies, "image stands in its class more than once",
+                  "images stand in their class more than once")  # fmt: skip
+    if len(parts) == 1:
+        parts = _hold_out(parts[0], config.test_share)
+    order = _order(found, config)
+    splits = [_split(part, order, bad, config) for part in parts]
+    for split, what in zip(splits, ("training", "test"), strict=True):
+        for label in np.setdiff1d(np.arange(len(order)), split.labels):
+            bad.setdefault(f"class {order[label]}", f"it has no {what} image")
+    notes = [*_left_out(name, bad, config.skip_broken), *notes]
+    train, test = splits
+    augment = ("resized_crop", "flip")
+    made = Dataset(name, order, train, test, image_size(config), augment, tuple(notes))
+    return check_classes(drop_empty_classes(made))
+
+
+def _check(
+    found: Sequence[Found], bad: dict[str, str], progress: FilesProgress
+) -> list[list[ImageFile]]:
+    """Read every file once; what cannot be read is added to `bad`."""
+    photos = list({photo: None for part in found for photo in part.photos})
+    facts: dict[Photo, Facts] = {}
+    know_formats()
+    checked = ahead(_facts_or_why, photos, threads())
+    for done, (photo, one) in enumerate(zip(photos, checked, strict=True), 1):
+        if isinstance(one, Facts):
+            facts[photo] = one
+        else:
+            bad[photo.name] = one
+        progress(done, len(photos))
+    return [
+        [ImageFile(p, facts[p], str(p.label)) for p in part.photos if p in facts] for part in found
+    ]
+
+
+def _facts_or_why(photo: Photo) -> Facts | str:
+    try:
+        return read(photo, 1)[1]
+    except UnreadableError as error:
+        return error.why
+
+
+def _notes(found: Sequence[Found]) -> list[str]:
+    skipped = {name: why for part in found for name, why in part.skipped.items()}
+    named = [f"{name} ({why})" for name, why in skipped.items()]
+    said = [sentence for part in found for sentence in part.notes]
+    return [*dict.fromkeys(said), *note(named, "entry was not read", "entries were not read")]
+
+
+def _remarks(parts: Sequence[Sequence[ImageFile]]) -> list[str]:
+    files = [file for part in parts for file in part]
+    return list(remarks([file.photo for file in files], [file.facts for file in files]))
+
+
+def without_repeats(
+    parts: Sequence[list[ImageFile]], bad: dict[str, str]
+) -> tuple[list[list[ImageFile]], list[str]]:
+    """Leave out images that stand where they must not, which are added to `bad`.
+
+    An image under several labels leaves all parts; one in training and test leaves the training
+    images. Those that stand in one class several times stay, and their names are returned.
+    """
+    every = [file for part in parts for file in part]
+    digests = [file.facts.sha256 for file in every]
+    names = name_copies([file.photo.name for file in every], digests)
+    unsure = several_labels([file.label for file in every], digests)
+    bad |= {names[digest]: SEVERAL_LABELS for digest in names if digest in unsure}
+    held = [{file.facts.sha256 for file in part} - unsure for part in parts]
+    both = held[0] & held[1] if len(parts) == 2 else set()
+    bad |= {names[digest]: "one image in training and test" for digest in names if digest in both}
+    leave = [unsure | both, unsure]
+    left = [
+        [file for file in part if file.facts.sha256 not in gone]
+        for part, gone in zip(parts, leave, strict=False)
+    ]
+    times = Counter(digests)
+    return left, [n for d, n in names.items() if times[d] > 1 and d not in unsure | both]
+
+
+def _hold_out(files: list[ImageFile], share: float) -> list[list[ImageFile]]:
+    """Make a share of each class test images; all copies of an image stay together."""
+    label_of = {file.facts.sha256: file.label for file in files}
+    _, labels = np.unique(list(label_of.values()), return_inverse=True)
+    mask = hold_out(labels, share, "test")
+    held = {digest for digest, drawn in zip(label_of, mask, strict=True) if drawn}
+    return [[f for f in files if (f.facts.sha256 in held) == wanted] for wanted in (False, True)]
+
+
+def _order(found: Sequence[Found], config: DataSettings) -> tuple[str, ...]:
+    """Return the names of the classes in their order: that of the numbers which lists name."""
+    if config.data == "list" and config.class_names:
+        return _read_names(config.class_names)
+    labels = {str(photo.label) for part in found for photo in part.photos}
+    numbers = config.data == "list" and all(map(_is_number, labels))
+    return tuple(sorted(labels, key=int if numbers else None))
+
+
+def _is_number(label: str) -> bool:
+    return label.isdecimal() and len(label) <= MOST_DIGITS
+
+
+def _read_names(file: Path) -> tuple[str, ...]:
+    names = [name for name in read_text(file).splitlines() if name.strip()]
+    twice = sorted(name for name, number in Counter(names).items() if number > 1)
+    if twice:
+        raise DataError(f"{file} names classes twice: {first_ten(twice)}; name each once")
+    return tuple(names)
+
+
+def _split(
+    files: list[ImageFile], order: Sequence[str], bad: dict[str, str], config: DataSettings
+) -> Split:
+    """Make a split of files; with names of classes, their labels are places among these."""
+    index = {name: i for i, name in enumerate(order)}
+    if config.data == "list" and config.class_names:
+        index = {str(i): i for i in range(len(order))}
+    known = [file for file in files if file.label in index]
+    bad |= {
+        file.photo.name: f"label {file.label} is not below {len(order)}"
+        for file in files
+        if file.label not in index
+    }
+    side = round(image_size(config) / config.crop)  # with the margin that crops are taken from
+    images = FileImages(known, side, config.grey)
+    return Split.whole(images, np.array([index[file.label] for file in known], dtype=np.int64))
+
+
+def _left_out(name: str, bad: dict[str, str], skip_broken: bool) -> list[str]:
+    """Return the note of what is left out; raise if that is not allowed."""
+    if not bad:
+        return []
+    number = counted(len(bad), "entry", "entries")
+    named = first_ten(f"{what} ({why})" for what, why in bad.items())
+    if not skip_broken:
+        them = "it" if len(bad) == 1 else "them"
+        raise DataError(
+            f"{number} of {name} cannot be used: {named}; mend {them}, or leave {them} out with "
+            "`skip_broken=True`"
+        )
+    return [f"left out {number} of {name}: {named}"]
+
+
+def image_size(config: DataSettings) -> int:
+    return config.image_size or FILE_SIDE
+
+
+class FileImages:
+    """Checked photos are decoded to their central squares of `side` pixels, in one pool."""
+
+    def __init__(self, files: Sequence[ImageFile], side: int, grey: bool = False):
+        self.files = list(files)
+        self.shape = (1 if grey else 3, side, side)
+        self._pool = ThreadPoolExecutor(threads())
+        room = (len(self.files), side, side, self.shape[0])
+        self._pixels = np.empty(room, np.uint8) if math.prod(room) <= MOST_IN_MEMORY else None
+        self._decoded = np.zeros(len(self.files), dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def read(self, indices: np.ndarray) -> torch.Tensor:
+        import torch
+
+        pixels = self._decode(indices) if self._pixels is None else self._recall(indices)
+        return torch.from_numpy(pixels).permute(0, 3, 1, 2)  # (B, C, H, W)
+
+    def stored_bytes(self, indices: np.ndarray) -> int:
+        return sum(self.files[i].facts.size for i in indices)
+
+    def _recall(self, indices: np.ndarray) -> np.ndarray:
+        assert self._pixels is not None
+        missing = np.unique(indices[~self._decoded[indices]])
+        if len(missing):
+            self._pixels[missing] = self._decode(missing)
+            self._decoded[missing] = True
+        return self._pixels[indices]
+
+    def _decode(self, indices: np.ndarray) -> np.ndarray:
+        channels, side, _ = self.shape
+        decode_one = partial(_decode_again, side=side, grey=channels == 1)
+        return np.stack(list(self._pool.map(decode_one, [self.files[i] for i in indices])))
+
+
+def _decode_again(file: ImageFile, side: int, grey: bool) -> np.ndarray:
+    try:
+        pixels, facts = read(file.photo, side)
+    except UnreadableError as error:
+        raise _changed(file, error.why) from error
+    if facts.sha256 != file.facts.sha256:
+        raise _changed(file, "its bytes have changed")
+    return central_square(pixels, side, grey)
+
+
+def _changed(file: ImageFile, why: str) -> DataError:
+    return DataError(
+        f"the image {file.photo.name} cannot be read any more ({why}): put it back as it was and "
+        "run the same command again"
+    )

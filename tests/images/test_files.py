@@ -1,0 +1,282 @@
+"""Data sets of image files: all that is wrong is named at once, or left out with a note."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from conftest import make_folder, make_lists
+from memoryless.errors import DataError
+from memoryless.images import Dataset, load
+from memoryless.images import files as module
+from memoryless.images.files import FileImages, ImageFile, without_repeats
+from memoryless.images.pixels import central_square
+from memoryless.images.read import Facts, Photo, read
+from memoryless.images.read import load as load_photo
+from memoryless.settings import DataSettings
+
+
+def load_folder(root: Path, **settings) -> Dataset:
+    return load(DataSettings(data="folder", root=root, image_size=8, **settings))
+
+
+def load_lists(lists: dict[str, Path], **settings) -> Dataset:
+    return load(DataSettings(data="list", image_size=8, **lists, **settings))
+
+
+def why_not(load_it, *args, **settings) -> str:
+    with pytest.raises(DataError) as caught:
+        load_it(*args, **settings)
+    return str(caught.value)
+
+
+def every_layout(root: Path) -> dict[str, Path]:
+    """The same photos in folders, a table, a list and a zip."""
+    photos = make_folder(root / "photos")
+    names = [path.relative_to(photos) for path in sorted(photos.rglob("*.png"))]
+    for name, head, between in (("a.csv", "file_name,label\n", ","), ("a.txt", "", "\t")):
+        rows = [f"{file}{between}{file.parts[0]}\n" for file in names]
+        (photos / name).write_text(head + "".join(rows))
+    with ZipFile(root / "a.zip", "w") as archive:
+        for file in names:
+            archive.write(photos / file, file)
+    return {"csv": photos / "a.csv", "list": photos / "a.txt", "zip": root / "a.zip"}
+
+
+@pytest.mark.parametrize("layout", ["csv", "list", "zip"])
+def test_a_folder_a_table_a_list_and_a_zip_are_one_data_set(layout, tmp_path):
+    places = every_layout(tmp_path)
+    whole, other = load_folder(tmp_path / "photos"), load_folder(places[layout])
+    assert other.classes == whole.classes == ("blue", "green", "red")
+    for one, two in ((whole.train, other.train), (whole.test, other.test)):
+        assert (one.labels == two.labels).all()
+        positions = np.arange(len(one))
+        assert torch.equal(one.read(positions), two.read(positions))
+
+
+def test_train_and_test_in_a_zip(tmp_path):
+    for half, seed in (("train", 0), ("test", 1)):
+        make_folder(tmp_path / "photos" / half, images=2, seed=seed)
+    shutil.make_archive(str(tmp_path / "b"), "zip", tmp_path / "photos")
+    for place in (tmp_path / "photos", tmp_path / "b.zip"):
+        dataset = load_folder(place)
+        assert (len(dataset.train), len(dataset.test)) == (6, 6)
+
+
+def test_the_same_share_is_held_out_each_time(tmp_path):
+    root = make_folder(tmp_path)
+    one, two = load_folder(root, test_share=0.4), load_folder(root, test_share=0.4)
+    assert (np.bincount(one.test.labels) == 2).all()
+    assert [f.photo for f in one.test.images.files] == [f.photo for f in two.test.images.files]
+
+
+def test_all_broken_files_are_named_before_training(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    for i in range(12):
+        (root / "red" / f"bad{i:02d}.png").write_bytes(b"no image")
+    message = why_not(load_folder, root)
+    assert message.startswith("12 entries of photos cannot be used: ")
+    assert all(f"bad{i:02d}.png (not an image)" in message for i in range(10))
+    assert message.endswith("and 2 more; mend them, or leave them out with `skip_broken=True`")
+    dataset = load_folder(root, skip_broken=True)
+    assert len(dataset.train) + len(dataset.test) == 15
+    assert dataset.notes[0].startswith("left out 12 entries of photos: ")
+
+
+def test_a_class_without_a_sound_image_is_left_out_aloud(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    for path in (root / "red").iterdir():
+        path.write_bytes(b"no image")
+    assert "class red (it has no training image)" in why_not(load_folder, root, test_share=0.5)
+    assert load_folder(root, skip_broken=True).classes == ("blue", "green")
+    for path in root.rglob("*.png"):
+        path.write_bytes(b"no image")
+    message = why_not(load_folder, root, skip_broken=True)
+    assert message.startswith("photos has no class with training and test images: add")
+
+
+def test_links_are_followed_and_cycles_stop_a_run(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    make_folder(tmp_path / "more", seed=1)
+    (root / "other").symlink_to(tmp_path / "more" / "red")
+    assert load_folder(root).classes == ("blue", "green", "other", "red")
+    (root / "red" / "up").symlink_to(root)
+    assert "which are read already); mend it, or leave it out with" in why_not(load_folder, root)
+    assert len(load_folder(root, skip_broken=True).train) == 16
+
+
+def test_what_is_no_photo_is_noted(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    (root / "readme.txt").write_text("dear")
+    (root / "empty").mkdir()
+    (note,) = load_folder(root).notes
+    assert note == (
+        f"2 entries were not read: {root}/empty (an empty folder), {root}/readme.txt (not an image "
+        "by its name)"
+    )
+
+
+def test_an_image_under_two_labels_leaves_both(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    shutil.copy(root / "red" / "0 a.png", root / "blue" / "copy.png")
+    assert why_not(load_folder, root).startswith(
+        f"1 entry of photos cannot be used: {root}/blue/copy.png = {root}/red/0 a.png (one image "
+        "under several labels)"
+    )
+    dataset = load_folder(root, skip_broken=True)
+    assert len(dataset.train) + len(dataset.test) == 14
+
+
+def test_an_image_in_train_and_test_leaves_the_training_images(tmp_path):
+    make_folder(tmp_path / "train")
+    make_folder(tmp_path / "test", images=2, seed=1)
+    shutil.copy(tmp_path / "test/red/1 a.png", tmp_path / "train/red/copy.png")
+    assert "(one image in training and test)" in why_not(load_folder, tmp_path)
+    dataset = load_folder(tmp_path, skip_broken=True)
+    assert (len(dataset.train), len(dataset.test)) == (15, 6)
+
+
+def file_of(name: str, digest: str, label: str = "cat") -> ImageFile:
+    return ImageFile(Photo(name, label, open), Facts(digest, 0, 1, 1, True), label)
+
+
+def test_several_labels_outweigh_both_splits():
+    kept, bad = file_of("k", "K"), {}
+    train = [file_of("a", "A"), kept, file_of("b", "A", "dog")]
+    assert without_repeats([train, [file_of("c", "A", "dog")]], bad) == ([[kept], []], [])
+    assert bad == {"a = b = c": "one image under several labels"}
+
+
+def test_repeats_in_a_class_are_noted_and_stay_on_one_side(tmp_path):
+    root = make_folder(tmp_path / "photos", images=20)
+    for i in range(20):
+        shutil.copy(root / "red" / f"{i} a.png", root / "red" / f"{i} b.png")
+    dataset = load_folder(root, test_share=0.5)
+    train, test = (
+        {file.facts.sha256 for file in split.images.files}
+        for split in (dataset.train, dataset.test)
+    )
+    assert not train & test
+    assert np.bincount(dataset.test.labels).tolist() == [10, 10, 20]
+    (note,) = dataset.notes
+    assert note.startswith("20 images stand in their class more than once: ")
+
+
+def test_rows_and_files_of_lists_that_cannot_be_used(tmp_path):
+    lists = make_lists(tmp_path)
+    with lists["train_list"].open("a") as file:
+        file.write("images/red/gone.png 2\nlonely\n/dev/zero 0\nimages/red/4 a.png 2\n")
+    message = why_not(load_lists, lists)
+    assert message.startswith("4 entries of train cannot be used: ")
+    for part in (
+        f"{tmp_path}/images/red/gone.png (there is no such file)",
+        f"{tmp_path}/train.txt line 15 (it does not name a file and a label)",
+        "/dev/zero (its path leads out of the folder)",
+        f"{tmp_path}/images/red/4 a.png (one image in training and test)",
+    ):
+        assert part in message
+    kept = load_lists(lists, skip_broken=True)
+    assert (len(kept.train), len(kept.test)) == (12, 3)
+
+
+def test_lists_take_class_names_and_a_root(tmp_path):
+    lists, names = make_lists(tmp_path), tmp_path / "names.txt"
+    names.write_text("sky\ngrass\nrose\n")
+    (tmp_path / "elsewhere").mkdir()
+    lists["train_list"] = lists["train_list"].rename(tmp_path / "elsewhere" / "train.txt")
+    settings = {"root": tmp_path, "class_names": names}
+    assert load_lists(lists, **settings).classes == ("sky", "grass", "rose")
+    names.write_text("sky\ngrass\n")
+    assert "(label 2 is not below 2)" in why_not(load_lists, lists, **settings)
+    names.write_text("sky\nrose\nsky\n")
+    assert "names classes twice: sky; name each once" in why_not(load_lists, lists, **settings)
+
+
+def test_classes_of_lists_are_in_the_order_of_their_numbers_or_names(tmp_path):
+    lists = make_lists(tmp_path)
+    for labels, order in (
+        (("10", "9", "2"), ("2", "9", "10")),
+        (("b", "10", "a"), ("10", "a", "b")),
+    ):
+        for name, file in lists.items():
+            rows = [line.rsplit(" ", 1) for line in file.read_text().splitlines() if line]
+            place = {label: i for i, label in enumerate(dict.fromkeys(label for _, label in rows))}
+            lines = [f"{path} {labels[place[label]]}\n" for path, label in rows]
+            (tmp_path / f"{name}.lst").write_text("".join(lines))
+        found = load_lists({name: tmp_path / f"{name}.lst" for name in lists})
+        assert found.classes == order
+    (tmp_path / "train_list.lst").write_text(f"images/red/0 a.png {'1' * 5000}\n")
+    assert "has 5,000 bytes" in why_not(load_lists, {n: tmp_path / f"{n}.lst" for n in lists})
+
+
+def checked(*paths: Path) -> list[ImageFile]:
+    photos = [Photo.at(path) for path in paths]
+    return [ImageFile(photo, read(photo, 8)[1], "cat") for photo in photos]
+
+
+def noise(folder: Path, number: int = 6) -> list[Path]:
+    rng = np.random.default_rng(0)
+    paths = [folder / f"{i}.png" for i in range(number)]
+    for i, path in enumerate(paths):
+        Image.fromarray(rng.integers(0, 256, (11, 17 + i, 3), dtype=np.uint8)).save(path)
+    return paths
+
+
+@pytest.mark.parametrize("grey", [False, True])
+@pytest.mark.parametrize("room", [0, 2**30])
+def test_images_in_memory_equal_those_decoded_anew(grey, room, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", room)
+    files = checked(*noise(tmp_path))
+    images, decoded = FileImages(files, side=8, grey=grey), []
+    anew = module._decode_again
+    monkeypatch.setattr(
+        module, "_decode_again", lambda file, **how: decoded.append(file) or anew(file, **how)
+    )
+    for order in ([3, 1, 3], [0, 1, 2, 3, 4, 5], [5, 0]):
+        batch = images.read(np.array(order))
+        each = [central_square(load_photo(files[i].photo, 8), 8, grey) for i in order]
+        expected = torch.from_numpy(np.stack(each)).permute(0, 3, 1, 2)
+        assert torch.equal(batch, expected)
+        assert batch.stride() == expected.stride()  # kernels round by layout
+    assert len(decoded) == (6 if room else 3 + 6 + 2)
+    batch.zero_()
+    assert images.read(np.array([5])).any()  # a batch is a copy
+    assert images.stored_bytes(np.array([0])) == files[0].facts.size
+
+
+def test_an_image_that_vanished_or_changed_names_the_fix(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", 0)
+    (path,) = noise(tmp_path, 1)
+    images = FileImages(checked(path), side=8)
+    for change, why in (
+        (lambda: path.write_bytes(b"no image"), "not an image"),
+        (lambda: Image.new("L", (9, 9)).save(path), "its bytes have changed"),
+        (path.unlink, "No such file or directory"),
+    ):
+        change()
+        assert why_not(images.read, np.array([0])) == (
+            f"the image {path} cannot be read any more ({why}): put it back as it was and run the "
+            "same command again"
+        )
+
+
+def test_one_pool_of_as_many_threads_as_torch_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", 0)
+    images, names = FileImages(checked(*noise(tmp_path)), side=8), set()
+    anew = module._decode_again
+
+    def note(file, **how):
+        names.add(threading.current_thread().name)
+        return anew(file, **how)
+
+    monkeypatch.setattr(module, "_decode_again", note)
+    for _ in range(3):
+        images.read(np.arange(6))
+    assert len(names) == torch.get_num_threads() == 1

@@ -1,0 +1,48 @@
+"""Models take whatever the reader takes: paths, photos, Pillow images, arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from conftest import SMALL_MODEL
+from memoryless import Model
+from memoryless.errors import DataError
+from memoryless.images.find import find_photos
+from photo_toys import make_colours, tiny_settings
+
+FORMS = {
+    "paths": lambda photos: [photo.name for photo in photos],
+    "an array of paths": lambda photos: np.array([photo.name for photo in photos]),
+    "photos": lambda photos: photos,
+    "Pillow's images": lambda photos: [Image.open(photo.name) for photo in photos],
+    "arrays": lambda photos: [np.asarray(Image.open(photo.name)) for photo in photos],
+}
+
+
+@pytest.fixture(params=["fixed", "trained"])
+def model(request, tiny_backbone) -> Model:
+    if request.param == "fixed":
+        return Model(**tiny_settings(tiny_backbone))
+    return Model("inFT_siw", **SMALL_MODEL | {"image_size": 16})
+
+
+@pytest.fixture
+def photos(tmp_path):
+    return find_photos(make_colours(tmp_path, "cat", "dog")).photos
+
+
+def test_every_form_is_learned_and_scored_alike(model, photos):
+    names = [photo.label for photo in photos]
+    with pytest.raises(DataError, match="images must be several, in a list of paths"):
+        model.learn(photos[0].name, ["cat"])
+    with pytest.raises(DataError, match=r"the photo gone.png cannot be read"):
+        model.learn([photos[0].name, "gone.png"], ["cat", "dog"])
+    assert model.classes == ()
+    model.learn(FORMS["paths"](photos), names)
+    expected = model.scores(FORMS["arrays"](photos))
+    for name, form in FORMS.items():
+        assert np.array_equal(model.scores(form(photos)), expected), name
+    features = np.stack([model.feature(one) for one in FORMS["arrays"](photos)])
+    assert np.allclose(model.scores(features), expected, atol=1e-5)
