@@ -17,8 +17,9 @@ import torch.nn.functional as F
 from benchmarks.timing import side_by_side
 from memoryless.data import from_arrays
 from memoryless.lab.config import Config
+from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.learner import Learner, prepare
-from memoryless.train.loop import Checkpoint, Progress, StateTraining
+from memoryless.train.loop import Progress, StateTraining
 from memoryless.train.strategies.base import Arrival
 
 IMAGES, BATCH, CLASSES = 2560, 128, 10
