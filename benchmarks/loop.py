@@ -18,8 +18,9 @@ from benchmarks.timing import side_by_side
 from memoryless.images import from_arrays
 from memoryless.lab.config import Config
 from memoryless.progress import TrainingProgress
+from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.learner import Learner, prepare
-from memoryless.train.loop import Checkpoint, StateTraining
+from memoryless.train.loop import StateTraining
 from memoryless.train.strategies.base import Arrival
 
 IMAGES, BATCH, CLASSES = 2560, 128, 10

@@ -30,7 +30,7 @@ from memoryless.stats.methods import grid_of, parse_method
 from memoryless.stats.scorers import View, square_roots
 from memoryless.tensors import from_bytes
 from memoryless.train.backbones import ResNet18
-from memoryless.train.loop import Checkpoint
+from memoryless.train.checkpoint import Checkpoint
 
 
 class Counting(nn.Module):

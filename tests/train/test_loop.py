@@ -20,8 +20,9 @@ from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import numpy_generator
+from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.learner import Learner
-from memoryless.train.loop import Checkpoint, StateTraining, advice
+from memoryless.train.loop import StateTraining, advice
 from memoryless.train.network import LinearLayer, Network
 from memoryless.train.randomness import torch_generator
 from memoryless.train.strategies.base import Trainer
@@ -315,17 +316,6 @@ def test_a_memory_error_is_a_lack_of_memory():
     message = "not enough memory to train with batches of 128"
     with pytest.raises(TrainingError, match=message), advice(Config().resolved()):
         raise MemoryError
-
-
-def test_every_change_of_a_checkpoint_is_noticed(tmp_path):
-    place = Checkpoint(tmp_path / "c.safetensors", "here")
-    place.write({"W": torch.ones(2, 3)}, {"state": 1, "loss": [0.5]})
-    sound, content = place.read()[1], place.path.read_bytes()
-    assert sound == {"state": 1, "loss": [0.5]}
-    for i in range(len(content)):
-        place.path.write_bytes(content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :])
-        tensors, facts = place.read()
-        assert (tensors, facts) == ({}, {}) or (facts == sound and (tensors["W"] == 1).all())
 
 
 def test_a_loss_that_is_none_stops_the_epoch(tiny, monkeypatch):

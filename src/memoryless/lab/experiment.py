@@ -41,9 +41,10 @@ from memoryless.stats.methods import Method, grid_of, headline, lacking, methods
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import as_tensors
 from memoryless.train.backbones import named_backbone
+from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.features import compact
 from memoryless.train.learner import Learner, prepare
-from memoryless.train.loop import Checkpoint, advice
+from memoryless.train.loop import advice
 from memoryless.train.strategies.base import Totals
 
 

@@ -41,6 +41,7 @@ from memoryless.lab.run_format import (
 from memoryless.names import first_ten, in_words
 from memoryless.store import cannot_write, commit_folder, read_bytes, reading, write_bytes
 from memoryless.tensors import from_bytes
+from memoryless.train.checkpoint import Checkpoint
 
 # Settings that may differ between two commands that continue the same run: paths, devices, and what
 # is scored. A change of the data is noticed by its facts.
@@ -227,7 +228,9 @@ class RunFolder:
     @property
     def has_epochs(self) -> bool:
         """Whether anything was learned that going on could build upon."""
-        return self.exists and (self.finished > 0 or self.checkpoint.exists())
+        if not self.exists or self.finished:
+            return self.exists
+        return bool(Checkpoint(self.checkpoint, self.id).read()[0])
 
     def start(self, run: Description) -> None:
         """Write down what the run is, unless it has begun before."""

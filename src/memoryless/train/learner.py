@@ -34,8 +34,9 @@ from memoryless.train.backbones import (
     feature_size,
     own_normalisation,
 )
+from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.features import FeatureImages, compact, extract_features
-from memoryless.train.loop import LOWER_RATE, Checkpoint, History, Report, StateTraining
+from memoryless.train.loop import LOWER_RATE, History, Report, StateTraining
 from memoryless.train.network import Network, pick_device
 from memoryless.train.randomness import seeded, torch_generator
 from memoryless.train.settings import ModelSettings

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
-from hashlib import sha256
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
-from memoryless.errors import DataError, StoreError, TrainingError
+from memoryless.errors import DataError, TrainingError
 from memoryless.images import Split
 from memoryless.images.augment import Preparation
 from memoryless.images.batches import batches
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import derive, numpy_generator
-from memoryless.store import read_bytes, write_bytes
-from memoryless.tensors import as_tensors, from_bytes, part, to_bytes
+from memoryless.tensors import as_tensors, part
+from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.network import Network
 from memoryless.train.randomness import seeded, torch_generator
 from memoryless.train.schedules import epochs_of, learning_rate
@@ -76,32 +73,6 @@ def advice(config: TrainingSettings, begun: bool = False) -> Iterator[None]:
             reason = str(error).splitlines()[0]
             raise TrainingError(f"torch.compile failed ({reason}): leave out `compile`") from error
         raise
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """The file that holds a state in progress, and the id of its run."""
-
-    path: Path
-    run: str = ""
-
-    def write(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Write tensors and facts, with a checksum of both."""
-        told = {"run": self.run, **facts}
-        digest = sha256(to_bytes(tensors, told)).hexdigest()
-        write_bytes(self.path, to_bytes(tensors, told | {"sha256": digest}))
-
-    def read(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What was written; nothing if the file is absent, damaged or of another run."""
-        try:
-            arrays, facts = from_bytes(read_bytes(self.path))
-        except (StoreError, SafetensorError, ValueError, RecursionError):
-            return {}, {}
-        digest = facts.pop("sha256", None)
-        sound = digest == sha256(to_bytes(arrays, facts)).hexdigest()
-        if not sound or facts.pop("run", None) != self.run:
-            return {}, {}
-        return as_tensors(arrays), facts
 
 
 @dataclass
@@ -233,7 +204,8 @@ class StateTraining:
         """The finished epochs of this state, their tensors put back; none if there are none."""
         if not self.checkpoint:
             return History()
-        tensors, facts = self.checkpoint.read()
+        arrays, facts = self.checkpoint.read()
+        tensors = as_tensors(arrays)
         momentum = part(tensors, "momentum.")
         if facts.pop("state", None) != self.state or not self._fits(tensors, momentum):
             return History()
