@@ -74,7 +74,7 @@ def _meaning(method: Method) -> str:
 
 
 KINDS: dict[str, Callable[[], Mapping[str, Any]]] = {
-    "data": _table("data", "SOURCES"),
+    "data": _table("images", "SOURCES"),
     "orders": _table("lab.stream", "ORDERS"),
     "backbones": _meanings("backbone"),
     "augmentations": _meanings("augment"),
