@@ -41,7 +41,7 @@ def test_copies_are_named_together_and_may_have_several_labels():
     digests = ["A", "B", "A", "A", "A", "C", "C"]
     assert name_copies("abcdefg", digests) == {"A": "a = c = d and 1 more", "B": "b", "C": "f = g"}
     assert name_copies("aab", "AAA") == {"A": "a = b"}
-    assert several_labels([0, 0, 0, 1, 0, 2, 2], digests) == {"A"}
+    assert several_labels(zip("uuuvuww", digests, strict=True)) == {"A"}
 
 
 def test_the_same_photo_saved_again_is_found():

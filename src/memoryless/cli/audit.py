@@ -76,7 +76,7 @@ def _tell(found: tuple[Found, Found], done: Audit, html: Path | None) -> None:
     from memoryless.photos.audit_page import LIMITS, summary
 
     for side in found:
-        skipped = [f"not read: {reasons(side.skipped)}"] if side.skipped else []
+        skipped = [f"not read: {reasons(side.not_read)}"] if side.not_read else []
         for line in [*side.notes, *skipped]:
             say(line)
     for line in summary(done):

@@ -51,7 +51,7 @@ def evaluate(
     if json:
         print(to_json(done.as_json()), end="")
     else:
-        skipped = [f"not read: {reasons(found.skipped)}"] if found.skipped else []
+        skipped = [f"not read: {reasons(found.not_read)}"] if found.not_read else []
         for line in [*found.notes, *skipped, *summary(done)]:
             say(line)
         for grid in _grids(done):

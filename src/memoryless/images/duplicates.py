@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from PIL import Image
@@ -19,16 +19,14 @@ BANDS = FARTHEST + 1
 SEVERAL_LABELS = "one image under several labels"
 
 
-def several_labels(labels: Sequence[object], digests: Sequence[str]) -> set[str]:
+def several_labels(pairs: Iterable[tuple[str, str]]) -> set[str]:
     """Return the digests of images that stand under several labels.
 
-    >>> several_labels(["cat", "dog", "cat", "dog"], ["A", "A", "B", "C"])
+    >>> several_labels([("cat", "A"), ("dog", "A"), ("cat", "B"), ("cat", "B"), ("dog", "C")])
     {'A'}
     """
-    found = defaultdict(set)
-    for label, digest in zip(labels, digests, strict=True):
-        found[digest].add(label)
-    return {digest for digest, several in found.items() if len(several) > 1}
+    times = Counter(digest for _, digest in set(pairs))
+    return {digest for digest, labels in times.items() if labels > 1}
 
 
 def name_copies(names: Sequence[str], digests: Sequence[str]) -> dict[str, str]:
@@ -68,18 +66,22 @@ def near_identical(hashes: np.ndarray) -> np.ndarray:
     What is close to one of a group belongs to it. Two hashes that differ in at most `FARTHEST` bits
     are equal in one of `BANDS` bands, so only those that share a band are compared.
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components  # predicting starts faster without it
+
     distinct, which = np.unique(np.asarray(hashes, dtype=np.uint64), return_inverse=True)
-    group = np.arange(len(distinct))
+    pairs = [np.zeros((2, 0), dtype=int)]
     for band in np.array_split(np.arange(64, dtype=np.uint64), BANDS):
         mask = np.bitwise_or.reduce(np.uint64(1) << band)
-        for one, other in _close_pairs(distinct, mask):
-            group = _join(group, one, other)
-    lowest = np.full(len(distinct), len(which))
-    np.minimum.at(lowest, group[which], np.arange(len(which)))  # groups count from the first photo
-    return np.unique(lowest[group[which]], return_inverse=True)[1]
+        pairs += _close_pairs(distinct, mask)
+    one, other = np.concatenate(pairs, axis=1)
+    close = coo_array((np.ones(len(one)), (one, other)), shape=(len(distinct),) * 2)
+    group = connected_components(close, directed=False)[1][which]
+    _, first, number = np.unique(group, return_index=True, return_inverse=True)
+    return first.argsort().argsort()[number]  # groups count from the first photo
 
 
-def _close_pairs(hashes: np.ndarray, mask: np.uint64) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _close_pairs(hashes: np.ndarray, mask: np.uint64) -> Iterator[np.ndarray]:
     """Pairs of close hashes that are equal under a mask, as two arrays of positions at a time."""
     order = np.argsort(hashes & mask, kind="stable")
     in_order = hashes[order]
@@ -91,7 +93,7 @@ def _close_pairs(hashes: np.ndarray, mask: np.uint64) -> Iterator[tuple[np.ndarr
         start = start[band[start] == band[start + step]]
         close = start[_bits(in_order[start] ^ in_order[start + step]) <= FARTHEST]
         if len(close):
-            yield order[close], order[close + step]
+            yield np.stack([order[close], order[close + step]])
 
 
 def _bits(words: np.ndarray) -> np.ndarray:
@@ -101,14 +103,3 @@ def _bits(words: np.ndarray) -> np.ndarray:
 
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
-
-
-def _join(group: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Groups after these pairs are put together, each named by its lowest position."""
-    while (group[one] != group[other]).any():
-        lower = np.minimum(group[one], group[other])
-        for end in (one, other):
-            np.minimum.at(group, group[end], lower)
-        while (group[group] != group).any():
-            group = group[group]
-    return group

@@ -143,7 +143,7 @@ def without_repeats(
     every = [file for part in parts for file in part]
     digests = [file.facts.sha256 for file in every]
     names = name_copies([file.photo.name for file in every], digests)
-    unsure = several_labels([file.label for file in every], digests)
+    unsure = several_labels((file.label, file.facts.sha256) for file in every)
     bad |= {names[digest]: SEVERAL_LABELS for digest in names if digest in unsure}
     held = [{file.facts.sha256 for file in part} - unsure for part in parts]
     both = held[0] & held[1] if len(parts) == 2 else set()

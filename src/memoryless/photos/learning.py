@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from memoryless.errors import DataError
 from memoryless.images.dataset import counted
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, several_labels
-from memoryless.images.read import Photo, UnreadableError, remarks
+from memoryless.images.read import UnreadableError, remarks
 from memoryless.names import first_ten
 from memoryless.photos.cautions import across_classes, check_enough, too_few
 from memoryless.photos.plan import Plan
@@ -50,23 +49,6 @@ class Taught:
     """What speaks for going back."""
 
 
-@dataclass(frozen=True)
-class Sound:
-    """Photos that can be used and what they gave, in order, and why others cannot."""
-
-    photos: list[Photo]
-    embedded: list[Embedded]
-    broken: dict[str, str]
-
-    @property
-    def labels(self) -> list[str]:
-        return [str(photo.label) for photo in self.photos]
-
-    @property
-    def digests(self) -> list[str]:
-        return [one.facts.sha256 for one in self.embedded]
-
-
 def carry_out(
     plan: Plan,
     place: Place,
@@ -85,53 +67,47 @@ def teach(
     report: Callable[[Any], None] = lambda progress: None,
 ) -> Taught:
     """Read all photos once and learn those that can be used, if these are enough."""
-    sound = _sound(plan, progress)
-    few = _check_left(plan, sound)
-    looks = np.stack([one.look for one in sound.embedded])
-    hashes = [one.facts.hash for one in sound.embedded]
-    groups = near_identical(np.array(hashes, dtype=np.uint64))
-    taken = taken_for(plan.model, looks, sound.labels) if plan.model.classes else {}
-    lesson = plan.model.learn(
-        looks, sound.labels, groups=groups, report=report, more=bool(plan.more)
-    )
-    facts = [one.facts for one in sound.embedded]
+    sound, broken = _read_all(plan, progress)
+    few = _check_left(plan, sound, broken)
+    photos, facts = [one.photo for one in sound], [one.facts for one in sound]
+    labels, looks = [str(photo.label) for photo in photos], np.stack([one.look for one in sound])
+    groups = near_identical(np.array([fact.hash for fact in facts], dtype=np.uint64))
+    taken = taken_for(plan.model, looks, labels) if plan.model.classes else {}
+    lesson = plan.model.learn(looks, labels, groups=groups, report=report, more=bool(plan.more))
     new = {name: found for name, found in taken.items() if name in plan.new}
     return Taught(
         lesson=lesson,
-        broken=sound.broken,
+        broken=broken,
         near=int((np.bincount(groups)[groups] > 1).sum()),
         size=sum(fact.size for fact in facts),
-        notes=[*few, *remarks(sound.photos, facts), *across_classes(sound.photos, groups)],
+        notes=[*few, *remarks(photos, facts), *across_classes(photos, groups)],
         warnings=[*look_alikes(new, lesson), *doubtful(taken, plan.known, lesson)],
     )
 
 
-def _sound(plan: Plan, progress: Progress) -> Sound:
-    """Read the photos of a plan; an image that stands under several labels is of no use."""
+def _read_all(plan: Plan, progress: Progress) -> tuple[list[Embedded], dict[str, str]]:
+    """Read the photos of a plan: those that can be used, and why others cannot."""
     left = [photo for photo in plan.photos if photo not in plan.trial]
     read = embed(plan.model, left, lambda done: progress(len(plan.trial) + done))
     found = plan.trial | dict(zip(left, read, strict=True))
-    broken = {p.name: one.why for p, one in found.items() if isinstance(one, UnreadableError)}
-    both = [(p, one) for p in plan.photos if isinstance(one := found[p], Embedded)]
-    sound = Sound([p for p, _ in both], [one for _, one in both], broken)
-    unsure = several_labels(sound.labels, sound.digests)
-    keep = [digest not in unsure for digest in sound.digests]
-    broken |= {
-        photo.name: SEVERAL_LABELS
-        for photo, kept in zip(sound.photos, keep, strict=True)
-        if not kept
-    }
-    return Sound([*compress(sound.photos, keep)], [*compress(sound.embedded, keep)], broken)
+    each = [found[photo] for photo in plan.photos]
+    sound = [one for one in each if isinstance(one, Embedded)]
+    broken = {one.name: one.why for one in each if isinstance(one, UnreadableError)}
+    unsure = several_labels((str(one.photo.label), one.facts.sha256) for one in sound)
+    broken |= {one.photo.name: SEVERAL_LABELS for one in sound if one.facts.sha256 in unsure}
+    return [one for one in sound if one.facts.sha256 not in unsure], broken
 
 
-def _check_left(plan: Plan, sound: Sound) -> list[str]:
+def _check_left(plan: Plan, sound: Sequence[Embedded], broken: Mapping[str, str]) -> list[str]:
     """Raise if a class has no photo that can be used, or different ones are too few; return what
     that means where it is allowed and the plan did not say so.
     """
+    different = {(str(one.photo.label), one.facts.sha256) for one in sound}
+    counts = dict(sorted(Counter(label for label, _ in different).items()))
     lost = {
-        str(photo.label): f"{photo.label} ({photo.name}: {sound.broken[photo.name]})"
+        photo.label: f"{photo.label} ({photo.name}: {broken[photo.name]})"
         for photo in plan.photos
-        if photo.name in sound.broken and str(photo.label) not in sound.labels
+        if photo.label not in counts
     }
     if lost:
         raise DataError(
@@ -139,8 +115,6 @@ def _check_left(plan: Plan, sound: Sound) -> list[str]:
             f"{first_ten(lost.values())}; add photos, or take "
             f"{'the class' if len(lost) == 1 else 'these classes'} out"
         )
-    distinct = set(zip(sound.labels, sound.digests, strict=True))
-    counts = dict(sorted(Counter(label for label, _ in distinct).items()))
     said = check_enough(too_few(counts, plan.known), plan.few)
     return [sentence for sentence in said if sentence not in plan.warnings]
 

@@ -24,8 +24,9 @@ def silent(done: int) -> None:
 
 
 class Embedded(NamedTuple):
-    """What a model learns from one photo, and the facts about the photo."""
+    """A photo, what a model learns from it, and the facts about it."""
 
+    photo: Photo
     look: np.ndarray
     facts: Facts
 
@@ -52,7 +53,7 @@ def embed(
 
     def embed_one(photo: Photo) -> Embedded:
         pixels, facts = read(photo, side)
-        return Embedded(model.look(pixels), facts)
+        return Embedded(photo, model.look(pixels), facts)
 
     return _each(embed_one, photos, progress)
 
