@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryless.errors import WriteError
-from memoryless.model_folder.apart import check_apart
-from memoryless.model_folder.archive import is_packed
+from memoryless.model.database import ENDING
 from memoryless.names import printable
 
 NAME = ' class="name"'
@@ -62,9 +61,8 @@ PAGE = """<!doctype html>
 
 def check_page(path: Path) -> None:
     """Raise unless a page may be written to a file; leave none there."""
-    check_apart(path)
-    if is_packed(path):
-        raise WriteError(f"{path} is a packed model: choose another `html`")
+    if path.suffix == ENDING:
+        raise WriteError(f"{path} is a model: choose another `html`")
     there = path.exists()
     with _writing(path), path.open("ab"):
         pass

@@ -17,7 +17,7 @@ from memoryless.photos.seeing import Progress, see, silent
 
 if TYPE_CHECKING:
     from memoryless.model import Lesson, Model
-    from memoryless.model_folder import Place, Saved
+    from memoryless.model.file import State, Writer
 
 # Measured on 40 kinds of birds, some of which were known: where half of a known kind's photos came
 # as a new class, both numbers together told 87 % of these classes, and 11 % of truly new kinds.
@@ -35,7 +35,7 @@ class Taught:
     """What came of a plan."""
 
     lesson: Lesson
-    saved: Saved
+    saved: State
     broken: dict[str, str]
     """Photos that could not be read, when they were glanced at or later."""
     warnings: list[str]
@@ -43,14 +43,14 @@ class Taught:
 
 def carry_out(
     plan: Plan,
-    place: Place,
+    writer: Writer,
     history: int | None = None,
     progress: Progress = silent,
     report: Callable[[Any], None] = lambda progress: None,
 ) -> Taught:
     """Look at all photos once, learn them, save the model."""
     lesson, broken, warnings = teach(plan, progress, report)
-    return Taught(lesson, plan.model.save_in(place, history), broken, warnings)
+    return Taught(lesson, plan.model.save_in(writer, history), broken, warnings)
 
 
 def teach(

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from memoryless.data.dataset import hold_out_groups
 from memoryless.embed import (
@@ -22,17 +23,21 @@ from memoryless.embed import (
     preparation_for,
     without_folder,
 )
+from memoryless.embed import own_pixels
 from memoryless.errors import DataError, extras
+from memoryless.model import description
+from memoryless.model.parts import scorer_facts, to_bytes
 from memoryless.stats.class_statistics import AT_ONCE, ClassStatistics
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
 from memoryless.stats.threads import one_thread
 
+from memoryless.strategies import ModelSettings
+
 if TYPE_CHECKING:
     from memoryless.embed.session import Extractor
-    from memoryless.model_folder import Saved
-    from memoryless.strategies import ModelSettings
+    from memoryless.model.file import State
 
 METHOD = "fixed+lda"
 LARGEST = 1e75  # of a feature: fourth powers of it can still be computed
@@ -47,8 +52,8 @@ class FixedFeatures:
     settings: ModelSettings
     preparation: PhotoPreparation | None = None
     """None where photos are features already."""
-    saved: Saved | None = None
-    """Where graph, sums and scorer are read from when they are first needed."""
+    saved: State | None = None
+    """Where graph, sums and scorer come from when they are first needed."""
     confidence: Confidence = field(default_factory=Confidence)
     forgettable: bool = False
     """Whether each class's own scatter is kept too, so that it can be forgotten exactly."""
@@ -65,23 +70,25 @@ class FixedFeatures:
         return made
 
     @classmethod
-    def of(cls, saved: Saved, settings: ModelSettings) -> FixedFeatures:
+    def of(cls, state: State) -> FixedFeatures:
         """What was saved."""
-        about = saved.about
-        prepared = about["preparation"] and PhotoPreparation.of(about["preparation"])
-        sure = Confidence(**about["confidence"])
-        return cls(settings, prepared, saved, sure, about["forgettable"])
+        about, sees = state.description, None
+        if about.preparation:
+            sees = PhotoPreparation(**structs.asdict(about.preparation))
+        sure = about.confidence and Confidence(**structs.asdict(about.confidence))
+        saved = state if state.classes.names else None
+        made = cls(_settings(about, sees), sees, saved, sure or Confidence(), about.forgettable)
+        if sees:
+            made.graph = state.graph()
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
-        """All that is known, so that no folder is needed; onnxruntime's session is opened again."""
-        _ = self.graph, self.statistics, self.held_out, self.view
-        if self.saved:
-            _ = self.scorer
+        """All but onnxruntime's session, which is opened again."""
         return {name: value for name, value in vars(self).items() if name != "extractor"}
 
     @cached_property
     def graph(self) -> bytes | None:
-        return self.saved.graph() if self.saved and self.preparation else None
+        return None
 
     @cached_property
     def statistics(self) -> ClassStatistics | None:
@@ -96,14 +103,12 @@ class FixedFeatures:
     @cached_property
     def view(self) -> View:
         """What statistics read: square roots of photos' features; of others as settings say."""
-        if self.saved:
-            return View(square_roots=self.saved.about["scorer"]["square_roots"])
         return View(square_roots=self.settings.square_roots or self.preparation is not None)
 
     @cached_property
     def scorer(self) -> Viewed:
         assert self.saved is not None
-        return restore(self.saved.about["scorer"], self.saved.arrays("scorer"))
+        return restore(scorer_facts(self.saved.description), self.saved.arrays("scorer"))
 
     @cached_property
     def extractor(self) -> Extractor:
@@ -233,6 +238,10 @@ class FixedFeatures:
     def forget(self, gone: np.ndarray) -> FixedFeatures:
         """The same without the classes of a mask (N,)."""
         assert self.statistics is not None
+        if gone.all():
+            fresh = FixedFeatures(self.settings, self.preparation, forgettable=self.forgettable)
+            fresh.graph = self.graph
+            return fresh
         return self.after(self.statistics.without(gone), self.held_out, self.confidence)[0]
 
     @classmethod
@@ -267,20 +276,42 @@ class FixedFeatures:
     def judge(self, features: np.ndarray) -> Judgement:
         return judge(*scored(self.scorer, features), self.confidence)
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
-        """What stands in model.json, the arrays of each file, and the graph."""
-        assert self.statistics is not None
-        facts, arrays = describe(self.scorer)
-        record = self.statistics.arrays() | self.held_out.arrays()
-        digest = self.graph and sha256(self.graph).hexdigest()
-        about = {
-            "preparation": self.preparation and asdict(self.preparation),
-            "backbone": digest and {"name": self.settings.backbone, "sha256": digest},
-            "scorer": facts,
-            "confidence": asdict(self.confidence),
-            "forgettable": self.forgettable,
-        }
-        return about, {"record": record, "scorer": arrays}, self.graph
+    def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """What a description says of it, and the bytes of each part."""
+        facts: dict[str, Any] = {"square_roots": self.view.square_roots}
+        contents = {}
+        if self.preparation and self.graph:
+            sees = description.Preparation(**asdict(self.preparation))
+            name, digest = self.settings.backbone, sha256(self.graph).hexdigest()
+            backbone = description.Backbone(name=name, sha256=digest)
+            facts |= {"preparation": sees, "backbone": backbone}
+            contents["features"] = self.graph
+        if self.statistics is not None:
+            record = self.statistics.arrays() | self.held_out.arrays()
+            facts["record"] = {name: array.nbytes for name, array in sorted(record.items())}
+            facts["confidence"] = description.Confidence(**asdict(self.confidence))
+            contents["record"] = to_bytes(record)
+            contents["scorer"] = to_bytes(describe(self.scorer)[1])
+        return facts, contents
+
+
+def _settings(about: description.Description, sees: PhotoPreparation | None) -> ModelSettings:
+    """The settings of a model that was saved."""
+    if sees is None or about.backbone is None:
+        given = ModelSettings(strategy="fixed", backbone="none", square_roots=about.square_roots)
+        return given.filled()
+    pixels: dict[str, Any] = {}
+    if (sees.mean, sees.std) != own_pixels(about.backbone.name):
+        rounded = [tuple(round(x / 255, 12) for x in part) for part in (sees.mean, sees.std)]
+        pixels = dict(zip(("mean", "std"), rounded, strict=True))  # as they were typed
+    return ModelSettings(
+        strategy="fixed",
+        backbone=about.backbone.name,
+        image_size=sees.size,
+        crop=sees.crop,
+        square_roots=about.square_roots,
+        **pixels,
+    ).filled()
 
 
 @extras()

@@ -1,4 +1,4 @@
-"""A model that learns classes state by state, scores images, and is rebuilt from its folder alone.
+"""A model that learns classes state by state, scores images, and is rebuilt from its file alone.
 
 Features are fixed (`fixed.py`), or trained in every state (`trained.py`). Only training, and making
 a model over a backbone of torch, import torch.
@@ -10,23 +10,27 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
+from functools import wraps
+from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from memoryless.classes import Classes, model_name
 from memoryless.data.dataset import counted
-from memoryless.errors import ConfigError, DataError, extras
-from memoryless.fixed import METHOD, FixedFeatures
+from memoryless.errors import ConfigError, DataError, StoreError, extras
 from memoryless.labels import class_names
-from memoryless.model_folder import Place, Saved, load_state, now, save_state
+from memoryless.model.classes import Classes, model_name
+from memoryless.model.database import PLACE
+from memoryless.model.description import HISTORY, Description, check_history, now
+from memoryless.model.file import State, Writer, load_state, writing
+from memoryless.model.fixed import METHOD, FixedFeatures
+from memoryless.model.trained import TrainedFeatures
 from memoryless.names import choose, first_ten
-from memoryless.settings import conform, plain_values
 from memoryless.stats.confidence import Judgement, Measured
 from memoryless.strategies import ModelSettings
-from memoryless.trained import TrainedFeatures
 
 if TYPE_CHECKING:
     from memoryless.data import Images
@@ -51,6 +55,20 @@ class Lesson:
     means differ, where chance gives about 1."""
     temperature: float
     threshold: float
+
+
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+def alone(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
+    """A method of a model that one thread at a time may run."""
+
+    @wraps(method)
+    def held(self: Model, *arguments: P.args, **settings: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *arguments, **settings)
+
+    return held
 
 
 class Model:
@@ -81,8 +99,18 @@ class Model:
         """Of which type labels were before they became names of classes."""
         self._classes = Classes()
         self._knows: FixedFeatures | TrainedFeatures | None = None
-        self._saved: Saved | None = None
-        self._forgot = False  # since it was saved last
+        self._saved: State | None = None
+        self._done: tuple[str, ...] = ()
+        """What was done since it was saved last."""
+        self._traceable = False
+        """Whether one photo could be computed from this state and the one that was saved last."""
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -109,6 +137,11 @@ class Model:
             self._knows = TrainedFeatures(self.method, self.settings, self.seed)
         self._knows.open()
 
+    def choose_device(self, device: str) -> None:
+        """Compute elsewhere: auto, cpu, cuda or cuda:N."""
+        knows = self._opened()
+        self.settings = knows.settings = replace(self.settings, device=device)
+
     @property
     def least(self) -> int:
         """The shorter side that the pixels of a photo should at least have."""
@@ -124,6 +157,7 @@ class Model:
         """The feature (d,) of a photo, uint8 (H, W, 3)."""
         return self._opened().feature(photo)
 
+    @alone
     @extras()
     def learn(
         self,
@@ -153,8 +187,15 @@ class Model:
         numbers = np.array([index[name] for name in names], dtype=np.int64)
         groups = np.arange(len(names)) if groups is None else groups
         after, measured = knows.learn(looks, numbers, groups, report)
+        self._traceable |= self.fixed and _is_traceable(looks, numbers, len(self.classes))
         self._knows, self._classes, self.settings = after, classes, after.settings
+        self._done = (*self._done, "learn")
         return self._lesson(measured, count)
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether the states before this one are kept when it is saved."""
+        return not (self._traceable or "forget" in self._done)
 
     def _lesson(self, measured: Measured, classes: Iterable[str]) -> Lesson:
         right = measured.scores.argmax(1) == measured.labels
@@ -175,12 +216,14 @@ class Model:
             threshold=sure.threshold,
         )
 
+    @alone
     def forget(self, *names: str) -> dict[str, float]:
         """Forget classes; gives the weight that each had in the covariance that classes share.
 
         A forgettable model is then as if they had never been. In others their spread stays in that
         covariance with its weight, or with less, if classes were forgotten before; it may still
-        tell which photos were used. Once the model is saved, no state before it is kept there.
+        tell which photos were used. A model that forgets its last class is as new. Once the model
+        is saved, no state before it is kept there.
         """
         knows = self._learned("forget a class")
         if not names:
@@ -189,11 +232,9 @@ class Model:
         gone = np.zeros(len(index), dtype=bool)
         for name in names:
             gone[choose("class", name, index)] = True
-        if gone.all():
-            raise ConfigError("a model cannot forget its last class: delete its folder instead")
         counts = np.array(self.counts, dtype=np.float64)
         self._knows, self._classes = knows.forget(gone), self._classes.forget(names)
-        self._forgot = True
+        self._done = (*self._done, "forget")
         weights = counts / counts.sum()
         return {name: float(weights[index[name]]) for name in names}
 
@@ -215,7 +256,8 @@ class Model:
         if same_class != "join":
             _check_distinct(models)
         whole = copy.copy(next(iter(models.values())))
-        whole._saved, whole._forgot, whole._classes = None, False, Classes()
+        whole._saved, whole._done, whole._traceable = None, ("merge",), False
+        whole._classes = Classes()
         parts = []
         for path, model in models.items():
             whole._classes = whole._classes.merge(model._classes, model_name(path))
@@ -231,7 +273,7 @@ class Model:
         """Scores, probabilities, and whether any class fits, of images, of what `look` gave, or of
         features.
         """
-        self._check_taught()
+        self.check_taught()
         knows = self._opened()
         return knows.judge(knows.features(_checked_images(images)))
 
@@ -243,6 +285,7 @@ class Model:
         """The likeliest class of each image."""
         return [self.classes[i] for i in self.scores(images).argmax(1)]
 
+    @alone
     def rename(self, names: Mapping[str, str]) -> None:
         """Give classes other names; their columns stay."""
         for name in names:
@@ -251,71 +294,73 @@ class Model:
         if twice := [name for name, number in Counter(renamed).items() if number > 1]:
             raise DataError(f"{first_ten(twice)} would name two classes: choose another name")
         self._classes = self._classes.rename(names)
+        self._done = (*self._done, "rename")
 
-    def about(self) -> dict[str, Any]:
-        """What a folder tells of the model, beside the digests of its files."""
-        return self._stored()[0]
-
-    def _stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
-        self._check_taught()
-        about, parts, graph = self._opened().stored()
-        told = {
-            "method": self.method,
-            "settings": plain_values(self._settings_to_keep()),
-            "seed": self.seed,
-            "labels": self.label_type,
-            **self._classes.about(),
-        }
-        return told | about, parts, graph
-
-    def _settings_to_keep(self) -> ModelSettings:
-        """Settings without what is of this machine alone: the device, and folders."""
-        weights = self.settings.backbone_weights
-        return replace(
-            self.settings, device="auto", backbone_weights=weights and Path(weights.name)
+    def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
+        """What stands in a file: the description, and the bytes of each part."""
+        facts, contents = self._opened().stored()
+        before = self._saved.description if self._saved else None
+        if history is None:
+            history = before.history if before else HISTORY
+        forgotten = now() if "forget" in self._done else before and before.forgotten
+        about = Description(
+            memoryless=version("memoryless"),
+            method=self.method,
+            seed=self.seed,
+            labels=self.label_type,
+            history=check_history(history),
+            learned=self._classes.learned,
+            forgotten=forgotten,
+            forgettable=self.forgettable,
+            **facts,
         )
+        return about, contents
 
-    def save(self, folder: Path | str, history: int | None = None) -> None:
+    @alone
+    def save(self, path: Path | str, history: int | None = None) -> State:
         """Write the model; what was saved there before is replaced at once or not at all.
 
-        Only a folder that is empty, or that holds what this model was loaded from or saved as, is
+        Only a file that is new, or that holds what this model was loaded from or saved as, is
         written to. The last states before this one, `history` of them, are kept; as many as before
-        where it is not given, and 5 at first.
+        where it is not given, and 5 at first. None is kept after `forget`, nor where a single photo
+        could be computed from two states.
         """
-        about, parts, graph = self._stored()
-        self._saved = save_state(
-            Path(folder), about, parts, self._saved, graph, history, self._forgot
-        )
-        self._forgot = False
+        if history is not None:
+            check_history(history)
+        with writing(path, ()) as writer:
+            before = writer.before
+            if before and (self._saved is None or before.digest != self._saved.digest):
+                raise StoreError(
+                    f"{writer.path} holds another model, or this one as changed since it was "
+                    f"loaded: choose another {PLACE}, or load that one"
+                )
+            return self.save_in(writer, history)
 
-    def save_in(self, place: Place, history: int | None = None) -> Saved:
-        """The same, in a folder that is held for writing since before the model was loaded."""
-        self._saved = place.save(*self._stored(), history, self._forgot)
-        self._forgot = False
+    def save_in(self, writer: Writer, history: int | None = None) -> State:
+        """The same, in a file that is held for writing since before the model was loaded."""
+        about, contents = self._stored(history)
+        done = ", ".join(dict.fromkeys(self._done)) or "save"
+        self._saved = writer.save(done, about, self._classes, contents, not self.keeps_history)
+        self._done, self._traceable = (), False
         return self._saved
 
     @classmethod
-    def load(cls, folder: Path | str, number: int | None = None) -> Model:
-        """The model in a folder or a packed file, or an earlier state of it, every byte that is
-        read checked.
+    def load(cls, path: Path | str, number: int | None = None) -> Model:
+        """The model in a file, or an earlier state of it, every byte checked.
 
         Neither an image nor torch is needed.
         """
-        saved = load_state(Path(folder), number, parts=("scorer",))
-        if "network" in saved.about["files"]:  # all is needed, and a writer may take it away later
-            saved = load_state(Path(folder), number, parts=saved.about["files"])
-        return cls.of(saved)
+        return cls.of(load_state(path, number))
 
     @classmethod
-    def of(cls, saved: Saved) -> Model:
-        """The model that was saved."""
-        about = saved.about
-        model = cls(about["method"], about["seed"], about["forgettable"])
-        model.label_type = about["labels"]
-        model.settings = ModelSettings(**conform(ModelSettings(**about["settings"]))[0])
-        model._classes = Classes.of(about)
+    def of(cls, state: State) -> Model:
+        """The model of a state; what was not read of that is lacking."""
+        about = state.description
+        model = cls(about.method, about.seed, about.forgettable)
+        model.label_type, model._classes, model._saved = about.labels, state.classes, state
         kind = FixedFeatures if model.fixed else TrainedFeatures
-        model._knows, model._saved = kind.of(saved, model.settings), saved
+        model._knows = kind.of(state)
+        model.settings = model._knows.settings
         return model
 
     def check_sums(self, what: str, who: str = "it") -> None:
@@ -329,14 +374,15 @@ class Model:
     def _learned(self, what: str, who: str = "it") -> FixedFeatures:
         """What a model over fixed features knows, if it has learned something."""
         self.check_sums(what, who)
-        self._check_taught()
+        self.check_taught()
         knows = self._opened()
         assert isinstance(knows, FixedFeatures)
         return knows
 
-    def _check_taught(self) -> None:
+    def check_taught(self) -> None:
+        """Raise unless the model knows a class."""
         if not self.classes:
-            raise ConfigError("the model has learned nothing yet: call learn first")
+            raise ConfigError("the model knows no class yet: let it learn some first")
 
     def _opened(self) -> FixedFeatures | TrainedFeatures:
         if self._knows is None:
@@ -356,6 +402,15 @@ class Model:
                 "give them another name"
             )
         return names
+
+
+def _is_traceable(features: np.ndarray, labels: np.ndarray, known: int) -> bool:
+    """Whether features of single photos follow from the sums before and after them: of one photo
+    more of a class its mean tells, of two in all their scatter too.
+    """
+    added = [features[labels == label] for label in np.unique(labels) if label < known]
+    one_more = any((rows == rows[0]).all() for rows in added)
+    return one_more or len(features) <= 2
 
 
 def _checked_images(images: Any) -> Any:
@@ -386,7 +441,7 @@ def _check_counted_once(models: Mapping[str, Model]) -> None:
 
 def _marks(model: Model) -> dict[tuple[Any, ...], str]:
     """What tells the photos of each class from others, and its name, which may have changed."""
-    dates = [model._classes.states[first]["date"] for first in model.class_state]
+    dates = [model._classes.learned[first].date for first in model.class_state]
     statistics = model._learned("be merged").statistics
     assert statistics is not None
     if statistics.alike:  # nothing tells constant features of one model from those of another

@@ -1,8 +1,4 @@
-"""The classes of a model: their names, how many photos they have, and the states that brought them.
-
-A state tells its date, its photos, how many of them were `more` of classes that were known already,
-and, if it was merged into this one, the `model` that learned it.
-"""
+"""The classes of a model: their names, how many photos they have, and the states that brought them."""
 
 from __future__ import annotations
 
@@ -10,9 +6,31 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import count as numbers
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Self
 
-State = dict[str, Any]
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+SAFE = 2**53  # every program reads whole numbers up to here
+Count = Annotated[int, Meta(ge=0, le=SAFE)]
+Some = Annotated[int, Meta(ge=1, le=SAFE)]
+Name = Annotated[str, Meta(min_length=1, max_length=255)]
+Date = Annotated[str, Meta(pattern=r"^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\dZ$")]
+
+
+class Strict(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A part of a description; a key that is none of its own is an error."""
+
+
+class Learned(Strict):
+    """A state: what one call brought."""
+
+    date: Date
+    photos: Count
+    more: dict[Name, Some] = {}
+    """How many of the photos were of which class that was known already."""
+    model: Name | None = None
+    """The model that learned it, where it was merged into this one."""
 
 
 @dataclass(frozen=True)
@@ -23,52 +41,40 @@ class Classes:
     counts: tuple[int, ...] = ()
     """Photos of each class."""
     first: tuple[int, ...] = ()
-    """The state that brought each class."""
-    states: tuple[State, ...] = ()
-
-    @classmethod
-    def of(cls, about: Mapping[str, Any]) -> Self:
-        """The classes that a description tells of."""
-        keys = ("classes", "counts", "class_state", "states")
-        return cls(*(tuple(about[key]) for key in keys))
-
-    def about(self) -> dict[str, Any]:
-        """The classes as a description tells of them."""
-        return {
-            "classes": list(self.names),
-            "counts": list(self.counts),
-            "class_state": list(self.first),
-            "states": list(self.states),
-        }
+    """The state that brought each class, from 0."""
+    learned: tuple[Learned, ...] = ()
+    """The states."""
 
     def learn(self, count: Mapping[str, int], date: str, model: str | None = None) -> Self:
         """With one more state: so many photos of each class; new ones come last, in that order."""
         more = {name: n for name, n in count.items() if name in self.names}
         new = [name for name in count if name not in more]
-        state = {"date": date, "photos": sum(count.values()), "more": more, "model": model}
+        state = Learned(date=date, photos=sum(count.values()), more=more, model=model)
         counts = [n + more.get(name, 0) for name, n in self._counted()]
         return type(self)(
             (*self.names, *new),
             (*counts, *(count[name] for name in new)),
-            (*self.first, *[len(self.states)] * len(new)),
-            (*self.states, state),
+            (*self.first, *[len(self.learned)] * len(new)),
+            (*self.learned, state),
         )
 
     def brought(self) -> list[dict[str, int]]:
         """How many photos of each class every state brought."""
-        found = [dict(state["more"]) for state in self.states]
+        found = [dict(state.more) for state in self.learned]
         for (name, count), first in zip(self._counted(), self.first, strict=True):
-            found[first][name] = count - sum(state["more"].get(name, 0) for state in self.states)
+            found[first][name] = count - sum(state.more.get(name, 0) for state in self.learned)
         return found
 
     def forget(self, names: Collection[str]) -> Self:
         """Without some classes, and without their photos in any state."""
         gone = [sum(n for name, n in b.items() if name in names) for b in self.brought()]
         states = [
-            state
-            | {"photos": state["photos"] - number}
-            | {"more": {name: n for name, n in state["more"].items() if name not in names}}
-            for state, number in zip(self.states, gone, strict=True)
+            replace(
+                state,
+                photos=state.photos - number,
+                more={name: n for name, n in state.more.items() if name not in names},
+            )
+            for state, number in zip(self.learned, gone, strict=True)
         ]
         stay = [i for i, name in enumerate(self.names) if name not in names]
         return type(self)(
@@ -81,8 +87,8 @@ class Classes:
     def rename(self, names: Mapping[str, str]) -> Self:
         """With other names for some classes."""
         states = [
-            state | {"more": {names.get(name, name): n for name, n in state["more"].items()}}
-            for state in self.states
+            replace(state, more={names.get(name, name): n for name, n in state.more.items()})
+            for state in self.learned
         ]
         renamed = tuple(names.get(name, name) for name in self.names)
         return type(self)(renamed, self.counts, self.first, tuple(states))
@@ -92,12 +98,12 @@ class Classes:
 
         Models that are merged already keep their names, as far as these are still free.
         """
-        joined, taken = self, {state["model"] for state in self.states}
+        joined, taken = self, {state.model for state in self.learned}
         called: dict[str, str] = {}
-        for state, count in zip(other.states, other.brought(), strict=True):
-            own = state["model"] or model
+        for state, count in zip(other.learned, other.brought(), strict=True):
+            own = state.model or model
             called[own] = called.get(own) or _free(own, taken | set(called.values()))
-            joined = joined.learn(count, state["date"], called[own])
+            joined = joined.learn(count, state.date, called[own])
         return joined
 
     def _counted(self) -> zip[tuple[str, int]]:

@@ -10,23 +10,28 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from memoryless.data.dataset import as_pixels, hold_out_groups
 from memoryless.embed import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError
-from memoryless.fixed import as_photo
+from memoryless.model import description
+from memoryless.model.fixed import as_photo
+from memoryless.model.parts import scorer_facts, to_bytes
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, judge
 from memoryless.stats.scorers import Scorer, describe, restore
+from memoryless.settings import conform, plain_values
+from memoryless.strategies import ModelSettings
 
 if TYPE_CHECKING:
     from memoryless.data import Images
     from memoryless.embed.session import Extractor, SquareExtractor
     from memoryless.learner import Learner
-    from memoryless.model_folder import Saved
-    from memoryless.strategies import ModelSettings
+    from memoryless.model.file import State
 
 SESSIONS = ("extractor", "squares")
 """What cannot be copied, and is opened again."""
@@ -39,18 +44,21 @@ class TrainedFeatures:
     method: str
     settings: ModelSettings
     seed: int
-    saved: Saved | None = None
-    """Where network, graph, record and scorer are read from when they are first needed."""
+    saved: State | None = None
+    """Where network, graph, record and scorer come from when they are first needed."""
     confidence: Confidence = field(default_factory=Confidence)
 
     @classmethod
-    def of(cls, saved: Saved, settings: ModelSettings) -> TrainedFeatures:
+    def of(cls, state: State) -> TrainedFeatures:
         """What was saved."""
-        about = saved.about
-        sure = Confidence(**(about["confidence"] or {}))
-        made = cls(about["method"], settings, about["seed"], saved, sure)
-        if about["backbone"]:
-            made.graph = saved.graph()  # now: a writer may take it away later
+        about = state.description
+        assert about.train is not None
+        settings = ModelSettings(**conform(ModelSettings(**about.train.settings))[0])
+        sure = about.confidence and Confidence(**structs.asdict(about.confidence))
+        saved = state if state.classes.names else None
+        made = cls(about.method, settings, about.seed, saved, sure or Confidence())
+        if saved:
+            made.graph = state.graph()
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -66,7 +74,7 @@ class TrainedFeatures:
         from memoryless.stats.record import Record
         from memoryless.store import as_tensors
 
-        preparation = Preparation(**self.saved.about["preparation"])
+        preparation = Preparation(**self._stored_preparation)
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
         learner = Learner(settings, self.seed, len(preparation.mean), preparation)
         record = Record.of(self.saved.arrays("record"), learner.fixed)
@@ -76,7 +84,7 @@ class TrainedFeatures:
     @cached_property
     def scorer(self) -> Scorer:
         assert self.saved is not None
-        return restore(self.saved.about["scorer"], self.saved.arrays("scorer"))
+        return restore(scorer_facts(self.saved.description), self.saved.arrays("scorer"))
 
     @property
     def _learned(self) -> bool:
@@ -85,8 +93,6 @@ class TrainedFeatures:
     @cached_property
     def graph(self) -> bytes:
         """From photos to features; written from the network, where a state was just learned."""
-        if self.saved and self.saved.about["backbone"]:
-            return self.saved.graph()
         from memoryless.backbones.export import module_graph
         from memoryless.embed.graph import features_graph
 
@@ -106,8 +112,9 @@ class TrainedFeatures:
 
     @property
     def _stored_preparation(self) -> dict[str, Any]:
-        if self.saved:
-            return self.saved.about["preparation"]
+        if self.saved and self.saved.description.train:
+            told = structs.asdict(self.saved.description.train)
+            return {name: told[name] for name in ("size", "mean", "std", "augment")}
         assert self.learner is not None
         return asdict(self.learner.preparation)
 
@@ -241,18 +248,32 @@ class TrainedFeatures:
         scores = self.scorer(features)
         return judge(scores, lead(scores), self.confidence)
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
-        """What stands in model.json, the arrays of each file, and the graph."""
-        facts, arrays = describe(self.scorer)
+    def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """What a description says of it, and the bytes of each part."""
+        settings = plain_values(self._settings_to_keep())
+        if not self._learned:
+            return {"train": description.Training(settings=settings)}, {}
+        scorer, arrays = describe(self.scorer)
+        parts = self._stored_parts() | {"scorer": arrays}
         digest = sha256(self.graph).hexdigest()
-        about = {
-            "preparation": self._stored_preparation,
-            "backbone": {"name": self.settings.backbone, "sha256": digest},
-            "scorer": facts,
-            "confidence": asdict(self.confidence),
-            "forgettable": False,
+        facts = {
+            "preparation": description.Preparation(**asdict(self.preparation)),
+            "backbone": description.Backbone(name=self.settings.backbone, sha256=digest),
+            "confidence": description.Confidence(**asdict(self.confidence)),
+            "record": {name: array.nbytes for name, array in parts["record"].items()},
+            "train": description.Training(
+                settings=settings, scorer=scorer, **self._stored_preparation
+            ),
         }
-        return about, self._stored_parts() | {"scorer": arrays}, self.graph
+        contents = {name: to_bytes(arrays) for name, arrays in parts.items()}
+        return facts, contents | {"features": self.graph}
+
+    def _settings_to_keep(self) -> ModelSettings:
+        """Settings without what is of this machine alone: the device, and folders."""
+        weights = self.settings.backbone_weights
+        return replace(
+            self.settings, device="auto", backbone_weights=weights and Path(weights.name)
+        )
 
     def _stored_parts(self) -> dict[str, Any]:
         """Record and network, as they were saved or as a state has left them."""
