@@ -18,9 +18,9 @@ from memoryless.data.photos import Photo, load
 from memoryless.data.pixels import attempt, know_formats, read_file, to_mode
 from memoryless.embed.session import ahead
 from memoryless.errors import ConfigError, DataError, extras
-from memoryless.fixed import as_photo
 from memoryless.labels import check_among, labels_of, listed, names_of
 from memoryless.model import Lesson, Model
+from memoryless.model.fixed import as_photo
 from memoryless.names import first_ten
 from memoryless.stats.confidence import Judgement
 

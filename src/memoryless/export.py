@@ -106,7 +106,7 @@ def export(
 def _check_file(file: Path, force: bool) -> None:
     """Raise unless the file may be written."""
     if file.suffix.lower() != ".onnx":
-        raise ConfigError(f"{file} does not end in .onnx: name the file so")
+        raise ConfigError(f"{file} does not end in .onnx or .memoryless: name the file so")
     if file.is_dir():
         raise WriteError(f"{file} is a folder: name a file")
     if file.exists() and not force:
@@ -145,6 +145,7 @@ def _check_exportable(state: State) -> None:
             f"{path} was taught on grey images of one channel, and an exported file takes photos "
             "in colour: learn images of three channels into another model, and export that"
         )
+    state.arrays("scorer")  # raises where it is damaged
     if not kinds_of(scorer_facts(about)) <= set(KINDS):
         raise ConfigError(
             f"{path} scores features by {about.method}, which cannot be written as a graph: "

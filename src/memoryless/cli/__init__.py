@@ -33,7 +33,6 @@ from memoryless.cli.forget import forget
 from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
 from memoryless.cli.merge import merge
-from memoryless.cli.pack import pack
 from memoryless.cli.paper import OF_THE_PRESET, paper
 from memoryless.cli.predict import predict
 from memoryless.cli.rename import rename
@@ -44,7 +43,6 @@ from memoryless.cli.settings_help import SettingsFormatter, WordsFormatter
 from memoryless.cli.show import show
 from memoryless.cli.table import table
 from memoryless.cli.undo import undo
-from memoryless.cli.unpack import unpack
 from memoryless.cli.whole_numbers import check_whole_numbers
 from memoryless.errors import ConfigError, MemorylessError, extras
 from memoryless.names import as_flags, printable
@@ -62,7 +60,7 @@ app = App(
 )
 Command = Callable[..., Any]
 WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, forget, merge]
-WITH_PHOTOS += [audit, check, pack, unpack, export, samples]
+WITH_PHOTOS += [audit, check, export, samples]
 TRAINING: list[Command] = [demo, run, paper]
 READING: list[Command] = [table, compare, figures, report]
 LABORATORY = [*TRAINING, *READING, list_names]

@@ -30,7 +30,7 @@ def audit(
     Parameters
     ----------
     model
-        Folder of the model, or a packed .memoryless file.
+        File of the model.
     members
         Photos that the model was taught with, in the same layouts as for memoryless learn; of
         train/ and test/, train/ is read.
@@ -42,13 +42,13 @@ def audit(
         File for one self-contained page, without photos, for a data-protection file.
     """
     from memoryless.cli.bar import Bar
-    from memoryless.model_folder import PARTS, load_state
+    from memoryless.model.file import load_state
     from memoryless.photos import auditing
     from memoryless.photos.audit_page import write_audit
     from memoryless.photos.frame import check_page
     from memoryless.store import to_json
 
-    saved, found = load_state(model, parts=PARTS), auditing.find_both(members, others)
+    saved, found = load_state(model), auditing.find_both(members, others)
     if html:
         check_page(html)
     used, unused = (side.photos for side in found)

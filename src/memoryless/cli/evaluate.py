@@ -19,7 +19,7 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
     Parameters
     ----------
     model
-        Folder of the model, or a packed .memoryless file.
+        File of the model.
     test
         Test photos in the same layouts as for memoryless learn; of train/ and test/, test/ is read.
     json
@@ -31,14 +31,14 @@ def evaluate(model: Path, test: Path, /, *, json: bool = False, html: Path | Non
     from memoryless.cli.output import say, show
     from memoryless.cli.wording import reasons
     from memoryless.data.photos import find_test
-    from memoryless.model import Model
     from memoryless.names import printable
     from memoryless.photos import evaluation
     from memoryless.photos.frame import check_page
     from memoryless.photos.page import summary, write_page
+    from memoryless.photos.prediction import to_predict
     from memoryless.store import to_json
 
-    loaded, found = Model.load(model), find_test(test)
+    loaded, found = to_predict(model), find_test(test)
     if html:
         check_page(html)
     with Bar("looking at photos", len(found.photos)) as bar:

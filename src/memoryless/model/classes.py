@@ -1,4 +1,4 @@
-"""The classes of a model: their names, how many photos they have, and the states that brought them."""
+"""The classes of a model: their names, how many photos each has, and which state brought them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import count as numbers
 from pathlib import Path
 from typing import Annotated, Self
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 SAFE = 2**53  # every program reads whole numbers up to here
@@ -22,12 +22,12 @@ class Strict(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A part of a description; a key that is none of its own is an error."""
 
 
-class Learned(Strict):
+class Learned(Strict, frozen=True, kw_only=True):
     """A state: what one call brought."""
 
     date: Date
     photos: Count
-    more: dict[Name, Some] = {}
+    more: dict[Name, Some] = field(default_factory=dict)
     """How many of the photos were of which class that was known already."""
     model: Name | None = None
     """The model that learned it, where it was merged into this one."""
@@ -98,7 +98,7 @@ class Classes:
 
         Models that are merged already keep their names, as far as these are still free.
         """
-        joined, taken = self, {state.model for state in self.learned}
+        joined, taken = self, {state.model for state in self.learned if state.model}
         called: dict[str, str] = {}
         for state, count in zip(other.learned, other.brought(), strict=True):
             own = state.model or model

@@ -27,6 +27,7 @@ PARTS = ("features", "record", "scorer", "network")
 
 Text = Annotated[str, Meta(max_length=1000)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+LabelType = Literal["str", "int", "float", "bool"]
 Side = Annotated[int, Meta(ge=1, le=2048)]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
 Positive = Annotated[float, Meta(gt=0, le=1e30)]
@@ -34,14 +35,14 @@ Means = Annotated[tuple[Number, ...], Meta(min_length=1, max_length=3)]
 Deviations = Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=3)]
 
 
-class Backbone(Strict):
+class Backbone(Strict, frozen=True, kw_only=True):
     """What gives features, and the digest of its graph."""
 
     name: Text
     sha256: Sha256
 
 
-class Preparation(Strict):
+class Preparation(Strict, frozen=True, kw_only=True):
     """What the graph does to the pixels of a photo before the backbone sees them."""
 
     size: Side
@@ -50,7 +51,7 @@ class Preparation(Strict):
     std: Deviations
 
 
-class Confidence(Strict):
+class Confidence(Strict, frozen=True, kw_only=True):
     """See `stats.confidence`."""
 
     temperature: Positive
@@ -58,7 +59,7 @@ class Confidence(Strict):
     averaged: bool = False
 
 
-class Training(Strict):
+class Training(Strict, frozen=True, kw_only=True):
     """What only a model that trains its backbone has."""
 
     settings: dict[str, Any]
@@ -66,18 +67,18 @@ class Training(Strict):
     mean: Means = (0.0,)  # of each channel on the scale 0..1
     std: Deviations = (1.0,)
     augment: tuple[Text, ...] = ()
-    scorer: dict[str, Any] = {}
+    scorer: dict[str, Any] = msgspec.field(default_factory=dict)
     """Which scorer it is, and its single numbers."""
 
 
-class Description(Strict):
+class Description(Strict, frozen=True, kw_only=True):
     """What a state says of itself, beside its classes."""
 
     memoryless: Text
     """The version that wrote it."""
     method: Text
     seed: int
-    labels: Literal["str", "int", "float", "bool"]
+    labels: LabelType
     """Of which type labels were before they became names of classes."""
     history: Annotated[int, Meta(ge=0, le=MOST_HISTORY)]
     learned: tuple[Learned, ...] = ()
@@ -90,7 +91,7 @@ class Description(Strict):
     square_roots: bool = False
     """Whether the scorer of fixed features reads square roots of them."""
     confidence: Confidence | None = None
-    record: dict[Text, Count] = {}
+    record: dict[Text, Count] = msgspec.field(default_factory=dict)
     """Bytes of each array that is kept of past photos."""
     train: Training | None = None
 
@@ -133,7 +134,7 @@ def problems(about: Description, classes: Classes, parts: Collection[str]) -> It
         yield f"it has the parts {', '.join(sorted(parts))}"
     if fixed and (about.backbone is None) != (about.preparation is None):
         yield "backbone and preparation do not fit"
-    if about.preparation and not len(about.preparation.mean) == len(about.preparation.std):
+    if about.preparation and len(about.preparation.mean) != len(about.preparation.std):
         yield "preparation.mean and preparation.std are not of one length"
     if fixed and about.preparation and len(about.preparation.mean) != 3:
         yield "preparation.mean must have three numbers"

@@ -184,7 +184,9 @@ def _classes(rows: Sequence[tuple[int, str, int, int]]) -> Classes:
 
 
 def _size(db: Connection, digest: str) -> int:
-    (size,) = db.execute("SELECT sum(length(bytes)) FROM blob WHERE sha256 = ?", (digest,)).fetchone()
+    (size,) = db.execute(
+        "SELECT sum(length(bytes)) FROM blob WHERE sha256 = ?", (digest,)
+    ).fetchone()
     return size or 0
 
 

@@ -20,10 +20,10 @@ from memoryless.embed import (
     backbone_graph,
     check_fixed,
     needs_torch,
+    own_pixels,
     preparation_for,
     without_folder,
 )
-from memoryless.embed import own_pixels
 from memoryless.errors import DataError, extras
 from memoryless.model import description
 from memoryless.model.parts import scorer_facts, to_bytes
@@ -32,7 +32,6 @@ from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
 from memoryless.stats.threads import one_thread
-
 from memoryless.strategies import ModelSettings
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from memoryless.errors import ConfigError, DataError, StoreError, extras
 from memoryless.labels import class_names
 from memoryless.model.classes import Classes, model_name
 from memoryless.model.database import PLACE
-from memoryless.model.description import HISTORY, Description, check_history, now
+from memoryless.model.description import HISTORY, Description, LabelType, check_history, now
 from memoryless.model.file import State, Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
 from memoryless.model.trained import TrainedFeatures
@@ -57,7 +57,8 @@ class Lesson:
     threshold: float
 
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def alone(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
@@ -302,15 +303,15 @@ class Model:
         before = self._saved.description if self._saved else None
         if history is None:
             history = before.history if before else HISTORY
-        forgotten = now() if "forget" in self._done else before and before.forgotten
+        forgotten = before.forgotten if before else None
         about = Description(
             memoryless=version("memoryless"),
             method=self.method,
             seed=self.seed,
-            labels=self.label_type,
+            labels=cast(LabelType, self.label_type),
             history=check_history(history),
             learned=self._classes.learned,
-            forgotten=forgotten,
+            forgotten=now() if "forget" in self._done else forgotten,
             forgettable=self.forgettable,
             **facts,
         )

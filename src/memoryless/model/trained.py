@@ -22,9 +22,9 @@ from memoryless.errors import DataError
 from memoryless.model import description
 from memoryless.model.fixed import as_photo
 from memoryless.model.parts import scorer_facts, to_bytes
+from memoryless.settings import conform, plain_values
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, judge
 from memoryless.stats.scorers import Scorer, describe, restore
-from memoryless.settings import conform, plain_values
 from memoryless.strategies import ModelSettings
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memoryless.card import parts_kept
 from memoryless.data.dataset import counted
 from memoryless.membership import Estimate
+from memoryless.model.card import parts_kept
 from memoryless.photos.auditing import ALL, Audit, Exposure
 from memoryless.photos.frame import framed, prose, table, write_text
 
 ATTACKS = {
     "score": "from its answers: how far a photo's own class scores above the best other one",
-    "distance": "from its files: how near a photo's feature is to the stored mean of its class",
-    "scatter": "from its files: how near it is to that mean, measured by the stored scatter; this "
+    "distance": "from its file: how near a photo's feature is to the stored mean of its class",
+    "scatter": "from its file: how near it is to that mean, measured by the stored scatter; this "
     "is certain where fewer photos were learned than a feature has numbers",
 }
 LEVELS = {
@@ -26,7 +26,7 @@ LEVELS = {
 }
 """How well one can tell, by the least AUROC of each."""
 GIVE = 90
-"""From this AUROC on, the files should not be given to others."""
+"""From this AUROC on, the file should not be given to others."""
 TOGETHER = (
     "each class less the middle between the means of its members and of its others, so that "
     "classes compare"
@@ -77,13 +77,13 @@ def _verdict(found: Audit) -> str:
     right = f"is right in {areas['score']:.0f} of 100 pairs of a used and an unused photo."
     if len(areas) == 1:
         return f"Whoever sees this model's answers {right}"
-    best, form = max(areas.values()), "file" if found.model["packed"] else "folder"
+    best = max(areas.values())
     level = next(words for least, words in LEVELS.items() if best >= least)
     told = (
-        f"Whoever has this model's {form} can tell {level} which of these photos were used; "
+        f"Whoever has this model's file can tell {level} which of these photos were used; "
         f"whoever only sees its answers {right}"
     )
-    give = f" Give others what memoryless export writes, not the {form}."
+    give = " Give others the ONNX file that memoryless export writes instead."
     return told + give * (best >= GIVE)
 
 
@@ -91,8 +91,8 @@ def _kept(found: Audit) -> str:
     model, smallest = found.model, found.smallest
     photos = counted(smallest["photos"], "photo", "photos")
     return (
-        f"Of the photos that it was taught with, the model keeps {sum(model['ledger'].values()):,} "
-        f"bytes ({', '.join(parts_kept(model))}) for "
+        f"Of the photos that it was taught with, the model keeps {sum(model['record'].values()):,} "
+        f"bytes ({', '.join(parts_kept(model['record']))}) for "
         f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
         f"{smallest['class']}, had {photos}."
     )
@@ -106,9 +106,9 @@ def _told(whole: Exposure) -> str:
         f"of {estimate(areas['score'])}, where 50 is guessing and 100 is certainty"
     )
     if not stored:
-        return f"{told}; its files, whose features are trained, were not attacked."
+        return f"{told}; its file, whose features are trained, were not attacked."
     best = max(stored, key=lambda name: stored[name])
-    return f"{told}; from the model's files, by {best}, with one of {estimate(areas[best])}."
+    return f"{told}; from the model's file, by {best}, with one of {estimate(areas[best])}."
 
 
 def estimate(of: Estimate) -> str:
@@ -141,7 +141,7 @@ def render(found: Audit) -> str:
     """The page of an audit."""
     parts = [f"<p>{prose(sentence)}</p>" for sentence in summary(found)]
     parts += [f'<p class="faint">{prose(sentence)}</p>' for sentence in (LIMITS, found.honest)]
-    return framed(f"Audit of {found.model['folder']}", [*parts, *_tables(found)], STYLE)
+    return framed(f"Audit of {found.model['file']}", [*parts, *_tables(found)], STYLE)
 
 
 def _tables(found: Audit) -> Iterator[str]:
@@ -158,7 +158,7 @@ def _tables(found: Audit) -> Iterator[str]:
     yield from table("How it was tried", [], [*attacks, [ALL, TOGETHER]], names=2)
     left_out = [[name] for name in found.left_out]
     yield from table("Classes of the model that were not audited", ["class"], left_out)
-    kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model).items()]
+    kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model["record"]).items()]
     yield from table("What is kept of photos", ["part", "bytes"], kept)
     yield from table("This audit", [], _facts(found), names=2)
 
@@ -167,8 +167,8 @@ def _facts(found: Audit) -> list[list[Any]]:
     model, backbone = found.model, found.model["backbone"]
     network = f"{backbone['name']}, SHA-256 {backbone['sha256']}" if backbone else "trained"
     return [
-        ["model", model["folder"]],
-        ["state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"],
+        ["model", model["file"]],
+        ["state", f"{model['state']}, digest {model['digest']}"],
         ["written", f"{model['date']}, by memoryless {model['memoryless']}"],
         ["method", model["method"]],
         ["backbone", network],
