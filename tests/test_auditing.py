@@ -14,7 +14,7 @@ from memoryless.data.photos import Photo, find_photos
 from memoryless.errors import DataError
 from memoryless.membership import Estimate
 from memoryless.model import Model
-from memoryless.model_folder import Saved, load_state
+from memoryless.model.file import load_state
 from memoryless.photos.auditing import SWAPPED, Audit, _doubts, audit, find_both
 from memoryless.photos.seeing import see
 from memoryless.store import to_json
@@ -79,8 +79,8 @@ def test_the_most_exposed_class_comes_first(found):
 
 def test_it_says_of_which_model_and_when(found, root):
     saved = load_state(root / "model")
-    assert found.model["sha256"] == saved.identity
-    assert found.model["ledger"] == saved.about["ledger"]
+    assert found.model["digest"] == saved.digest
+    assert found.model["record"] == saved.description.record
     assert (found.model["state"], found.model["classes"]) == (1, 3)
     assert found.places == dict(zip(("members", "others"), PLACES, strict=True))
     assert found.smallest == {"class": "cat", "photos": 12}
@@ -270,7 +270,7 @@ def test_trained_features_are_attacked_by_score_alone(root, tmp_path):
     squares = np.stack(list(see(model, members)))
     model.learn(squares, [photo.label for photo in members])
     model.save(tmp_path / "model")
-    saved: Saved = load_state(tmp_path / "model")
+    saved = load_state(tmp_path / "model")
     found = audit(saved, members, others, PLACES)
     assert list(found.whole.attacks) == ["score"]
     assert found.model["backbone"]["name"] == "resnet18_3x3"

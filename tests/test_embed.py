@@ -16,7 +16,7 @@ from memoryless.backbones import EfficientNetLite0, ResNet18, fixed_backbone
 from memoryless.embed import PhotoPreparation
 from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError, MissingError
-from memoryless.fixed import features_graph_of, preparation_for
+from memoryless.model.fixed import features_graph_of, preparation_for
 from memoryless.strategies import ModelSettings
 
 
@@ -122,7 +122,7 @@ NO_TORCH = """
 import sys
 sys.modules["torch"] = None
 from memoryless.embed.session import Extractor
-from memoryless.fixed import features_graph_of
+from memoryless.model.fixed import features_graph_of
 from memoryless.strategies import ModelSettings
 settings = ModelSettings(backbone=sys.argv[1], image_size=32)
 print(Extractor(features_graph_of(settings)[0]).d)

@@ -20,7 +20,7 @@ STOREYS = [
     {"data", "embed", "backbones", "network", "losses", "schedules"},
     {"features", "stats", "membership"},
     {"strategies", "training", "learner"},
-    {"model", "classes", "fixed", "trained", "model_folder", "card"},
+    {"model"},
     {"lab", "photos", "export", "classifier"},
     {"cli"},
     {"__main__"},
@@ -48,9 +48,16 @@ ELSEWHERE = {
 }
 WITHOUT_TORCH = ["", ".model", ".strategies", ".lab.config", ".lab.runs", ".settings", ".store"]
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
-WITHOUT_TORCH += [".schedules", ".model_folder", ".cli", ".card", ".locks"]
+WITHOUT_TORCH += [".schedules", ".model.file", ".cli", ".model.card", ".locks"]
 WITHOUT_TORCH += [".data", ".data.photos", ".data.pixels", ".data.samples"]
-WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".cli.reading", ".embed"]
+WITHOUT_TORCH += [
+    ".model.fixed",
+    ".model.trained",
+    ".stats.build",
+    ".lab.evaluate",
+    ".cli.reading",
+    ".embed",
+]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.auditing", ".photos.audit_page"]
@@ -160,7 +167,7 @@ def test_every_module_has_its_test_file():
         if name in ELSEWHERE:
             continue
         *_, parent, leaf = ("memoryless", *name.removesuffix("/__init__").split("/"))
-        tests = [f"test_{parent}_{leaf}.py", f"test_{leaf}.py"]
+        tests = [f"test_{parent}_{leaf}.py", f"test_{leaf}.py", f"{parent}/test_{leaf}.py"]
         there = [test for test in tests if (TESTS / test).exists()]
         assert there, f"{name} has no test file: add {tests[1]}, or {tests[0]}"
         assert there[0] not in found, f"{name} and {found[there[0]]} share {there[0]}"
@@ -174,8 +181,8 @@ def test_exceptions_to_that_are_modules_without_one():
 
 
 def test_tests_do_not_import_tests():
-    names = {path.stem for path in TESTS.glob("test_*.py")}
-    for path in TESTS.glob("*.py"):
+    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    for path in TESTS.rglob("*.py"):
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom):
                 assert node.module not in names, path

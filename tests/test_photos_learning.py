@@ -41,7 +41,7 @@ def settings(tiny_backbone) -> dict:
 def test_photos_are_learned_and_measured(tmp_path, settings):
     done = teach(tmp_path / "model", make_colours(tmp_path / "photos", "cat", "dog"), settings)
     assert done.lesson.held_out == sum(n for _, n in done.lesson.right_by_class.values()) > 0
-    assert done.saved.about["counts"] == [12, 12]
+    assert done.saved.classes.counts == (12, 12)
     assert Model.load(tmp_path / "model").classes == ("cat", "dog")
     assert not done.broken and not done.warnings
 
@@ -62,7 +62,7 @@ def test_broken_photos_are_left_out_and_told(tmp_path, settings):
     vanishing = place / "dog" / "1.png"
     done = teach(tmp_path / "model", place, settings, vanishing.unlink)
     assert list(done.broken) == [str(place / "cat" / "0.png"), str(vanishing)]
-    assert done.saved.about["counts"] == [14, 14]
+    assert done.saved.classes.counts == (14, 14)
 
 
 def test_a_class_that_vanishes_meanwhile(tmp_path, settings):
@@ -117,7 +117,7 @@ def test_too_few_are_left_in_all(tmp_path, settings):
 def test_few_photos_may_become_fewer_but_not_none(tmp_path, settings):
     place = make_colours(tmp_path / "photos", "cat", "dog", number=4)
     done = teach(tmp_path / "a", place, settings, lambda: vanish(place, "cat/3.png"), few=True)
-    assert done.saved.about["counts"] == [3, 4]
+    assert done.saved.classes.counts == (3, 4)
     with pytest.raises(DataError) as error:
         teach(tmp_path / "b", place, settings, lambda: shutil.rmtree(place / "cat"), few=True)
     assert str(error.value).startswith("too few photos of cat are left: ")
@@ -163,8 +163,8 @@ def test_more_photos_of_the_same_kind_are_no_matter(knowing, tmp_path):
     done = teach(knowing, place, {}, more=True)
     assert done.warnings == []
     assert (done.lesson.unlike, set(done.lesson.right_by_class)) == ({}, {"cat", "owl"})
-    assert done.saved.about["counts"] == [40, 20, 20]
-    assert done.saved.about["states"][1]["more"] == {"cat": 20}
+    assert done.saved.classes.counts == (40, 20, 20)
+    assert done.saved.classes.learned[1].more == {"cat": 20}
 
 
 def test_more_photos_that_look_unlike_those_before_are_told(knowing, tmp_path):

@@ -12,7 +12,7 @@ from safetensors.numpy import load
 
 from conftest import call
 from memoryless import Model
-from memoryless.model_folder import load_state
+from memoryless.model.file import load_state
 from memoryless.photos.renaming import rename_class
 from photo_toys import make_colours, tiny_flags, tiny_settings
 from remains import files_of, holders, nearest
@@ -29,7 +29,7 @@ def arrays(folder: Path) -> list[np.ndarray]:
 def rows_of(folder: Path, name: str) -> list[np.ndarray]:
     """Mean, row and spread of a class, as they are stored."""
     saved = load_state(folder)
-    place, record = saved.about["classes"].index(name), saved.arrays("record")
+    place, record = list(saved.classes.names).index(name), saved.arrays("record")
     found = [record["mean"][place], saved.arrays("scorer")["over.W"][place]]
     if "spread" in record:
         rows = np.minimum(record["count"].astype(int) - 1, record["mean"].shape[1])

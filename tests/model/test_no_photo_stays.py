@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from memoryless.model import Model
-from memoryless.model_folder import kept_states
+from memoryless.model.file import kept_states
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.scorers import square_roots
 from photo_toys import make_colours, tiny_flags
@@ -94,7 +94,7 @@ def test_no_file_name_and_no_text_of_a_photo_stays(scene):
 
 def numbers(places: dict[str, Path]) -> list[np.ndarray]:
     """Every array of every kept state."""
-    states = kept_states(places["here"] / "model")
+    states = kept_states(places["here"] / "model")[0]
     return [a for saved in states for p in saved.about["files"] for a in saved.arrays(p).values()]
 
 
@@ -113,7 +113,7 @@ def test_the_difference_of_two_states_gives_no_photo_away(scene):
     roots = square_roots(looks.astype(np.float64))
     states = [
         ClassStatistics.restore(saved.arrays("record"), fixed=True)
-        for saved in kept_states(places["here"] / "model")
+        for saved in kept_states(places["here"] / "model")[0]
     ]
     for before, after in pairwise(states):
         both = before.classes

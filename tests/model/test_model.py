@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 from conftest import SMALL_MODEL, draw_birds
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
-from memoryless.model_folder import kept_states, load_state
+from memoryless.model.file import kept_states, load_state
 
 
 def learned(kind: str) -> tuple[Model, np.ndarray]:
@@ -46,7 +46,7 @@ def test_a_model_comes_back_whole(kind, tmp_path):
     assert again.classes == model.classes
     assert (again.counts, again.class_state) == (model.counts, model.class_state)
     assert np.array_equal(again.scores(images), model.scores(images))
-    assert json.dumps(model.about()) == json.dumps(again.about())
+    assert model._stored(None)[0] == again._stored(None)[0]
 
 
 def test_a_setting_that_is_none_is_refused():
@@ -162,7 +162,7 @@ def test_other_models_keep_the_spread_of_what_they_forget():
     model = taught(("abc", 12))
     model.forget("a", "c")
     assert model.classes == ("b",)
-    assert model.about()["forgettable"] is False
+    assert model.forgettable is False
 
 
 def test_nothing_before_a_forgotten_class_can_be_gone_back_to(tmp_path):
@@ -174,9 +174,10 @@ def test_nothing_before_a_forgotten_class_can_be_gone_back_to(tmp_path):
     model.save(tmp_path / "model")
     model.learn(*draw("d"))
     model.save(tmp_path / "model")
-    assert [saved.number for saved in kept_states(tmp_path / "model")] == [3, 4]
-    about = load_state(tmp_path / "model").about
-    assert (about["classes"], about["forgotten"]["state"]) == (["a", "c", "d"], 3)
+    assert [saved.number for saved in kept_states(tmp_path / "model")[0]] == [3, 4]
+    state = load_state(tmp_path / "model")
+    assert state.classes.names == ("a", "c", "d")
+    assert state.description.forgotten
 
 
 def test_merged_models_are_as_one_that_learned_everything():
@@ -185,10 +186,10 @@ def test_merged_models_are_as_one_that_learned_everything():
         whole.learn(*draw(*part), more=True)
     both = Model.merge({"north": north, "south": south}, same_class="join")
     assert (both.classes, both.counts) == (("a", "b", "c"), (12, 32, 20))
-    assert both.about()["confidence"]["averaged"]
+    assert both._opened().confidence.averaged
     assert_alike(both, whole)
     both.learn(*draw("d"))
-    assert not both.about()["confidence"]["averaged"]
+    assert not both._opened().confidence.averaged
 
 
 def test_classes_of_several_models_are_refused_with_their_counts():
@@ -213,9 +214,33 @@ def test_what_cannot_be_forgotten():
     model = taught(("ab", 12))
     with pytest.raises(ConfigError, match=r"^unknown class 'B': choose from a, b"):
         model.forget("B")
-    with pytest.raises(ConfigError, match=r"^a model cannot forget its last class: delete its"):
-        model.forget("a", "b")
     assert model.classes == ("a", "b")
+
+
+def test_a_model_that_forgot_its_last_class_is_as_new(tmp_path):
+    model = taught(("ab", 12))
+    model.forget("a", "b")
+    model.save(tmp_path / "m")
+    again = Model.load(tmp_path / "m")
+    with pytest.raises(ConfigError, match="^the model knows no class yet: let it learn some first"):
+        again.scores(draw("a")[0])
+    again.learn(*draw("cd"))
+    new = Model(backbone="none")
+    new.learn(*draw("cd"))
+    assert (again.scores(draw("c")[0]) == new.scores(draw("c")[0])).all()
+
+
+def test_threads_that_teach_one_model_lose_no_class():
+    model = Model(backbone="none")
+    model.learn(*draw("a"))
+    names = [f"class {i}" for i in range(30)]
+
+    def teach(name: str) -> None:
+        model.learn(np.random.default_rng([*name.encode()]).normal(size=(8, 6)), [name] * 8)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(teach, names))
+    assert sorted(model.classes) == sorted(["a", *names])
 
 
 def test_a_model_is_not_merged_with_itself():

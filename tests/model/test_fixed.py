@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from memoryless import Model
 from memoryless.data.dataset import hold_out_groups
 from memoryless.errors import ConfigError, DataError
-from memoryless.fixed import as_photo
-from memoryless.model_folder import load_state
+from memoryless.model.file import load_state
+from memoryless.model.fixed import as_photo
 from photo_toys import tiny_settings
 
 
