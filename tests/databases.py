@@ -38,6 +38,7 @@ def put_part(path: Path, name: str, content: bytes) -> None:
         db.execute("INSERT OR IGNORE INTO blob VALUES (?, 0, ?)", (digest, content))
         where = "state = (SELECT state FROM current) AND name = ?"
         db.execute(f"UPDATE part SET sha256 = ? WHERE {where}", (digest, name))
+        db.execute("DELETE FROM blob WHERE sha256 NOT IN (SELECT sha256 FROM part)")
     reseal(path)
 
 

@@ -79,7 +79,7 @@ def test_two_sentences_follow():
         "Of the photos that it was taught with, the model keeps 808 bytes (mean, held_out) for 1 "
         "class; the smallest, ant, had 30 photos.",
         "Whether a given photo was among them can be told from the model's answers with an AUROC "
-        "of 65.0 (60-70), where 50 is guessing and 100 is certainty; from the model's files, by "
+        "of 65.0 (60-70), where 50 is guessing and 100 is certainty; from the model's file, by "
         "scatter, with one of 100.0 (100-100).",
     ]
 
@@ -90,7 +90,7 @@ def test_sentences_where_features_are_trained():
         "Whoever sees this model's answers is right in 65 of 100 pairs of a used and an unused "
         "photo."
     )
-    assert told.endswith("certainty; its files, whose features are trained, were not attacked.")
+    assert told.endswith("certainty; its file, whose features are trained, were not attacked.")
 
 
 def test_warnings_and_broken_photos_come_last():

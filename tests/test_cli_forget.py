@@ -136,7 +136,8 @@ def test_no_model(tmp_path, monkeypatch, capsys):
     code, _, err = call("forget", "nothing", "owl", capsys=capsys)
     assert code == 3
     assert err == (
-        "memoryless: there is no model nothing.memoryless: name the file that a model was saved in\n"
+        "memoryless: there is no model nothing.memoryless: name the file that a model was saved "
+        "in\n"
     )
     assert not Path("nothing").exists()
 

@@ -160,8 +160,8 @@ BAD = {
         "were used"
     ),
     "known more --forgettable": (
-        "known.memoryless was made without --forgettable, and the photos that this needs are gone: leave it "
-        "out, or learn everything into another MODEL"
+        "known.memoryless was made without --forgettable, and the photos that this needs "
+        "are gone: leave it out, or learn everything into another MODEL"
     ),
     "model photos --train --forgettable": (
         "lwf_kd+lda+widened trains its backbone, and a network is no sum over images: it cannot "
@@ -172,12 +172,12 @@ BAD = {
         "add photos to known classes; only models with fixed features can"
     ),
     "known more --image-size 32": (
-        "known.memoryless was made with --image-size 16, and what it keeps fits nothing else: leave that "
-        "setting out, or choose another MODEL"
+        "known.memoryless was made with --image-size 16, and what it keeps fits nothing else: "
+        "leave that setting out, or choose another MODEL"
     ),
     "known more --method inFT": (
-        "known.memoryless was made with --method fixed+lda, and what it keeps fits nothing else: leave that "
-        "setting out, or choose another MODEL"
+        "known.memoryless was made with --method fixed+lda, and what it keeps fits nothing else: "
+        "leave that setting out, or choose another MODEL"
     ),
 }
 FOREIGN = {
@@ -273,6 +273,7 @@ def test_a_model_that_is_being_taught_is_locked(flags, capsys):
         code, _, err = call("learn", "model", "more", capsys=capsys)
         assert call("learn", "model", "more", "--dry-run", capsys=capsys)[0] == 0
     assert (code, err) == (
-        2, "memoryless: another process is writing model.memoryless: wait for it, or choose another "
-        "MODEL\n"
+        2,
+        "memoryless: another process is writing model.memoryless: wait for it, or choose another "
+        "MODEL\n",
     )  # fmt: skip

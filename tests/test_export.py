@@ -200,17 +200,17 @@ def teach_trained(folder: Path, method: str, settings: dict[str, object]) -> Non
 def test_a_method_that_is_no_layer_is_refused(tmp_path):
     teach_trained(tmp_path / "model", "finetune+rda", {})
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model'} scores features by finetune+rda, which cannot be written as a "
-        "graph: learn with another `method`, such as fixed+lda or lwf_kd+lda+widened"
+        f"{tmp_path / 'model.memoryless'} scores features by finetune+rda, which cannot be "
+        "written as a graph: learn with another `method`, such as fixed+lda or lwf_kd+lda+widened"
     )
 
 
 def test_a_model_of_grey_images_is_refused(taught, tmp_path):
     taught.save(tmp_path / "model")
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model'} was taught on grey images of one channel, and an exported file "
-        "takes photos in colour: learn images of three channels into another model, and export "
-        "that"
+        f"{tmp_path / 'model.memoryless'} was taught on grey images of one channel, and an "
+        "exported file takes photos in colour: learn images of three channels into another "
+        "model, and export that"
     )
 
 
@@ -233,8 +233,9 @@ def test_a_model_without_photos_is_refused(tmp_path):
     model.learn(np.random.default_rng(0).normal(size=(12, 4)), ["a", "b"] * 6)
     model.save(tmp_path / "model")
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model'} was made with `backbone=none` and is given features, not photos, so "
-        "there is no way from a photo to an answer to export: read it as docs/model-format.md says"
+        f"{tmp_path / 'model.memoryless'} was made with `backbone=none` and is given features, "
+        "not photos, so there is no way from a photo to an answer to export: read it as "
+        "docs/model-format.md says"
     )
 
 

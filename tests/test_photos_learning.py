@@ -11,6 +11,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import DataError
+from memoryless.model.file import kept_states
 from memoryless.photos.learning import carry_out, doubtful, look_alikes, taken_for
 from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan
@@ -229,4 +230,4 @@ def test_progress_and_history_are_passed_on(tmp_path, settings):
     teach(tmp_path / "model", place, settings, progress=done.append)
     assert done == list(range(1, 25))
     teach(tmp_path / "model", make_colours(tmp_path / "b", "owl", "elk"), {}, history=0)
-    assert [path.name for path in (tmp_path / "model" / "states").iterdir()] == ["0002"]
+    assert [state.number for state in kept_states(tmp_path / "model")[0]] == [2]

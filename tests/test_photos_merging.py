@@ -11,7 +11,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import MemorylessError
-from memoryless.model.file import check_folder, load_state
+from memoryless.model.file import check_file, load_state
 from memoryless.photos.merging import merge
 from memoryless.photos.overview import go_back
 from merge_toys import TAUGHT, features, photo_model, teach, teach_north_and_south
@@ -41,7 +41,7 @@ def north_and_south() -> None:
 
 def join_all(*paths: str, out: str = "out") -> Model:
     merge(Path(out), [Path(path) for path in paths], same_class="join")
-    assert check_folder(Path(out)) == []
+    assert list(check_file(out)) == []
     return Model.load(out)
 
 

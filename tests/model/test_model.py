@@ -222,7 +222,9 @@ def test_a_model_that_forgot_its_last_class_is_as_new(tmp_path):
     model.forget("a", "b")
     model.save(tmp_path / "m")
     again = Model.load(tmp_path / "m")
-    with pytest.raises(ConfigError, match="^the model knows no class yet: let it learn some first"):
+    with pytest.raises(
+        ConfigError, match=r"^the model knows no class yet: let it learn some first"
+    ):
         again.scores(draw("a")[0])
     again.learn(*draw("cd"))
     new = Model(backbone="none")

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from memoryless.model import Model
-from memoryless.model.file import kept_states
+from memoryless.model.file import State, kept_states, load_state
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.scorers import square_roots
 from photo_toys import make_colours, tiny_flags
@@ -35,8 +35,8 @@ def sign(photos: Path) -> None:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory, tiny_backbone):
-    """Two states learned by the command and packed, with every folder that it could write to;
-    photos gone.
+    """Two states learned by the command and one of them exported, with every folder that it could
+    write to; photos gone.
     """
     root = tmp_path_factory.mktemp("scene")
     places = {name: root / name for name in ("home", "tmp", "cache", "here")}
@@ -59,7 +59,7 @@ def scene(tmp_path_factory, tiny_backbone):
             command, env=environment, cwd=places["here"], capture_output=True, check=True
         )
         (places["here"] / f"log{state}").write_bytes(log.stdout + log.stderr)
-    command = [sys.executable, "-m", "memoryless", "pack", "model"]
+    command = [sys.executable, "-m", "memoryless", "export", "model", "sent.memoryless"]
     subprocess.run(command, env=environment, cwd=places["here"], capture_output=True, check=True)
     model = Model.load(places["here"] / "model")
     model.open()
@@ -74,7 +74,7 @@ def test_the_search_would_find_a_photo(scene):
     content = next(iter(photos.values()))
     assert windows(content[100:400]) & windows(content)
     assert holders({Path("photo"): content}, SECRET) == [Path("photo")]
-    assert scene[0]["here"] / "model.memoryless" in files_of(*scene[0].values())
+    assert scene[0]["here"] / "sent.memoryless" in files_of(*scene[0].values())
 
 
 def test_no_bytes_of_one_photo_stay(scene):
@@ -92,10 +92,15 @@ def test_no_file_name_and_no_text_of_a_photo_stays(scene):
         assert holders(files, text) == [], text
 
 
+def states_of(path: Path) -> list[State]:
+    """Every kept state with all its parts."""
+    return [load_state(path, state.number) for state in kept_states(path)[0]]
+
+
 def numbers(places: dict[str, Path]) -> list[np.ndarray]:
     """Every array of every kept state."""
-    states = kept_states(places["here"] / "model")[0]
-    return [a for saved in states for p in saved.about["files"] for a in saved.arrays(p).values()]
+    states = states_of(places["here"] / "model")
+    return [a for s in states for part in ("record", "scorer") for a in s.arrays(part).values()]
 
 
 def test_no_feature_of_one_photo_stays(scene):
@@ -113,7 +118,7 @@ def test_the_difference_of_two_states_gives_no_photo_away(scene):
     roots = square_roots(looks.astype(np.float64))
     states = [
         ClassStatistics.restore(saved.arrays("record"), fixed=True)
-        for saved in kept_states(places["here"] / "model")[0]
+        for saved in states_of(places["here"] / "model")
     ]
     for before, after in pairwise(states):
         both = before.classes

@@ -159,10 +159,16 @@ def test_settings_that_cannot_be(tmp_path):
     }.items():
         with pytest.raises(ConfigError, match=message):
             Model(method, **SMALL_MODEL).learn(*draw_birds(0, 1))
-    with pytest.raises(ConfigError, match="the model has learned nothing yet"):
+    with pytest.raises(ConfigError, match="the model knows no class yet"):
         Model().scores(np.zeros((1, 8, 8), np.uint8))
-    with pytest.raises(ConfigError, match="the model has learned nothing yet"):
-        Model().save(tmp_path)
+
+
+def test_a_model_that_was_never_taught_can_be_saved(tmp_path):
+    Model("finetune+lda", seed=3, **SMALL_MODEL).save(tmp_path / "m")
+    again = Model.load(tmp_path / "m")
+    assert (again.classes, again.seed, again.settings.width) == ((), 3, 2)
+    again.learn(*draw_birds(0, 1))
+    assert again.classes == ("bird 0", "bird 1")
 
 
 def test_the_callers_random_numbers_go_on(taught):

@@ -60,7 +60,7 @@ def _tell(found: dict[str, Any]) -> None:
     if found["forgettable"]:
         tell("forgets", "exactly, if asked to: each class's own scatter is kept")
     if found["forgotten"]:
-        tell("forgotten", f"classes, last on {found['forgotten']['date']}")
+        tell("forgotten", f"classes, last on {found['forgotten']}")
     if found["confidence"] and found["confidence"]["averaged"]:
         tell("averaged", f"temperature and threshold are {AVERAGED}")
     states = counted(len(found["kept"]), "state", "states")

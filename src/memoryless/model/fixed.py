@@ -287,7 +287,7 @@ class FixedFeatures:
             contents["features"] = self.graph
         if self.statistics is not None:
             record = self.statistics.arrays() | self.held_out.arrays()
-            facts["record"] = {name: array.nbytes for name, array in sorted(record.items())}
+            facts["record"] = {name: array.nbytes for name, array in record.items()}
             facts["confidence"] = description.Confidence(**asdict(self.confidence))
             contents["record"] = to_bytes(record)
             contents["scorer"] = to_bytes(describe(self.scorer)[1])
@@ -308,7 +308,6 @@ def _settings(about: description.Description, sees: PhotoPreparation | None) -> 
         backbone=about.backbone.name,
         image_size=sees.size,
         crop=sees.crop,
-        square_roots=about.square_roots,
         **pixels,
     ).filled()
 

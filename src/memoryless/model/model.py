@@ -22,7 +22,7 @@ import numpy as np
 from memoryless.data.dataset import counted
 from memoryless.errors import ConfigError, DataError, StoreError, extras
 from memoryless.labels import class_names
-from memoryless.model.classes import Classes, model_name
+from memoryless.model.classes import SAFE, Classes, model_name
 from memoryless.model.database import PLACE
 from memoryless.model.description import HISTORY, Description, LabelType, check_history, now
 from memoryless.model.file import State, Writer, load_state, writing
@@ -88,6 +88,8 @@ class Model:
             choose("setting", name, vars(ModelSettings()))
         if "strategy" in settings:
             raise ConfigError("the method names the strategy: leave out `strategy`")
+        if type(seed) is not int or abs(seed) > SAFE:
+            raise ConfigError(f"`seed={seed!r}` is no whole number of fewer than 16 digits")
         self.method, self.seed = method, seed
         self.fixed = method.partition("+")[0] == "fixed"
         if self.fixed and method != METHOD:
