@@ -19,7 +19,8 @@ from memoryless.model.file import check_file, kept_states
 
 KILLS = int(os.environ.get("MEMORYLESS_KILLS", "100"))
 WORK = """
-import sys, time
+import sys
+from pathlib import Path
 import numpy as np
 from memoryless import Model
 from memoryless.model.file import writing
@@ -35,7 +36,8 @@ elif what == "undo":
     with writing(path, None) as writer:
         writer.switch(1)
 elif what == "merge":
-    Model.merge({"m": Model.load(path), "other": Model.load(path + "-other")}).save(path + "-both")
+    both = {"m": Model.load(path), "other": Model.load(Path(path).with_name("other"))}
+    Model.merge(both).save(Path(path).with_name("both"))
 else:
     model = Model.load(path)
     if what == "learn":
@@ -90,7 +92,7 @@ def before(tmp_path_factory) -> Path:
     """A model of two states, and another one."""
     folder = tmp_path_factory.mktemp("before")
     rng = np.random.default_rng(0)
-    for name, classes in (("m.memoryless", "ab"), ("m.memoryless-other.memoryless", "xy")):
+    for name, classes in (("m.memoryless", "ab"), ("other.memoryless", "xy")):
         model = Model(backbone="none")
         for i in range(2):
             model.learn(rng.normal(size=(20, 200)) + i, list(classes) * 10, more=True)
@@ -99,9 +101,7 @@ def before(tmp_path_factory) -> Path:
 
 
 def digests(folder: Path) -> dict[str, tuple]:
-    """What stands in every model of a folder, each of which must be whole; nothing else is there
-    once another writer has come by.
-    """
+    """What stands in every model of a folder, each of which must be whole."""
     found = {}
     for path in sorted(folder.glob("*.memoryless")):
         assert list(check_file(path)) == []

@@ -44,7 +44,7 @@ from memoryless.cli.show import show
 from memoryless.cli.table import table
 from memoryless.cli.undo import undo
 from memoryless.cli.whole_numbers import check_whole_numbers
-from memoryless.errors import ConfigError, MemorylessError, extras
+from memoryless.errors import ConfigError, MemorylessError, extras, telling
 from memoryless.names import as_flags, printable
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print_error=False,
                 result_action="return_value",
             )
+        with telling():
+            sys.stdout.flush()
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
     except cyclopts.CycloptsError as error:
@@ -117,6 +119,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_reason(error), 2)
     except KeyboardInterrupt:
         return _fail(_stopped(words), 130)
+    except (ImportError, SystemError) as error:
+        if not _was_interrupted(error):
+            raise
+        return _fail(_stopped(words), 130)
     return code if isinstance(code, int) else 0
 
 
@@ -127,6 +133,15 @@ def _console_for_help() -> Console:
     console = Console()
     console.width = max(console.width, NARROWEST)
     return console
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether a library that was being imported has made an error of its own of an interrupt."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _stopped(words: Sequence[str]) -> str:
