@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -15,6 +16,7 @@ from conftest import call
 from databases import damage, edit
 from memoryless import Model
 from memoryless.errors import ConfigError, MemorylessError, StoreError, WriteError
+from memoryless.model.database import SCHEMA
 from memoryless.model.file import (
     check_file,
     check_unwritten,
@@ -23,6 +25,7 @@ from memoryless.model.file import (
     load_state,
     writing,
 )
+from photo_toys import draw_photos, tiny_settings
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3))
@@ -125,8 +128,6 @@ def test_one_photo_more_leaves_no_state_to_subtract(path):
 
 
 def test_the_graph_is_stored_once_and_rows_as_matrices(tmp_path, tiny_backbone):
-    from photo_toys import draw_photos, tiny_settings
-
     model = Model(**tiny_settings(tiny_backbone))
     for i in range(3):
         model.learn(*draw_photos(2 * i, 2 * i + 1))
@@ -324,3 +325,33 @@ def test_loading_runs_no_code_of_the_file(path, monkeypatch):
     for name in ("pickle.load", "pickle.loads", "marshal.loads", "builtins.eval", "torch.load"):
         monkeypatch.setattr(name, forbidden)
     Model.load(path).scores(X)
+
+
+def test_the_page_is_enough_to_read_a_model(tmp_path, tiny_backbone):
+    """Its program knows SQLite, NumPy, JSON, safetensors and onnxruntime alone."""
+    page = Path(__file__).parents[2].joinpath("docs", "model-format.md").read_text()
+    names: dict = {}
+    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    assert "memoryless" not in code
+    exec(compile(code, "model-format.md", "exec"), names)
+    model = Model(**tiny_settings(tiny_backbone))
+    model.learn(*draw_photos(0, 1))
+    state = model.save(tmp_path / "m")
+    photos = np.stack(draw_photos(0, 2)[0])
+    classes, scores, known = names["read_model"](state.path, photos)
+    judged = model.judge(photos)
+    assert classes == ["class 0", "class 1"]
+    temperature = state.description.confidence.temperature
+    assert np.allclose(scores * temperature, judged.scores, rtol=1e-4, atol=1e-5)
+    assert (known == (judged.margin >= 0)).all()
+
+
+def test_the_pages_tables_are_ours_and_its_questions_are_answered(path):
+    page = Path(__file__).parents[2].joinpath("docs", "model-format.md").read_text()
+    tables, questions = re.findall(r"```sql\n(.*?)```", page, flags=re.S)
+    assert tuple(one.strip() for one in tables.split(";")[:-1]) == SCHEMA
+    with closing(sqlite3.connect(path)) as db:
+        known, done, sure = (db.execute(one).fetchall() for one in questions.split(";")[:-1])
+    assert known[:2] == [("class 0", 10), ("class 1", 10)]
+    assert [row[2] for row in done] == ["learn"] * 3
+    assert sure[0][0] == "fixed+lda"
