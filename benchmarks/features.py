@@ -16,8 +16,8 @@ import onnxruntime
 
 from benchmarks.timing import side_by_side
 from memoryless.embed.session import Extractor, ahead, cores
-from memoryless.fixed import features_graph_of
 from memoryless.images.pixels import read_pixels
+from memoryless.model.fixed import features_graph_of
 from memoryless.train.settings import ModelSettings
 
 PHOTOS, BATCH = 128, 32

@@ -25,7 +25,7 @@ from memoryless.embed.session import Extractor, ahead
 from memoryless.images.find import find_photos
 from memoryless.images.read import load
 from memoryless.model import Model
-from memoryless.model_folder import load_state
+from memoryless.model.file import load_state
 from memoryless.photos.learning import carry_out
 from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan
@@ -134,7 +134,8 @@ def beside_bare(root: Path, photos: Path) -> dict[str, float]:
     shutil.copy(next(few.rglob("*.jpg")), one)
     learned = root / "learned"
     cpu_seconds("-m", "memoryless", "learn", str(learned), str(few))
-    (graph,) = map(str, (learned / "backbones").iterdir())
+    graph = str(root / "features.onnx")
+    Path(graph).write_bytes(load_state(learned).graph())
     taken: dict[str, list[float]] = {"learn": [], "predict": []}
     for i in range(ROUNDS):
         new = str(root / f"new {i}")

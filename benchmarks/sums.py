@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.timing import side_by_side
-from memoryless.classes import Classes
 from memoryless.model import Model
-from memoryless.model_folder import now
+from memoryless.model.classes import Classes
+from memoryless.model.description import now
 from memoryless.photos.merging import merge
 from memoryless.stats.class_statistics import ClassStatistics, Group
 

@@ -23,13 +23,12 @@ def draw(name: str, number: int, side: int = 20) -> list[np.ndarray]:
 
 
 def teach(folder: Path, backbone: Path, *names: str, **settings: object) -> Path:
-    """The folder of a model over a tiny backbone."""
+    """The file of a model over a tiny backbone."""
     model = Model(**{**tiny_settings(backbone), **settings})
     model.learn(
         [p for name in names for p in draw(name, 12)], [n for n in names for _ in range(12)]
     )
-    model.save(folder)
-    return folder
+    return model.save(folder).path
 
 
 def refusal(kind: type[MemorylessError], *arguments, **settings) -> str:

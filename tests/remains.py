@@ -23,6 +23,18 @@ def files_of(*folders: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in paths}
 
 
+def numbers_of(path: Path) -> list[np.ndarray]:
+    """The bytes of a file as numbers of either precision, from every place on."""
+    content = path.read_bytes()
+    found = []
+    with np.errstate(invalid="ignore"):
+        for size, kind in ((8, "<f8"), (4, "<f4")):
+            for start in range(size):
+                whole = content[start : start + (len(content) - start) // size * size]
+                found.append(np.nan_to_num(np.frombuffer(whole, kind).astype(np.float64)))
+    return found
+
+
 def windows(content: bytes) -> set[bytes]:
     """Every run of 32 bytes of which 16 or more are distinct."""
     found = {content[i : i + WINDOW] for i in range(len(content) - WINDOW + 1)}

@@ -27,11 +27,11 @@ def make_exposure(
 
 def make_audit(name: str = "ant", trained: bool = False, **more: Any) -> Audit:
     model = {
-        "folder": name, "packed": False, "state": 2, "sha256": "ab" * 32,
+        "file": name, "state": 2, "digest": "ab" * 32,
         "date": "2026-11-16T12:00:00Z", "memoryless": "0.3.0", "method": "fixed+lda",
         "classes": 1, "states": 1,
         "backbone": None if trained else {"name": name, "sha256": "cd" * 32},
-        "ledger": {"mean": 800, "held_out.count": 8},
+        "record": {"mean": 800, "held_out.count": 8},
     }  # fmt: skip
     return Audit(**{
         "model": model, "date": "2026-11-17T12:00:00Z", "versions": {"python": "3.11"},
@@ -61,14 +61,6 @@ def test_the_verdict_comes_first(best):
 def test_whoever_has_the_files_has_the_answers():
     verdict, *_ = summary(make_audit(whole=make_exposure("all classes", 92, best=50)))
     assert " folder can tell almost for certain which" in verdict
-
-
-def test_the_verdict_of_a_packed_model_names_the_file():
-    found = make_audit()
-    found.model["packed"] = True
-    verdict, *_ = summary(found)
-    assert " file can tell " in verdict
-    assert "folder" not in verdict
 
 
 @pytest.mark.parametrize("trained", [True, False])

@@ -15,7 +15,7 @@ from memoryless.images.find import find_photos
 from memoryless.images.read import Photo
 from memoryless.membership import Estimate
 from memoryless.model import Model
-from memoryless.model_folder import Saved, load_state
+from memoryless.model.file import load_state
 from memoryless.photos.auditing import SWAPPED, Audit, _doubts, audit, find_both
 from memoryless.photos.seeing import embed
 from memoryless.store import to_json
@@ -82,8 +82,8 @@ def test_the_most_exposed_class_comes_first(found):
 
 def test_it_says_of_which_model_and_when(found, root):
     saved = load_state(root / "model")
-    assert found.model["sha256"] == saved.identity
-    assert found.model["ledger"] == saved.about["ledger"]
+    assert found.model["digest"] == saved.digest
+    assert found.model["record"] == saved.description.record
     assert (found.model["state"], found.model["classes"]) == (1, 3)
     assert found.places == dict(zip(("members", "others"), PLACES, strict=True))
     assert found.smallest == {"class": "cat", "photos": 12}
@@ -273,7 +273,7 @@ def test_trained_features_are_attacked_by_score_alone(root, tmp_path):
     squares = np.stack([one.look for one in embed(model, members)])
     model.learn(squares, [photo.label for photo in members])
     model.save(tmp_path / "model")
-    saved: Saved = load_state(tmp_path / "model")
+    saved = load_state(tmp_path / "model")
     found = audit(saved, members, others, PLACES)
     assert list(found.whole.attacks) == ["score"]
     assert found.model["backbone"]["name"] == "resnet18_3x3"

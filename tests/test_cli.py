@@ -256,3 +256,25 @@ def test_a_shell_completes_commands_and_flags(tmp_path, monkeypatch, capsys):
         ["bash", "-c", COMPLETE, "bash", str(script)], capture_output=True, text=True, check=True
     )
     assert done.stdout == "run\n--epochs --epochs-later\n"
+
+
+def test_output_that_cannot_be_written_does_not_hide_what_was_done(cat_and_dog):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "memoryless", "forget", "model", "cat"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "memoryless: the output could not be written (No space left on device), and what it tells "
+        "may be done: ask memoryless show\n",
+    )
+
+
+@pytest.mark.parametrize("error", [ImportError("KeyboardInterrupt"), SystemError()])
+def test_an_interrupt_while_a_library_is_imported(error, capsys, monkeypatch):
+    """Some libraries make an error of their own of it."""
+
+    def importing(*_, **__):
+        raise error from KeyboardInterrupt()
+
+    monkeypatch.setattr("memoryless.model.file.load_state", importing)
+    assert call("show", "model", capsys=capsys)[0] == 130

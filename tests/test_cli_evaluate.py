@@ -61,8 +61,8 @@ def test_a_page_is_written(taught, capsys):
     ("page", "sentence"),
     [
         (
-            "model/page.html",
-            "model/page.html would lie in a model's own folder: name a place elsewhere",
+            "model.memoryless",
+            "model.memoryless is a model: choose another --html",
         ),
         ("test", "cannot write test (Is a directory): choose another --html"),
         (

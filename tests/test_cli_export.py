@@ -95,7 +95,7 @@ def test_what_is_not_there_is_named(taught, capsys):
     code, _, err = call("export", "none", "out.onnx", capsys=capsys)
     assert code == 3
     assert err == (
-        "memoryless: there is no model in none: name a folder that a model was saved in\n"
+        "memoryless: there is no model none.memoryless: name the file that a model was saved in\n"
     )
     code, _, err = call("export", "model", "out.onnx", "--check", "gone", capsys=capsys)
     assert code == 2

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from conftest import SMALL_MODEL, call, make_toy
-from folders import content
 from memoryless import Model
-from memoryless.model_folder import load_state
+from memoryless.model.file import load_state
 
 FEATURES = np.random.default_rng(0).normal(size=(80, 8))
 NAMES = ["song thrush", "robin", "robin redbreast", "owl"] * 20
@@ -19,7 +18,7 @@ forgot    song thrush (20 photos); model knows 4 classes now
 deleted   2 states: memoryless undo cannot go back there
 remains   {spread}
 remains   their held-out photos in temperature and threshold, which rest on those of all classes
-remains   what was made before: exports, packed files, copies, backups and merged models
+remains   what was made before: exports, copies, backups and merged models
 next      memoryless show model
 """
 SPREAD = (
@@ -47,7 +46,12 @@ def test_what_went_and_what_remains(birds, capsys):
     code, out, err = call("forget", "model", "song thrush", capsys=capsys)
     assert (code, err) == (0, "")
     assert out == TOLD.format(spread=SPREAD)
-    assert load_state(Path("model")).about["classes"] == ["owl", "robin", "robin redbreast", "elk"]
+    assert list(load_state(Path("model")).classes.names) == [
+        "owl",
+        "robin",
+        "robin redbreast",
+        "elk",
+    ]
 
 
 def test_exactly(tmp_path, monkeypatch, capsys):
@@ -58,10 +62,10 @@ def test_exactly(tmp_path, monkeypatch, capsys):
 
 
 def test_a_dry_run_changes_nothing(birds, capsys):
-    before = content(Path("model"))
+    before = Path("model.memoryless").read_bytes()
     code, out, _ = call("forget", "model", "owl", "robin", "--dry-run", capsys=capsys)
     assert code == 0
-    assert content(Path("model")) == before
+    assert Path("model.memoryless").read_bytes() == before
     lines = out.splitlines()
     assert (
         lines[0] == "forgets   owl (20 photos), robin (20 photos); model would know 3 classes now"
@@ -77,17 +81,24 @@ def test_a_dry_run_changes_nothing(birds, capsys):
 
 def test_undo_does_not_go_back(birds, capsys):
     call("forget", "model", "owl", capsys=capsys)
-    date = load_state(Path("model")).about["forgotten"]["date"]
-    for words, fix in (
-        (["--to", "2"], "choose from 3"),
-        ([], "learn them again to have them back"),
-    ):
+    date = load_state("model").description.forgotten
+    for words, sentence in (
+        (["--to", "2"], "model.memoryless has no state 2: choose from 3"),
+        ([], f"classes were forgotten in model.memoryless on {date}, and nothing before that is "
+             "kept: learn them again to have them back"),
+    ):  # fmt: skip
         code, _, err = call("undo", "model", *words, capsys=capsys)
-        assert code == 2
-        assert err == (
-            f"memoryless: classes were forgotten in model on {date}, and nothing before that is "
-            f"kept: {fix}\n"
-        )
+        assert (code, err) == (2, f"memoryless: {sentence}\n")
+
+
+def test_the_last_class_can_be_forgotten(birds, capsys):
+    out = call("forget", "model", *dict.fromkeys(NAMES), "elk", capsys=capsys)[1]
+    assert "note      the model knows no class now, and keeps nothing of those it knew\n" in out
+    assert load_state("model").parts == {}
+    code, _, err = call("predict", "model", "x.png", capsys=capsys)
+    assert (code, err) == (
+        2, "memoryless: the model knows no class yet: let it learn some first\n"
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -96,16 +107,14 @@ def test_undo_does_not_go_back(birds, capsys):
         (["owk", "robin"],
          "unknown class 'owk': choose from owl, robin, robin redbreast, song thrush, elk; did you "
          "mean 'owl'?"),
-        (["owl", "robin", "robin redbreast", "song thrush", "elk"],
-         "a model cannot forget its last class: delete its folder instead"),
         ([], 'command "forget" parameter NAME requires an argument.'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_forgotten(words, sentence, birds, capsys):
-    before = content(Path("model"))
+    before = Path("model.memoryless").read_bytes()
     code, out, err = call("forget", "model", *words, capsys=capsys)
     assert (code, out, err) == (2, "", f"memoryless: {sentence}\n")
-    assert content(Path("model")) == before
+    assert Path("model.memoryless").read_bytes() == before
 
 
 def test_trained_features_are_no_sums(tmp_path, monkeypatch, capsys):
@@ -127,7 +136,8 @@ def test_no_model(tmp_path, monkeypatch, capsys):
     code, _, err = call("forget", "nothing", "owl", capsys=capsys)
     assert code == 3
     assert err == (
-        "memoryless: there is no model in nothing: name a folder that a model was saved in\n"
+        "memoryless: there is no model nothing.memoryless: name the file that a model was saved "
+        "in\n"
     )
     assert not Path("nothing").exists()
 
@@ -146,7 +156,7 @@ def test_a_scatter_of_few_photos_still_tells(tmp_path, monkeypatch, capsys):
     model.save("model")
     out = call("forget", "model", "owl", capsys=capsys)[1]
     assert (
-        "remains   so whoever has this folder can still tell almost for certain which photos of "
+        "remains   so whoever has this file can still tell almost for certain which photos of "
         "theirs were used; only a model made with learn --forgettable forgets that too\n"
     ) in out
     assert "warning   a model of one class takes every photo for it: teach it another\n" in out

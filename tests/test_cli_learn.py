@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from conftest import call
-from memoryless.card import HONEST
+from databases import damage
 from memoryless.images.samples import write_samples
-from memoryless.model_folder import load_state
+from memoryless.model.card import HONEST
+from memoryless.model.file import load_state
 from memoryless.photos.place import teaching
 from photo_toys import make_colours, tiny_flags
 
@@ -45,7 +46,7 @@ def test_a_model_is_made_and_grows(flags, capsys):
     assert code == 0
     assert "model     model knows 2 classes\n" in out
     assert "learned   2 classes: model knows 4 now\n" in out
-    assert load_state(Path("model")).about["classes"] == ["cat", "dog", "elk", "owl"]
+    assert list(load_state(Path("model")).classes.names) == ["cat", "dog", "elk", "owl"]
 
 
 def test_the_accuracy_is_of_held_out_photos_of_new_classes(flags, capsys):
@@ -76,7 +77,7 @@ def test_broken_photos_are_listed_and_the_exit_code_is_1(flags, capsys):
     code, out, err = call("learn", "model", "photos", *flags, capsys=capsys)
     assert (code, err) == (1, "")
     assert "broken    left out 1: photos/cat/3.png (not an image)\n" in out
-    assert load_state(Path("model")).about["counts"] == [11, 12]
+    assert load_state("model").classes.counts == (11, 12)
 
 
 def test_what_is_not_read_is_told(flags, capsys):
@@ -135,7 +136,7 @@ BAD = {
         "a class needs at least 5 different photos, and cat has 4, dog has 4: add photos, or add "
         "--few if whoever gets the model may find out which photos were used"
     ),
-    "model photos --history -1": "--history -1 is no number of states: choose 0 or more",
+    "model photos --history -1": "--history -1 is no number of states: choose 0 to 1,000",
     "model photos --image-size 1.5": "--image-size must be a whole number, not 1.5",
     "model photos --backbone onnx:none.onnx": "there is no file none.onnx: check --backbone",
     "model photos --train --method fixed+lda": (
@@ -160,8 +161,8 @@ BAD = {
         "were used"
     ),
     "known more --forgettable": (
-        "known was made without --forgettable, and the photos that this needs are gone: leave it "
-        "out, or learn everything into another MODEL"
+        "known.memoryless was made without --forgettable, and the photos that this needs "
+        "are gone: leave it out, or learn everything into another MODEL"
     ),
     "model photos --train --forgettable": (
         "lwf_kd+lda+widened trains its backbone, and a network is no sum over images: it cannot "
@@ -172,17 +173,17 @@ BAD = {
         "add photos to known classes; only models with fixed features can"
     ),
     "known more --image-size 32": (
-        "known was made with --image-size 16, and what it keeps fits nothing else: leave that "
-        "setting out, or choose another MODEL"
+        "known.memoryless was made with --image-size 16, and what it keeps fits nothing else: "
+        "leave that setting out, or choose another MODEL"
     ),
     "known more --method inFT": (
-        "known was made with --method fixed+lda, and what it keeps fits nothing else: leave that "
-        "setting out, or choose another MODEL"
+        "known.memoryless was made with --method fixed+lda, and what it keeps fits nothing else: "
+        "leave that setting out, or choose another MODEL"
     ),
 }
 FOREIGN = {
-    "file photos": "file is a file: choose another MODEL",
-    "photos more": "photos holds other files (cat, dog): choose another MODEL, or empty it",
+    "file.txt photos": "file.txt is no model: name a file that memoryless wrote",
+    "photos/. more": "photos.memoryless is no file: name the file of a model",
 }
 
 
@@ -193,11 +194,12 @@ def test_bad_input_is_one_sentence_and_nothing_is_made(command, flags, capsys):
     make_colours(Path("few"), "cat", "dog", number=4)
     Path("loose").mkdir()
     shutil.copy("photos/cat/0.png", "loose")
-    Path("file").touch()
+    Path("file.txt").touch()
+    Path("photos.memoryless").mkdir()
     code, _, err = call("learn", *command.split(), capsys=capsys)
     assert err == f"memoryless: {(BAD | FOREIGN)[command]}\n"
     assert code == (3 if command in FOREIGN else 2)
-    assert not Path("model").exists()
+    assert not list(Path().glob("model*"))
     assert load_state(Path("known")).number == 1
 
 
@@ -211,7 +213,7 @@ def test_an_interrupt_leaves_the_model_as_it_was(flags, capsys, monkeypatch):
     assert err == (
         "memoryless: stopped; the model is as it was, unless the command had said that it is done\n"
     )
-    assert not Path("model").exists()
+    assert not list(Path().glob("model*"))
 
 
 def test_a_backbone_can_be_trained_too(flags, capsys):
@@ -221,7 +223,7 @@ def test_a_backbone_can_be_trained_too(flags, capsys):
     assert "method    inFT_siw; ResNet-18 at 16 pixels is trained\n" in out
     assert "time      minutes to hours: what is left is shown once training has begun\n" in out
     assert re.search(r"held out  [\d.]+ % right: \d of 2 photos", out)
-    assert load_state(Path("model")).about["method"] == "inFT_siw"
+    assert load_state(Path("model")).description.method == "inFT_siw"
 
 
 @pytest.mark.parametrize("trained", [False, True])
@@ -258,13 +260,11 @@ def test_drawings_with_the_backbone_that_pip_brings(tmp_path, monkeypatch, capsy
 def test_a_damaged_model_is_not_taught(flags, capsys):
     call("learn", "model", "photos", *flags, capsys=capsys)
     make_colours(Path("more"), "elk", "owl")
-    Path("model/CURRENT").write_text("nonsense")
+    damage(Path("model.memoryless"), "record")
     code, _, err = call("learn", "model", "more", capsys=capsys)
-    assert code == 3
-    assert err == (
-        "memoryless: the file model/CURRENT is damaged: restore it from a copy, or go back by "
-        "memoryless undo model --to 1\n"
-    )
+    assert (code, err) == (
+        3, "memoryless: model.memoryless is damaged (a checksum differs): restore it from a copy\n"
+    )  # fmt: skip
 
 
 def test_a_model_that_is_being_taught_is_locked(flags, capsys):
@@ -272,8 +272,9 @@ def test_a_model_that_is_being_taught_is_locked(flags, capsys):
     make_colours(Path("more"), "elk", "owl")
     with teaching(Path("model"), {}):
         code, _, err = call("learn", "model", "more", capsys=capsys)
-    assert code == 2
-    assert re.fullmatch(
-        r"memoryless: another process \(pid \d+ on .*\) is writing in model: wait for it, or "
-        r"choose another MODEL\n", err
+        assert call("learn", "model", "more", "--dry-run", capsys=capsys)[0] == 0
+    assert (code, err) == (
+        2,
+        "memoryless: another process is writing model.memoryless: wait for it, or choose another "
+        "MODEL\n",
     )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import call
 from memoryless import Model
-from memoryless.model_folder import load_state
+from memoryless.model.file import kept_states, load_state
 from photo_toys import make_colours, tiny_flags
 
 CLASSES = ("cat", "dog", "elk")
@@ -48,8 +48,8 @@ def assert_equal(one: str, other: str) -> None:
     """Class scores are the same to a millionth of their range, and so is what is kept."""
     a, b = scores_of(one), scores_of(other)
     assert np.abs(a - b).max() <= 1e-6 * np.ptp(a)
-    told = [load_state(Path(folder)).about for folder in (one, other)]
-    assert len({frozenset(zip(t["classes"], t["counts"], strict=True)) for t in told}) == 1
+    known = [load_state(folder).classes for folder in (one, other)]
+    assert len({frozenset(zip(k.names, k.counts, strict=True)) for k in known}) == 1
 
 
 def test_more_photos_are_as_if_all_had_come_at_once(flags, capsys):
@@ -106,7 +106,7 @@ def test_in_many_calls_some_of_near_identical_photos(flags, capsys):
                 learn("model", "part", "--more", "--few", *settings, capsys=capsys)
                 shutil.rmtree("part")
     assert_equal("once", "model")
-    assert len(load_state(Path("model")).about["states"]) == 5
+    assert len(load_state(Path("model")).classes.learned) == 5
 
 
 def test_a_dry_run_tells_the_plan_and_leaves_the_model(flags, capsys):
@@ -156,7 +156,7 @@ def test_a_forgettable_model_says_first_what_it_costs(flags, capsys):
         "features (48) spans exactly these photos, so that whoever gets the model can find out "
         "which were used: cat 12, dog 12\n"
     ) in plan + "\n"
-    assert load_state(Path("model")).about["ledger"]["spread"] == spread
+    assert load_state(Path("model")).description.record["spread"] == spread
 
 
 def test_a_forgettable_model_stays_one_and_more_photos_are_the_same_to_it(flags, capsys):
@@ -183,11 +183,21 @@ def test_more_photos_of_nothing_that_is_known(tiny_backbone, tmp_path, monkeypat
     ) in out
 
 
-def test_a_packed_model_is_no_photos(tiny_backbone, tmp_path, monkeypatch, capsys):
+def test_a_model_is_no_photos(tiny_backbone, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     make_colours(Path("first"), "cat", "dog")
     call("learn", "model", "first", *tiny_flags(tiny_backbone), capsys=capsys)
-    call("pack", "model", capsys=capsys)
-    sentence = "model.memoryless is a packed model and no photos: name photos to learn"
+    sentence = "model.memoryless is a model and no photos: name photos to learn"
     told = call("learn", "other", "model.memoryless", capsys=capsys)
     assert told == (2, "", f"memoryless: {sentence}\n")
+
+
+def test_one_photo_more_leaves_no_state_to_compare_with(flags, capsys):
+    """Else its feature would be n1 m1 - n0 m0 of two kept states."""
+    learn("model", "first", *flags, capsys=capsys)
+    make_colours(Path("one"), "cat", number=1, seed=9)
+    out = learn("model", "one", "--more", "--few", capsys=capsys)
+    assert "warning   no earlier state was kept, so memoryless undo cannot take this back" in out
+    assert [state.number for state in kept_states("model")[0]] == [2]
+    code, _, err = call("undo", "model", capsys=capsys)
+    assert (code, err.startswith("memoryless: model.memoryless keeps no state before")) == (2, True)

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import call
 from memoryless import Model
-from memoryless.model_folder import load_state
+from memoryless.model.file import load_state
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def birds(cat_and_dog) -> None:
 def test_a_merge_tells_what_it_did_and_what_to_type_next(birds, capsys):
     code, out, err = call("merge", "new one", "model", "a b", "--same-class", "join", capsys=capsys)
     assert (code, err) == (0, "")
-    sure = load_state(Path("new one")).about["confidence"]
+    sure = load_state(Path("new one")).description.confidence
     assert out.splitlines() == [
         "merged    model: 2 classes from 20 photos, 1 state",
         "merged    a b: 3 classes from 30 photos, 1 state",
         "joined    dog (10 and 10 photos)",
         "made      new one knows 4 classes from 50 photos",
-        f"sure      temperature {sure['temperature']:.3g}, threshold {sure['threshold']:.3g}: the "
+        f"sure      temperature {sure.temperature:.3g}, threshold {sure.threshold:.3g}: the "
         "mean of the merged models', until the next learn",
         "kept      1.6 kB (count 32 bytes, mean 256 bytes, scatter 288 bytes, held_out 1.0 kB), "
         "and no photo",
@@ -64,9 +64,9 @@ def test_what_cannot_be_merged_is_one_sentence(birds, capsys):
         (["new", "model", "model"], 2,
          "model is named twice, or leads to the same model: name it once"),
         (["a b", "model", "none"], 3,
-         "a b holds a model already: name a new folder first, then the models to merge"),
+         "a b holds a model already: name a new file first, then the models to merge"),
         (["new", "model", "none"], 3,
-         "there is no model in none: name a folder that a model was saved in"),
+         "there is no model none.memoryless: name the file that a model was saved in"),
     ],
 )  # fmt: skip
 def test_exit_codes(words, code, sentence, birds, capsys):

@@ -125,15 +125,14 @@ def test_broken_files_are_told_and_the_rest_answered(taught, capsys):
 
 BAD = {
     "predict nothing test": (
-        3, "there is no model in nothing: name a folder that a model was saved in"
+        3, "there is no model nothing.memoryless: name the file that a model was saved in"
     ),
     "predict strange test": (
-        3, "there is no model in strange: name a folder that a model was saved in"
+        3, "there is no model strange.memoryless: name the file that a model was saved in"
     ),
     "predict test/cat/0.png test": (
         3,
-        "test/cat/0.png is no packed model: name the folder of a model, or a file that memoryless "
-        "pack wrote",
+        "test/cat/0.png is no model: name a file that memoryless wrote",
     ),
     "predict model": (2, "name at least one photo or folder, or - for one path a line"),
     "predict model test --top 0": (2, "--top 0 names no class: choose 1 or more"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conftest import call
-from photo_toys import make_colours, tiny_flags
+from photo_toys import tiny_flags
 
 
 def test_drawings_can_be_learned_and_evaluated(tmp_path, tiny_backbone, monkeypatch, capsys):
@@ -19,16 +19,6 @@ def test_drawings_can_be_learned_and_evaluated(tmp_path, tiny_backbone, monkeypa
     code, out, _ = call("evaluate", "m", "some drawings/test", capsys=capsys)
     assert code == 0
     assert out.startswith("Of 100 photos of 10 classes, ")
-
-
-def test_no_drawing_stays_in_a_model(tmp_path, tiny_backbone, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    make_colours(Path("photos"), "cat", "dog")
-    call("learn", "m", "photos", *tiny_flags(tiny_backbone), capsys=capsys)
-    code, _, err = call("samples", "m/new", capsys=capsys)
-    assert code == 2
-    assert err == "memoryless: m/new would lie in a model's own folder: name a place elsewhere\n"
-    assert not Path("m/new").exists()
 
 
 def test_a_folder_in_use(tmp_path, monkeypatch, capsys):

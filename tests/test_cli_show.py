@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from conftest import call
+from databases import edit
 from memoryless import Model
+from memoryless.model.card import card
+from memoryless.model.file import load_state
 from photo_toys import make_colours, tiny_flags
 
 
@@ -27,7 +30,7 @@ def test_for_people(taught, capsys):
     code, out, _ = call("show", "model", capsys=capsys)
     assert code == 0
     assert out.startswith(
-        "model     model: 3 classes, from 44 photos\nmethod    fixed+lda over onnx:"
+        "model     model.memoryless: 3 classes, from 44 photos\nmethod    fixed+lda over onnx:"
     )
     assert " 2 classes with their photos: cat 12, dog 12\n" in out
     assert " 1 class with their photos: owl 20\n" in out
@@ -35,7 +38,7 @@ def test_for_people(taught, capsys):
         r"keeps     11\.\d kB of averages \(count 24 bytes, mean 1.2 kB, scatter 9.4 kB, ", out
     )
     (current,) = [line.split() for line in out.splitlines() if line.endswith("current ")]
-    assert (current[0], current[2]) == ("2", "3")
+    assert (current[0], current[3]) == ("2", "3")
 
 
 def test_of_many_classes_ten_are_named(tmp_path, tiny_backbone, monkeypatch, capsys):
@@ -57,7 +60,7 @@ def test_more_photos_are_told_with_the_state_that_brought_them(taught, capsys):
     for place in ("third", "fourth"):
         assert call("learn", "model", place, "--more", capsys=capsys)[0] == 0
     out = call("show", "model", capsys=capsys)[1]
-    assert out.startswith("model     model: 4 classes, from 104 photos\n")
+    assert out.startswith("model     model.memoryless: 4 classes, from 104 photos\n")
     states = [line.partition(", ")[2] for line in out.splitlines() if line.startswith("state ")]
     assert states == [
         "2 classes with their photos: cat 12, dog 12",
@@ -96,7 +99,16 @@ def test_for_programs(taught, capsys):
 
 
 def test_a_damaged_earlier_state_is_told(taught, capsys):
-    Path("model/states/0001/model.json").write_text("{}")
+    edit(Path("model.memoryless"), "UPDATE state SET date = 'x' WHERE number = 1")
     code, _, err = call("show", "model", capsys=capsys)
     assert code == 0
-    assert "0001/model.json" in err
+    assert err == (
+        "state 1 of model.memoryless is damaged (its digest differs): restore it from a copy\n"
+    )
+
+
+def test_a_card_in_markdown(taught, capsys):
+    code, out, _ = call("show", "model", "--markdown", capsys=capsys)
+    assert code == 0
+    assert out == card(load_state("model"))
+    assert "| owl | 20 | 2 |" in out.splitlines()

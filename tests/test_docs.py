@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import memoryless
-from memoryless.card import HONEST
 from memoryless.cli import app
 from memoryless.images import samples
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
+from memoryless.model.card import HONEST
 from memoryless.stats import calibration, heads, metrics
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS

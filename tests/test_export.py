@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from msgspec import structs
 from PIL import Image
 
 import memoryless
@@ -22,8 +23,8 @@ from memoryless.errors import ConfigError, DataError, WriteError
 from memoryless.export import WHOLE, Runner, compare, drawings, exported
 from memoryless.images.find import Found
 from memoryless.images.read import Photo
-from memoryless.model_folder import load_state
-from memoryless.stats.confidence import Confidence
+from memoryless.model.description import Confidence
+from memoryless.model.file import load_state
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_it_is_one_sound_file_with_the_same_bytes_every_time(folder, out, tmp_pa
 
 
 def test_what_the_file_says_of_itself(folder, out, tiny_backbone):
-    found, sure = told(out), Model.load(folder).about()["confidence"]
+    found, sure = told(out), load_state(folder).description.confidence
     assert json.loads(found.pop("preparation")) == {
         "size": 16,
         "crop": 1.0,
@@ -127,11 +128,11 @@ def test_what_the_file_says_of_itself(folder, out, tiny_backbone):
     }
     assert found == {
         "classes": '["cat", "dog", "owl"]',
-        "state": (folder / "CURRENT").read_text().split()[1],
+        "state": load_state(folder).digest,
         "memoryless": memoryless.__version__,
         "backbone": "onnx:tiny.onnx",
-        "temperature": repr(sure["temperature"]),
-        "threshold": repr(sure["threshold"]),
+        "temperature": repr(sure.temperature),
+        "threshold": repr(sure.threshold),
         "privacy": "Keeps no photo, thumbnail, file name or per-photo feature. Keeps averages; "
         "averages over few photos can reveal whether a photo was used; smallest class: 12 photos. "
         "Not anonymous unless you show it: `memoryless audit`.",
@@ -200,17 +201,17 @@ def teach_trained(folder: Path, method: str, settings: dict[str, object]) -> Non
 def test_a_method_that_is_no_layer_is_refused(tmp_path):
     teach_trained(tmp_path / "model", "finetune+rda", {})
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model'} scores features by finetune+rda, which cannot be written as a "
-        "graph: learn with another `method`, such as fixed+lda or lwf_kd+lda+widened"
+        f"{tmp_path / 'model.memoryless'} scores features by finetune+rda, which cannot be "
+        "written as a graph: learn with another `method`, such as fixed+lda or lwf_kd+lda+widened"
     )
 
 
 def test_a_model_of_grey_images_is_refused(taught, tmp_path):
     taught.save(tmp_path / "model")
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model'} was taught on grey images of one channel, and an exported file "
-        "takes photos in colour: learn images of three channels into another model, and export "
-        "that"
+        f"{tmp_path / 'model.memoryless'} was taught on grey images of one channel, and an "
+        "exported file takes photos in colour: learn images of three channels into another "
+        "model, and export that"
     )
 
 
@@ -233,8 +234,9 @@ def test_a_model_without_photos_is_refused(tmp_path):
     model.learn(np.random.default_rng(0).normal(size=(12, 4)), ["a", "b"] * 6)
     model.save(tmp_path / "model")
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model'} was made with `backbone=none` and is given features, not photos, so "
-        "there is no way from a photo to an answer to export: read it as docs/model-format.md says"
+        f"{tmp_path / 'model.memoryless'} was made with `backbone=none` and is given features, "
+        "not photos, so there is no way from a photo to an answer to export: read it as "
+        "docs/model-format.md says"
     )
 
 
@@ -251,19 +253,14 @@ def test_files_that_are_not_written(folder, tmp_path):
     photo.write_bytes(b"a photo")
     there.write_bytes(b"a network")
     place.mkdir()
-    (inside,) = folder.glob("backbones/*.onnx")
-    before = inside.read_bytes()
     assert refusal(ConfigError, folder, photo, force=True) == (
-        f"{photo} does not end in .onnx: name the file so"
+        f"{photo} does not end in .onnx or .memoryless: name the file so"
     )
     assert refusal(WriteError, folder, place, force=True) == f"{place} is a folder: name a file"
-    assert refusal(WriteError, folder, inside, force=True) == (
-        f"{inside} would lie in a model's own folder: name a place elsewhere"
-    )
     assert refusal(WriteError, folder, there) == (
         f"{there} is there already: name another file, or add `force=True`"
     )
-    assert (photo.read_bytes(), inside.read_bytes()) == (b"a photo", before)
+    assert photo.read_bytes() == b"a photo"
     assert there.read_bytes() == b"a network"
     export.export(folder, there, force=True)
     assert told(there)["memoryless"] == memoryless.__version__
@@ -280,7 +277,7 @@ def test_a_place_that_cannot_be_written(folder, tmp_path):
 @pytest.mark.parametrize(("fault", "shown"), [(1000, r"0\.\d+"), (np.nan, "nan")])
 def test_a_file_that_differs_is_not_written(folder, tmp_path, monkeypatch, fault, shown):
     def wrong(model, scorer, classes, sure):
-        right(model, scorer, classes, replace(sure, temperature=fault * sure.temperature))
+        right(model, scorer, classes, structs.replace(sure, temperature=fault * sure.temperature))
 
     right, there = export.append_answers, tmp_path / "out.onnx"
     monkeypatch.setattr(export, "append_answers", wrong)
@@ -299,7 +296,7 @@ def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatc
     """Probabilities do not tell: only the threshold is another."""
 
     def wrong(model, scorer, classes, sure):
-        right(model, scorer, classes, replace(sure, threshold=sure.threshold + fault))
+        right(model, scorer, classes, structs.replace(sure, threshold=sure.threshold + fault))
 
     right, margins = export.append_answers, []
     for batch in drawings():
@@ -349,7 +346,7 @@ def test_another_answer_on_a_full_decode_is_counted(folder, monkeypatch):
     monkeypatch.setattr(export, "load", decoded)
     saved = load_state(folder)
     confident = Confidence(temperature=1.0, threshold=-1e6)  # every photo is known
-    saved.about["confidence"] = vars(confident)
+    saved = replace(saved, description=structs.replace(saved.description, confidence=confident))
     found = compare(Runner(exported(saved)), Model.of(saved), [[large()]])
     assert (found.photos, found.smaller, found.same) == (1, 1, 0)
 

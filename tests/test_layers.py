@@ -20,7 +20,7 @@ STOREYS = [
     {"images", "embed"},
     {"stats", "membership"},
     {"train"},
-    {"model", "classes", "fixed", "trained", "model_folder", "card"},
+    {"model"},
     {"lab", "photos", "export", "classifier"},
     {"cli"},
     {"__main__"},
@@ -33,6 +33,7 @@ STOREY = {name: i for i, names in enumerate(STOREYS) for name in names}
 ELSEWHERE = {
     "__init__": "what it exports, and that it does so lazily, is tested here",
     "__main__": "test_cli runs `python -m memoryless`",
+    "cli/check": "model/test_file damages files and calls it",
     "stats/__init__": "it is empty",
     "stats/threads": "test_class_statistics checks that sums use one thread and leave no trace",
     "stats/heads/base": "a dataclass; test_heads checks what every head says of itself",
@@ -56,9 +57,10 @@ WITHOUT_TORCH = [
     ".store",
 ]
 WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
-WITHOUT_TORCH += [".train.schedules", ".model_folder", ".cli", ".card", ".locks"]
+WITHOUT_TORCH += [".train.schedules", ".model.file", ".cli", ".model.card", ".locks"]
 WITHOUT_TORCH += [".images", ".images.find", ".images.read", ".images.samples"]
-WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".progress", ".embed"]
+WITHOUT_TORCH += [".model.fixed", ".model.trained", ".stats.build", ".lab.evaluate"]
+WITHOUT_TORCH += [".progress", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.auditing", ".photos.audit_page"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +10,10 @@ import numpy as np
 import pytest
 
 from conftest import SMALL_MODEL, draw_birds
+from databases import damage
 from memoryless import Model
-from memoryless.errors import ConfigError, MemorylessError
-from memoryless.locks import locked
-from memoryless.model_folder import writing
+from memoryless.errors import ConfigError
+from memoryless.model.file import writing
 from memoryless.photos.merging import merge
 from memoryless.photos.renaming import rename_class
 from merge_toys import TAUGHT, features, photo_model, refused, teach, teach_north_and_south
@@ -46,7 +44,7 @@ def test_a_class_of_several_models_is_refused_or_joined(taught):
     )
     done = merge(Path("out"), [Path("a"), Path("c")], same_class="join")
     assert done.joined == {"ant": [20, 8], "bee": [15, 7]}
-    assert done.saved.about["counts"] == [28, 22, 13, 6]
+    assert done.saved.classes.counts == (28, 22, 13, 6)
 
 
 def test_two_models_at_least(north_and_south):
@@ -55,7 +53,7 @@ def test_two_models_at_least(north_and_south):
 
 
 def test_a_folder_that_is_named_twice(north_and_south):
-    Path("link").symlink_to("north")
+    Path("link.memoryless").symlink_to("north.memoryless")
     assert refused("out", "north", "south", "link") == (
         "link is named twice, or leads to the same model: name it once"
     )
@@ -63,7 +61,7 @@ def test_a_folder_that_is_named_twice(north_and_south):
 
 @pytest.mark.parametrize("same_class", ["refuse", "join"])
 def test_a_copy_counts_once(same_class, north_and_south):
-    shutil.copytree("north", "copy")
+    shutil.copy("north.memoryless", "copy.memoryless")
     same = (
         "north and copy have learned the same photos of ant, bee, which would count twice: leave "
         "out one of the two, or forget these classes in it"
@@ -83,60 +81,6 @@ def test_a_model_and_one_that_it_was_merged_into(north_and_south):
     assert refused("out", "both", "south", same_class="join") == (
         "both and south have learned the same photos of cat, dog, which would count twice: leave "
         "out one of the two, or forget these classes in it"
-    )
-
-
-def test_the_new_folder_is_no_model_yet(north_and_south):
-    teach("taken", {"elk": 20})
-    assert refused("./north", "north", "south") == (
-        "north is one of the models to merge, and would be written over: name a new folder first, "
-        "then the models"
-    )
-    sentence = "taken holds a model already: name a new folder first, then the models to merge"
-    assert refused("taken", "north", "south") == sentence
-    assert refused("north/states/out", "north", "south") == (
-        "north/states/out would lie in a model's own folder: name a place elsewhere"
-    )
-    Path("mine").mkdir()
-    Path("mine/letter.txt").touch()
-    assert refused("mine", "north", "south") == (
-        "mine holds other files (letter.txt): choose another MODEL, or empty it"
-    )
-    assert Model.load("taken").classes == ("elk",)
-
-
-def test_a_model_that_another_made_there_meanwhile(north_and_south, monkeypatch):
-    def be_late(folder):
-        teach("out", {"elk": 20})
-        return writing(folder)
-
-    monkeypatch.setattr("memoryless.photos.place.writing", be_late)
-    with pytest.raises(MemorylessError, match=r"^out holds a model already: "):
-        merge(Path("out"), [Path("north"), Path("south")])
-    assert Model.load("out").classes == ("elk",)
-
-
-def test_an_empty_folder_will_do(north_and_south):
-    Path("out").mkdir()
-    merge(Path("out"), [Path("north"), Path("south")])
-    assert Model.load("out").classes == ("ant", "bee", "cat", "dog")
-
-
-def test_a_source_that_is_written_in(north_and_south):
-    with locked(Path("south")):
-        assert refused("out", "north", "south") == (
-            f"another process (pid {os.getpid()} on {socket.gethostname()}) is writing in south: "
-            "wait for it, or its work would be missing"
-        )
-    merge(Path("out"), [Path("north"), Path("south")])
-
-
-def test_the_new_folder_is_held_before_a_model_is_read(north_and_south):
-    with locked(Path("out")):
-        assert refused("out", "north", "nowhere").startswith("another process")
-    shutil.rmtree("out")
-    assert refused("out", "north", "nowhere") == (
-        "there is no model in nowhere: name a folder that a model was saved in"
     )
 
 
@@ -225,7 +169,29 @@ def test_features_must_be_of_one_kind(north_and_south):
     )
 
 
+def test_the_new_file_is_no_model_yet(north_and_south):
+    teach("taken", {"elk": 20})
+    assert refused("./north", "north", "south") == (
+        "north is one of the models to merge, and would be written over: name a new file first, "
+        "then the models"
+    )
+    sentence = "taken holds a model already: name a new file first, then the models to merge"
+    assert refused("taken", "north", "south") == sentence
+    assert Model.load("taken").classes == ("elk",)
+
+
+def test_files_that_are_written_meanwhile(north_and_south):
+    """The new one is held before a model is read."""
+    with writing("out"):
+        assert refused("out", "north", "nowhere").startswith("another process is writing out.mem")
+    with writing("south"):
+        assert refused("out", "north", "south").startswith("another process is writing south.mem")
+    assert refused("out", "north", "nowhere") == (
+        "there is no model nowhere.memoryless: name the file that a model was saved in"
+    )
+    merge(Path("out"), [Path("north"), Path("south")])
+
+
 def test_a_damaged_model_is_named(north_and_south):
-    file = Path("south/states/0001/record.safetensors")
-    file.write_bytes(file.read_bytes()[:-1] + b"!")
-    assert "south/states/0001/record.safetensors" in refused("out", "north", "south")
+    damage(Path("south.memoryless"))
+    assert refused("out", "north", "south").startswith("south.memoryless is damaged")

@@ -9,7 +9,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import ConfigError
-from memoryless.model_folder import kept_states, load_state
+from memoryless.model.file import kept_states, load_state
 from memoryless.photos.forgetting import forget
 from memoryless.stats.class_statistics import ClassStatistics
 
@@ -35,9 +35,9 @@ def test_what_is_told(tmp_path):
     )
     assert (done.left, done.states, done.exact, done.held_out) == (2, 3, False, True)
     saved = load_state(tmp_path)
-    assert saved.about["classes"] == ["robin redbreast", "caf\u00e9"]
-    assert [state["photos"] for state in saved.about["states"]] == [0, 20, 20]
-    assert [state.number for state in kept_states(tmp_path)] == [4]
+    assert list(saved.classes.names) == ["robin redbreast", "caf\u00e9"]
+    assert [state.photos for state in saved.classes.learned] == [0, 20, 20]
+    assert [state.number for state in kept_states(tmp_path)[0]] == [4]
 
 
 def test_the_covariance_stays_as_it_was(tmp_path):
@@ -61,7 +61,7 @@ def test_exactly_as_if_it_had_never_been(tmp_path):
 def test_several_and_names_in_another_form(tmp_path):
     done = forget(teach(tmp_path), ["cafe\u0301", "song thrush"])
     assert done.photos == {"caf\u00e9": 20, "song thrush": 20}
-    assert load_state(tmp_path).about["classes"] == ["robin redbreast"]
+    assert list(load_state(tmp_path).classes.names) == ["robin redbreast"]
 
 
 def test_a_name_that_a_program_gave_in_another_form(tmp_path):

@@ -14,6 +14,7 @@ from PIL import Image
 from memoryless import Model
 from memoryless.errors import DataError
 from memoryless.images import pixels, sources
+from memoryless.model.file import kept_states
 from memoryless.photos.learning import carry_out, doubtful, look_alikes, taken_for
 from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan
@@ -45,7 +46,7 @@ def settings(tiny_backbone) -> dict:
 def test_photos_are_learned_and_measured(tmp_path, settings):
     done = teach(tmp_path / "model", make_colours(tmp_path / "photos", "cat", "dog"), settings)
     assert done.lesson.held_out == sum(n for _, n in done.lesson.right_by_class.values()) > 0
-    assert done.about["counts"] == [12, 12]
+    assert done.saved.classes.counts == (12, 12)
     assert Model.load(tmp_path / "model").classes == ("cat", "dog")
     assert not done.broken and not done.warnings
 
@@ -93,7 +94,7 @@ def test_what_reading_finds_out_is_told_afterwards(tmp_path, settings):
         f"{place}/cat/2.png": unsure,
         f"{place}/dog/copy.png": unsure,
     }
-    assert done.about["counts"] == [14, 17]
+    assert done.saved.classes.counts == (14, 17)
     assert done.near >= 4
     assert done.notes == [
         f"1 photo has several frames, of which the first is used: {place}/dog/moves.gif"
@@ -184,8 +185,8 @@ def test_more_photos_of_the_same_kind_are_no_matter(knowing, tmp_path):
     done = teach(knowing, place, {}, more=True)
     assert done.warnings == []
     assert (done.lesson.unlike, set(done.lesson.right_by_class)) == ({}, {"cat", "owl"})
-    assert done.about["counts"] == [40, 20, 20]
-    assert done.about["states"][1]["more"] == {"cat": 20}
+    assert done.saved.classes.counts == (40, 20, 20)
+    assert done.saved.classes.learned[1].more == {"cat": 20}
 
 
 def test_more_photos_that_look_unlike_those_before_are_told(knowing, tmp_path):
@@ -249,4 +250,4 @@ def test_progress_and_history_are_passed_on(tmp_path, settings):
     teach(tmp_path / "model", place, settings, progress=done.append)
     assert done == list(range(9, 25))  # eight were timed
     teach(tmp_path / "model", make_colours(tmp_path / "b", "owl", "elk"), {}, history=0)
-    assert [path.name for path in (tmp_path / "model" / "states").iterdir()] == ["0002"]
+    assert [state.number for state in kept_states(tmp_path / "model")[0]] == [2]

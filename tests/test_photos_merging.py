@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from disk import Calls
-from folders import content
 from memoryless import Model
 from memoryless.errors import MemorylessError
-from memoryless.model_folder import check_folder, load_state
+from memoryless.model.file import check_file, load_state
 from memoryless.photos.merging import merge
 from memoryless.photos.overview import go_back
 from merge_toys import TAUGHT, features, photo_model, teach, teach_north_and_south
@@ -45,7 +41,7 @@ def north_and_south() -> None:
 
 def join_all(*paths: str, out: str = "out") -> Model:
     merge(Path(out), [Path(path) for path in paths], same_class="join")
-    assert check_folder(Path(out)) == []
+    assert list(check_file(out)) == []
     return Model.load(out)
 
 
@@ -76,12 +72,12 @@ def test_merged_equals_taught_on_all(models, taught):
 def test_merged_models_can_be_merged(taught):
     join_all("a", "b", out="ab")
     assert_equal(join_all("c", "ab"), whole_of("a", "b", "c"))
-    assert [state["model"] for state in load_state(Path("out")).about["states"]] == list("ccabb")
+    assert [state.model for state in load_state(Path("out")).classes.learned] == list("ccabb")
 
 
 def test_forgettable_models_stay_so(taught):
     for name in "abc":
-        shutil.rmtree(name)
+        Path(f"{name}.memoryless").unlink()
         teach(name, *TAUGHT[name], seed="abc".index(name), forgettable=True)
     merged = join_all("a", "c", "b")
     assert merged.forgettable
@@ -98,7 +94,7 @@ def test_forgettable_models_stay_so(taught):
 def test_if_some_are_not_forgettable_the_result_is_not(north_and_south):
     teach("exact", {"elk": 20}, forgettable=True)
     done = merge(Path("out"), [Path("exact"), Path("north"), Path("south")])
-    assert not done.saved.about["forgettable"]
+    assert not done.saved.description.forgettable
     assert done.notes == [
         "out cannot forget a class exactly, because north, south did not keep each class's own "
         "scatter"
@@ -113,17 +109,17 @@ def test_temperature_and_threshold_are_means_until_the_next_state(north_and_sout
     assert weights.min() == 0 and np.count_nonzero(weights) == 2
     done = merge(Path("out"), [Path("north"), Path("one"), Path("south")])
     for key in ("temperature", "threshold"):
-        mean = weights @ [part.about["confidence"][key] for part in parts] / weights.sum()
-        assert done.saved.about["confidence"][key] == pytest.approx(mean)
-    assert done.saved.about["confidence"]["averaged"]
-    assert "until the next learn" in Path("out/README.md").read_text()
+        mean = (
+            weights @ [getattr(part.description.confidence, key) for part in parts] / weights.sum()
+        )
+        assert getattr(done.saved.description.confidence, key) == pytest.approx(mean)
+    assert done.saved.description.confidence.averaged
     model = Model.load("out")
     model.learn(features("fox", 30), ["fox"] * 30)
     model.save("out")
-    assert not load_state(Path("out")).about["confidence"]["averaged"]
-    assert "until the next learn" not in Path("out/README.md").read_text()
+    assert not load_state(Path("out")).description.confidence.averaged
     go_back(Path("out"))
-    assert load_state(Path("out")).about["confidence"]["averaged"]
+    assert load_state(Path("out")).description.confidence.averaged
 
 
 def test_learning_goes_on_as_if_all_had_been_learned_here(taught):
@@ -147,7 +143,7 @@ def test_a_class_that_was_forgotten_before_is_nothing_to_the_new_folder(north_an
     merged = Model.merge({"north": north, "south": Model.load("south")})
     merged.save("out")
     assert merged.classes == ("bee", "cat", "dog")
-    assert load_state(Path("out")).about["forgotten"] is None
+    assert load_state(Path("out")).description.forgotten is None
 
 
 def test_nothing_was_before_a_merge(north_and_south):
@@ -155,22 +151,20 @@ def test_nothing_was_before_a_merge(north_and_south):
     with pytest.raises(MemorylessError) as error:
         go_back(Path("out"))
     assert str(error.value) == (
-        "out is at its first state, and nothing was before it: delete the folder to begin anew"
+        "out.memoryless is at its first state, and nothing was before it: delete the file to start "
+        "over"
     )
 
 
-def test_the_card_names_the_histories_without_folders():
+def test_states_name_who_learned_them_without_folders():
     for i, (path, name) in enumerate([("x/model", "ant"), ("y/model", "bee"), ("z", "cat")]):
         teach(path, {name: 20}, seed=i)
     merge(Path("xy"), [Path("x/model"), Path("y/model")])
-    Path("far").mkdir()
     teach("far/model", {"dog": 20})
     merge(Path("out"), [Path("z").resolve(), Path("xy"), Path("far/model")])
-    states = load_state(Path("out")).about["states"]
-    assert [state["model"] for state in states] == ["z", "model", "model-2", "model-3"]
-    rows = [line for line in Path("out/README.md").read_text().splitlines() if "Z | 1 |" in line]
-    assert [row.split(" | ")[-1] for row in rows] == ["z |", "model |", "model-2 |", "model-3 |"]
-    assert str(Path.cwd()).encode() not in b"".join(content(Path("out")).values())
+    states = load_state(Path("out")).classes.learned
+    assert [state.model for state in states] == ["z", "model", "model-2", "model-3"]
+    assert str(Path.cwd()).encode() not in Path("out.memoryless").read_bytes()
 
 
 def test_label_types_that_differ_become_names(north_and_south):
@@ -179,16 +173,15 @@ def test_label_types_that_differ_become_names(north_and_south):
         model.label_type = kind
         model.save(path)
     teach("third", {"elk": 20})
-    assert merge(Path("ints"), [Path("north"), Path("south")]).saved.about["labels"] == "int"
-    assert merge(Path("out"), [Path("north"), Path("third")]).saved.about["labels"] == "str"
+    assert merge(Path("ints"), [Path("north"), Path("south")]).saved.description.labels == "int"
+    assert merge(Path("out"), [Path("north"), Path("third")]).saved.description.labels == "str"
 
 
 def test_the_sources_are_not_touched(north_and_south):
-    (Path("north") / ".lock").unlink()
-    before = {path: content(Path(path)) for path in ("north", "south")}
+    before = {path: path.read_bytes() for path in Path().iterdir()}
     merge(Path("out"), [Path("north"), Path("south")])
-    assert {path: content(Path(path)) for path in ("north", "south")} == before
-    assert not (Path("north") / ".lock").exists()
+    assert {path: path.read_bytes() for path in before} == before
+    assert set(Path().iterdir()) == {*before, Path("out.memoryless")}
 
 
 def test_names_that_are_almost_the_same_are_warned_of(north_and_south):
@@ -217,20 +210,3 @@ def test_a_loaded_model_merges_with_one_in_memory(tiny_backbone):
     fresh = Model(**tiny_settings(tiny_backbone))
     fresh.learn(*draw_photos(2, 3))
     assert len(Model.merge({"north": Model.load("north"), "fresh": fresh}).classes) == 4
-
-
-def test_a_call_that_fails_leaves_a_whole_model_or_none(north_and_south, tmp_path):
-    """And the same command works afterwards."""
-    made, due = 1, 0
-    while due <= made:
-        due += 1
-        with Calls(tmp_path / "out", due, errno.EIO).watching() as calls, suppress(MemorylessError):
-            merge(Path("out"), [Path("north"), Path("south")])
-        made = len(calls.tried)
-        if not (tmp_path / "out/CURRENT").exists():
-            merge(Path("out"), [Path("north"), Path("south")])
-        problems = check_folder(Path("out"))
-        assert not [told for told in problems if not told.startswith("note: out/README.md")]
-        assert len(Model.load("out").classes) == 4
-        shutil.rmtree("out")
-    assert due > 10

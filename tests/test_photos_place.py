@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from memoryless import Model
-from memoryless.errors import ConfigError, StoreError, WriteError
-from memoryless.model_folder import writing
+from memoryless.errors import ConfigError, WriteError
 from memoryless.photos.place import TRAINED, teaching
 from photo_toys import tiny_settings
 
@@ -23,8 +21,7 @@ def folder(tmp_path, tiny_backbone) -> Path:
     """A model of two classes."""
     model = Model(**tiny_settings(tiny_backbone))
     model.learn(FEATURES, ["cat", "dog"] * 12)
-    model.save(tmp_path / "model")
-    return tmp_path / "model"
+    return model.save(tmp_path / "model").path
 
 
 def test_a_new_model_has_the_settings(tmp_path, tiny_backbone):
@@ -35,7 +32,7 @@ def test_a_new_model_has_the_settings(tmp_path, tiny_backbone):
 
 def test_nothing_is_left_of_a_folder_that_nothing_was_saved_in(tmp_path):
     with teaching(tmp_path / "a" / "b" / "model", {}):
-        assert (tmp_path / "a" / "b" / "model" / ".lock").exists()
+        assert (tmp_path / "a" / "b" / "model.memoryless.lock").exists()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -43,12 +40,6 @@ def test_nothing_is_left_after_an_error(tmp_path):
     with pytest.raises(KeyboardInterrupt), teaching(tmp_path / "model", {}):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_was_there_stays(tmp_path):
-    with teaching(tmp_path, {}):
-        pass
-    assert tmp_path.is_dir()
 
 
 def test_a_model_that_is_there_goes_on(folder):
@@ -60,49 +51,8 @@ def test_a_model_that_is_there_goes_on(folder):
 def test_a_second_writer_is_told_at_once(folder):
     with teaching(folder, {}), pytest.raises(WriteError) as error, teaching(folder, {}):
         pass
-    assert str(error.value).endswith(
-        f"is writing in {folder}: wait for it, or choose another MODEL"
-    )
-
-
-def test_a_writer_that_comes_in_the_same_instant_takes_nothing_away(tmp_path, monkeypatch):
-    """Neither saw the folder, and the other is the first to hold it."""
-    folder = tmp_path / "model"
-    with ExitStack() as other:
-
-        def be_late(place):
-            other.enter_context(writing(folder))
-            return writing(place)
-
-        monkeypatch.setattr("memoryless.photos.place.writing", be_late)
-        with pytest.raises(WriteError, match="another process"), teaching(folder, {}):
-            pass
-        monkeypatch.undo()
-        assert (folder / ".lock").exists()
-        with pytest.raises(WriteError, match="another process"), teaching(folder, {}):
-            pass
-
-
-def test_a_folder_is_still_held_while_it_is_removed(tmp_path, monkeypatch):
-    folder, told = tmp_path / "model", []
-
-    def look(place):
-        with pytest.raises(WriteError) as error, writing(folder):
-            pass
-        told.append(str(error.value))
-
-    monkeypatch.setattr("memoryless.photos.place._remove", lambda place, made: look(place))
-    with teaching(folder, {}):
-        pass
-    assert len(told) == 1 and told[0].startswith("another process")
-
-
-def test_someone_elses_folder_is_refused(tmp_path):
-    (tmp_path / "letter.txt").touch()
-    with pytest.raises(StoreError) as error, teaching(tmp_path, {}):
-        pass
     assert str(error.value) == (
-        f"{tmp_path} holds other files (letter.txt): choose another MODEL, or empty it"
+        f"another process is writing {folder}: wait for it, or choose another MODEL"
     )
 
 

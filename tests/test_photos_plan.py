@@ -9,7 +9,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
-from memoryless.model_folder import load_state
+from memoryless.model.file import load_state
 from memoryless.photos.plan import (
     COUNTS_TWICE,
     bytes_kept,
@@ -46,7 +46,7 @@ def test_bytes_are_those_that_are_kept(model, tmp_path):
     photos = np.random.default_rng(0).random((24, 48)).astype(np.float32)
     model.learn(photos, ["cat", "dog"] * 12)
     model.save(tmp_path / "model")
-    ledger = load_state(tmp_path / "model").about["ledger"]
+    ledger = load_state(tmp_path / "model").description.record
     assert plan.bytes == bytes_kept(2, 48) == sum(ledger.values())
 
 
@@ -151,7 +151,7 @@ def test_bytes_of_a_forgettable_model_are_those_that_are_kept(tiny_backbone, tmp
     features = np.random.default_rng(1).random((60, 48)).astype(np.float32)
     model.learn(features, ["cat"] * 40 + ["owl"] * 20, more=True)
     model.save(tmp_path / "model")
-    ledger = load_state(tmp_path / "model").about["ledger"]
+    ledger = load_state(tmp_path / "model").description.record
     assert plan.spread == ledger["spread"] == spread_bytes({"cat": 52, "dog": 12, "owl": 20}, 48)
     assert plan.bytes == sum(ledger.values())
 

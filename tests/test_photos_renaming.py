@@ -7,7 +7,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError, MemorylessError, StoreError
-from memoryless.model_folder import kept_states, load_state
+from memoryless.model.file import kept_states, load_state
 from memoryless.photos.overview import go_back
 from memoryless.photos.renaming import rename_class
 
@@ -36,20 +36,20 @@ def test_without_a_model_no_folder_is_made(tmp_path):
     with pytest.raises(StoreError) as error:
         rename_class(tmp_path / "nothing", "cat", "dog")
     assert str(error.value) == (
-        f"there is no model in {tmp_path}/nothing: name a folder that a model was saved in"
+        f"there is no model {tmp_path}/nothing.memoryless: name the file that a model was saved in"
     )
     assert not (tmp_path / "nothing").exists()
 
 
 def test_a_leading_dash_and_composed_letters(folder):
     rename_class(folder, "cat", "-e\u0301")
-    assert load_state(folder).about["classes"] == ["-\u00e9", "dog"]
+    assert list(load_state(folder).classes.names) == ["-\u00e9", "dog"]
 
 
 def test_an_old_name_is_composed_too(folder):
     rename_class(folder, "cat", "e\u0301")
     rename_class(folder, "e\u0301", "elk")
-    assert load_state(folder).about["classes"] == ["elk", "dog"]
+    assert list(load_state(folder).classes.names) == ["elk", "dog"]
 
 
 def test_a_name_that_a_program_gave_can_be_composed(tmp_path):
@@ -57,7 +57,7 @@ def test_a_name_that_a_program_gave_can_be_composed(tmp_path):
     model.learn(FEATURES, ["e\u0301", "dog"] * 12)
     model.save(tmp_path)
     rename_class(tmp_path, "e\u0301", "e\u0301")
-    assert load_state(tmp_path).about["classes"] == ["dog", "\u00e9"]
+    assert list(load_state(tmp_path).classes.names) == ["dog", "\u00e9"]
 
 
 def test_a_long_history_stays(folder):
@@ -65,7 +65,7 @@ def test_a_long_history_stays(folder):
     for _ in range(7):
         model.save(folder, history=50)
     rename_class(folder, "cat", "elk")
-    assert len(kept_states(folder)) == 9
+    assert len(kept_states(folder)[0]) == 9
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ undo b
 audit a --members first --others strangers
 export a a.onnx
 check a
-pack a a.memoryless
-unpack a.memoryless d
+export a d.memoryless
+predict d second
 samples drawings
 """
 

@@ -31,6 +31,12 @@ class WriteError(MemorylessError):
     """A file that cannot be written."""
 
 
+class OutputError(MemorylessError):
+    """Output that cannot be written, when the work that it tells of may be done."""
+
+    exit_code = 1
+
+
 class StoreError(MemorylessError):
     """A folder that is damaged, or not what it is taken for."""
 
@@ -67,6 +73,20 @@ def extras() -> Iterator[None]:
         raise MissingError(
             f"this needs {module}, which is not installed: pip install "
             f"'memoryless[{EXTRAS[module]}]'"
+        ) from error
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Within, output that cannot be written is an error that does not hide what was done."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"the output could not be written ({error.strerror}), and what it tells may be done: "
+            "ask memoryless show"
         ) from error
 
 

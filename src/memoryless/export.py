@@ -14,11 +14,11 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import onnx
 from PIL import Image
 
-from memoryless.card import honest
 from memoryless.embed import without_folder
 from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
 from memoryless.embed.graph import LARGEST
@@ -28,10 +28,10 @@ from memoryless.images.find import Found
 from memoryless.images.quickdraw import SIDE, read_drawings
 from memoryless.images.read import Photo, load
 from memoryless.model import Model
-from memoryless.model_folder import Saved, load_state
-from memoryless.model_folder.apart import check_apart
+from memoryless.model.card import honest
+from memoryless.model.file import State, load_state
+from memoryless.model.parts import scorer_facts
 from memoryless.names import printable
-from memoryless.stats.confidence import Confidence
 from memoryless.stats.scorers import restore
 from memoryless.store import write_bytes
 
@@ -66,7 +66,7 @@ class Compared:
 class Exported:
     """What was exported, and how far it is from the model."""
 
-    saved: Saved
+    state: State
     size: int
     """Bytes of the file."""
     drawings: Compared
@@ -76,7 +76,7 @@ class Exported:
 
 
 def export(
-    folder: Path,
+    path: Path,
     file: Path,
     found: Found | None = None,
     force: bool = False,
@@ -87,11 +87,11 @@ def export(
     If anything fails, nothing is written, and a file that was there before stays.
     """
     _check_file(file, force)
-    saved = load_state(folder, parts=("scorer",))
-    _check_exportable(saved)
-    model = Model.of(saved)
+    state = load_state(path, names=("features", "scorer"))
+    _check_exportable(state)
+    model = Model.of(state)
     model.open()  # raises where the stored graph is not one of ours
-    content = exported(saved)
+    content = exported(state)
     run = Runner(content)
     drawn = compare(run, model, drawings())
     each = [[photo] for photo in found.photos] if found else []
@@ -100,75 +100,72 @@ def export(
     _check_some(both)
     _check_difference(_joined(both))  # one photo alone has no range of margins
     write_bytes(file, content, "file")
-    return Exported(saved, len(content), drawn, compared)
+    return Exported(state, len(content), drawn, compared)
 
 
 def _check_file(file: Path, force: bool) -> None:
     """Raise unless the file may be written."""
     if file.suffix.lower() != ".onnx":
-        raise ConfigError(f"{file} does not end in .onnx: name the file so")
+        raise ConfigError(f"{file} does not end in .onnx or .memoryless: name the file so")
     if file.is_dir():
         raise WriteError(f"{file} is a folder: name a file")
-    check_apart(file)
     if file.exists() and not force:
         raise WriteError(f"{file} is there already: name another file, or add `force=True`")
 
 
-def exported(saved: Saved) -> bytes:
+def exported(state: State) -> bytes:
     """A saved state as an ONNX file: uint8 photos (n, h, w, 3) in, `OUTPUTS` out."""
-    graph, arrays = saved.graph(), saved.arrays("scorer")
+    graph, arrays = state.graph(), state.arrays("scorer")
     if len(graph) + sum(array.nbytes for array in arrays.values()) > LARGEST:
         raise ConfigError(
-            f"{saved.folder} would have more than 2 GiB as one ONNX file, which none can have: "
+            f"{state.path} would have more than 2 GiB as one ONNX file, which none can have: "
             "export a model of fewer classes, or one with a smaller backbone"
         )
     model = onnx.load_model_from_string(graph)
-    sure = Confidence(**saved.about["confidence"])
-    scorer = restore(saved.about["scorer"], arrays)
-    append_answers(model, scorer, len(saved.about["classes"]), sure)
+    scorer, sure = restore(scorer_facts(state.description), arrays), state.description.confidence
+    append_answers(model, scorer, len(state.classes.names), sure)
     own = {entry.key: entry.value for entry in model.metadata_props}  # such as a license
-    onnx.helper.set_model_props(model, own | metadata(saved))
+    onnx.helper.set_model_props(model, own | metadata(state))
     model.producer_version = version("memoryless")
     onnx.checker.check_model(model)
     return model.SerializeToString(deterministic=True)
 
 
-def _check_exportable(saved: Saved) -> None:
+def _check_exportable(state: State) -> None:
     """Raise unless the state has a graph from photos to features, and a layer over them."""
-    about, folder = saved.about, saved.folder
-    if about["backbone"] is None and "network" in about["files"]:
+    about, path = state.description, state.path
+    Model.of(state).check_taught()
+    if about.preparation is None:
         raise ConfigError(
-            f"{folder} was written by memoryless {about['memoryless']}, which kept no graph of "
-            "trained features: learn one more state, and export that"
-        )
-    if about["backbone"] is None:
-        raise ConfigError(
-            f"{folder} was made with `backbone=none` and is given features, not photos, so there "
+            f"{path} was made with `backbone=none` and is given features, not photos, so there "
             "is no way from a photo to an answer to export: read it as docs/model-format.md says"
         )
-    if len(about["preparation"]["mean"]) != 3:
+    if len(about.preparation.mean) != 3:
         raise ConfigError(
-            f"{folder} was taught on grey images of one channel, and an exported file takes photos "
+            f"{path} was taught on grey images of one channel, and an exported file takes photos "
             "in colour: learn images of three channels into another model, and export that"
         )
-    if not kinds_of(about["scorer"]) <= set(KINDS):
+    state.arrays("scorer")  # raises where it is damaged
+    if not kinds_of(scorer_facts(about)) <= set(KINDS):
         raise ConfigError(
-            f"{folder} scores features by {about['method']}, which cannot be written as a graph: "
+            f"{path} scores features by {about.method}, which cannot be written as a graph: "
             "learn with another `method`, such as fixed+lda or lwf_kd+lda+widened"
         )
 
 
-def metadata(saved: Saved) -> dict[str, str]:
+def metadata(state: State) -> dict[str, str]:
     """What the file tells of itself; every value is text."""
-    about = saved.about
+    about = state.description
+    assert about.backbone and about.confidence
     return {
-        "classes": json.dumps(about["classes"]),  # in ASCII: names may hold what is no Unicode
-        "state": saved.identity,
+        "classes": json.dumps(state.classes.names),
+        "state": state.digest,
         "memoryless": version("memoryless"),
-        "backbone": printable(without_folder(about["backbone"]["name"])),
-        "preparation": json.dumps(about["preparation"]),
-        **{key: repr(about["confidence"][key]) for key in ("temperature", "threshold")},
-        "privacy": honest(about),
+        "backbone": printable(without_folder(about.backbone.name)),
+        "preparation": msgspec.json.encode(about.preparation).decode(),
+        "temperature": repr(about.confidence.temperature),
+        "threshold": repr(about.confidence.threshold),
+        "privacy": honest(state),
     }
 
 

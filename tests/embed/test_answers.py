@@ -9,10 +9,10 @@ from onnx import ModelProto, TensorProto
 
 from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
 from memoryless.embed.graph import Nodes
-from memoryless.fixed import scored
+from memoryless.model.fixed import scored
+from memoryless.model.trained import lead
 from memoryless.stats.confidence import Confidence, judge
 from memoryless.stats.scorers import Affine, Linear, Viewed, describe
-from memoryless.trained import lead
 
 D, CLASSES = 12, 5
 SURE = Confidence(temperature=0.7, threshold=0.3)

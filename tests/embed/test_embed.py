@@ -15,7 +15,7 @@ from torch import nn
 from memoryless.embed import PhotoPreparation
 from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError, MissingError
-from memoryless.fixed import features_graph_of, preparation_for
+from memoryless.model.fixed import features_graph_of, preparation_for
 from memoryless.train.backbones import EfficientNetLite0, ResNet18, fixed_backbone
 from memoryless.train.settings import ModelSettings
 
@@ -127,8 +127,8 @@ NO_TORCH = """
 import sys
 sys.modules["torch"] = None
 from memoryless.embed.session import Extractor
-from memoryless.fixed import features_graph_of
 from memoryless.train.settings import ModelSettings
+from memoryless.model.fixed import features_graph_of
 settings = ModelSettings(backbone=sys.argv[1], image_size=32)
 print(Extractor(features_graph_of(settings)[0]).d)
 """

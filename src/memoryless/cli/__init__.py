@@ -33,7 +33,6 @@ from memoryless.cli.forget import forget
 from memoryless.cli.learn import learn
 from memoryless.cli.list_names import list_names
 from memoryless.cli.merge import merge
-from memoryless.cli.pack import pack
 from memoryless.cli.paper import paper
 from memoryless.cli.predict import predict
 from memoryless.cli.rename import rename
@@ -44,8 +43,7 @@ from memoryless.cli.settings_help import default_in_words, in_sections
 from memoryless.cli.show import show
 from memoryless.cli.table import table
 from memoryless.cli.undo import undo
-from memoryless.cli.unpack import unpack
-from memoryless.errors import ConfigError, MemorylessError, extras
+from memoryless.errors import ConfigError, MemorylessError, extras, telling
 from memoryless.names import as_flags, printable
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ app = App(
 )
 Command = Callable[..., Any]
 WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, forget, merge]
-WITH_PHOTOS += [audit, check, pack, unpack, export, samples]
+WITH_PHOTOS += [audit, check, export, samples]
 TRAINING: list[Command] = [demo, run, paper]
 READING: list[Command] = [table, compare, figures, report]
 LABORATORY = [*TRAINING, *READING, list_names]
@@ -105,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print_error=False,
                 result_action="return_value",
             )
+        with telling():
+            sys.stdout.flush()
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
     except cyclopts.CycloptsError as error:
@@ -114,7 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (OSError, MemoryError) as error:  # what no layer below could say better
         return _fail(_reason(error), 2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ImportError, SystemError) as error:
+        if not _was_interrupted(error):
+            raise
         return _fail(_stopped(words), 130)
     return code if isinstance(code, int) else 0
 
@@ -126,6 +128,15 @@ def _console_for_help() -> Console:
     console = Console()
     console.width = max(console.width, NARROWEST)
     return console
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether a library that was being imported has made an error of its own of an interrupt."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _stopped(words: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def audit(
     Parameters
     ----------
     model
-        Folder of the model, or a packed .memoryless file.
+        File of the model.
     members
         Photos that the model was taught with, in the same layouts as for memoryless learn; of
         train/ and test/, train/ is read.
@@ -44,7 +44,7 @@ def audit(
     force
         Write the page even if a file is there that is no page of memoryless.
     """
-    from memoryless.model_folder import PARTS, load_state
+    from memoryless.model.file import load_state
     from memoryless.pages import name_of
     from memoryless.photos import auditing
     from memoryless.photos.audit_page import write_audit
@@ -52,7 +52,7 @@ def audit(
     from memoryless.progress import Display
     from memoryless.store import to_json
 
-    saved, found = load_state(model, parts=PARTS), auditing.find_both(members, others)
+    saved, found = load_state(model), auditing.find_both(members, others)
     if html:
         check_page(html, force)
     used, unused = (side.photos for side in found)

@@ -1,4 +1,4 @@
-"""memoryless check: whether a model's folder is whole."""
+"""memoryless check: whether a model's file is whole."""
 
 from __future__ import annotations
 
@@ -6,26 +6,22 @@ from pathlib import Path
 
 
 def check(model: Path, /) -> None:
-    """Read every file of a model and compare it with its checksum.
+    """Read all of a model's file and compare it with its checksums.
 
     Parameters
     ----------
     model
-        Folder of the model, or a packed .memoryless file.
+        File of the model.
     """
     from memoryless.cli.output import say
     from memoryless.errors import StoreError
     from memoryless.images.dataset import counted
-    from memoryless.model_folder import check_folder, kept_states
+    from memoryless.model.file import check_file, kept_states
 
-    found = check_folder(model)
-    notes = [problem for problem in found if problem.startswith("note: ")]
-    problems = [problem for problem in found if problem not in notes]
-    for note in notes:
-        say(note)
+    problems = list(check_file(model))
     if problems:
         for problem in problems[:-1]:
             say(problem)
         raise StoreError(problems[-1])
-    states = counted(len(kept_states(model)), "state", "states")
-    say(f"{model} is whole: every file of {states} is as it was written")
+    states = counted(len(kept_states(model)[0]), "state", "states")
+    say(f"{model} is whole: every byte of {states} is as it was written")

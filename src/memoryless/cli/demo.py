@@ -46,9 +46,11 @@ def _show_photos(drawings: Path, model: Path) -> None:
     from memoryless.cli.learn import learn
     from memoryless.cli.output import say
     from memoryless.cli.predict import predict
-    from memoryless.model import Model
+    from memoryless.model.database import model_file
+    from memoryless.model.file import load_state
 
-    known = Model.load(model).classes if model.exists() else ()
+    there = model_file(model).exists()
+    known = load_state(model, names=()).classes.names if there else ()
     for state in _in_two(drawings):
         if not any((state / name).exists() for name in known):
             _type(learn, model, state)

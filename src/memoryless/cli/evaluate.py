@@ -21,7 +21,7 @@ def evaluate(
     Parameters
     ----------
     model
-        Folder of the model, or a packed .memoryless file.
+        File of the model.
     test
         Test photos in the same layouts as for memoryless learn; of train/ and test/, test/ is read.
     json
@@ -34,14 +34,14 @@ def evaluate(
     from memoryless.cli.output import say, show
     from memoryless.cli.wording import reasons
     from memoryless.images.find import find_test
-    from memoryless.model import Model
     from memoryless.names import printable
     from memoryless.photos import evaluation
     from memoryless.photos.page import check_page, summary, write_page
+    from memoryless.photos.prediction import to_predict
     from memoryless.progress import Display
     from memoryless.store import to_json
 
-    loaded, found = Model.load(model), find_test(test)
+    loaded, found = to_predict(model), find_test(test)
     if html:
         check_page(html, force)
     with Display("looking at photos", len(found.photos)) as bar:

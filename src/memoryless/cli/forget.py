@@ -19,7 +19,7 @@ def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> Non
     Parameters
     ----------
     model
-        Folder of the model.
+        File of the model.
     name
         A class, as memoryless show names it; after -- it may begin with a dash.
     names
@@ -39,6 +39,8 @@ def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> Non
     tell("forgets" if dry_run else "forgot", f"{gone}; {model} {knows} {left} now")
     tell("deletes" if dry_run else "deleted", f"{states}: memoryless undo cannot go back there")
     tell_each("remains", _remains(done))
+    if done.left == 0:
+        tell("note", "the model knows no class now, and keeps nothing of those it knew")
     if done.left == 1:
         tell("warning", "a model of one class takes every photo for it: teach it another")
     if dry_run:
@@ -57,11 +59,13 @@ def _remains(done: Forgotten) -> list[str]:
         for name, share in done.weights.items()
     )
     told = (
-        "so whoever has this folder can still tell almost for certain which photos of theirs were "
+        "so whoever has this file can still tell almost for certain which photos of theirs were "
         "used; only a model made with learn --forgettable forgets that too"
     )
     exactly = "nothing in the covariance: each class's own scatter was kept, and taken out exactly"
     sure = "their held-out photos in temperature and threshold, which rest on those of all classes"
-    copies = "what was made before: exports, packed files, copies, backups and merged models"
+    copies = "what was made before: exports, copies, backups and merged models"
+    if not done.left:
+        return [copies]
     kept = [exactly] if done.exact else [spread, *([told] if done.told else [])]
     return [*kept, *([sure] if done.held_out else []), copies]

@@ -7,8 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoryless.model import Model
+    from memoryless.model.file import State
     from memoryless.photos.learning import Taught
     from memoryless.photos.plan import Plan
+
+ALONE = (
+    "no earlier state was kept, so memoryless undo cannot take this back: a photo's feature would "
+    "be the difference of two states"
+)
 
 
 def learn(
@@ -40,7 +47,7 @@ def learn(
     Parameters
     ----------
     model
-        Folder of the model.
+        File of the model; a name without a suffix gets .memoryless.
     photos
         Folders with a folder of photos for each class, a metadata.csv with the columns file_name
         and label, list files with lines "path label", or zips of these.
@@ -77,12 +84,12 @@ def learn(
     device
         auto, cpu, cuda or cuda:N; with --train also mps.
     history
-        How many earlier states stay in the folder for memoryless undo: 5 at first, and then as
+        How many earlier states stay in the file for memoryless undo: 5 at first, and then as
         many as were asked for last.
     """
-    from memoryless.errors import ConfigError
+    from memoryless.model.description import check_history
     from memoryless.photos.learning import carry_out
-    from memoryless.photos.place import teaching
+    from memoryless.photos.place import model_to_teach, teaching
     from memoryless.photos.plan import make_plan
     from memoryless.progress import Display
 
@@ -91,17 +98,23 @@ def learn(
         "mean": mean, "std": std, "backbone_weights": backbone_weights, "epochs": epochs,
         "seed": seed, "device": device, "forgettable": forgettable or None,
     }  # fmt: skip
-    if history is not None and history < 0:
-        raise ConfigError(f"`history={history}` is no number of states: choose 0 or more")
+    if history is not None:
+        check_history(history)
     given = {name: value for name, value in settings.items() if value is not None}
-    with teaching(model, given, train) as (place, taught):
+
+    def plan_of(taught: Model) -> Plan:
         plan = make_plan(taught, photos, few, more)
         _tell_plan(plan, model)
-        if dry_run:
-            return 0
+        return plan
+
+    if dry_run:
+        plan_of(model_to_teach(model, given, train))
+        return 0
+    with teaching(model, given, train) as (writer, taught):
+        plan = plan_of(taught)
         with Display("learning photos", len(plan.photos)) as bar:
-            done, saved = carry_out(plan, place, history, bar, bar.training)
-    _tell_result(plan, done, saved.about, model, photos)
+            done, saved = carry_out(plan, writer, history, bar, bar.training)
+    _tell_result(plan, done, saved, model, photos)
     return 1 if done.broken else 0
 
 
@@ -175,19 +188,21 @@ def _time(plan: Plan) -> str:
 
 
 def _tell_result(
-    plan: Plan, done: Taught, about: dict[str, Any], folder: Path, places: tuple[Path, ...]
+    plan: Plan, done: Taught, saved: State, folder: Path, places: tuple[Path, ...]
 ) -> None:
-    from memoryless.card import parts_kept, privacy
     from memoryless.cli.output import say
     from memoryless.cli.wording import reasons, size, tell, tell_each
+    from memoryless.model.card import parts_kept, privacy
     from memoryless.names import as_flags
 
     lesson, name = done.lesson, shlex.quote(str(folder))
+    about, classes = saved.description, len(saved.classes.names)
+    alone = saved.number > 1 and saved.parent is None
     say("")
-    tell("learned", f"{_learned(plan)}: {folder} knows {len(about['classes']):,} now")
+    tell("learned", f"{_learned(plan)}: {folder} knows {classes:,} now")
     if done.broken:
         tell("broken", f"left out {reasons(done.broken)}")
-    tell("held out", _held_out(lesson, len(about["classes"]), "these" if plan.more else "the new"))
+    tell("held out", _held_out(lesson, classes, "these" if plan.more else "the new"))
     alike = [f"{a} and {b} ({share:.0%})" for a, b, share in lesson.alike]
     if alike:
         tell("alike", f"classes that are taken for each other most: {', '.join(alike)}")
@@ -195,13 +210,18 @@ def _tell_result(
     if done.near:
         tell("repeats", f"{done.near:,} photos are nearly the same as another; such were held out "
              "together")  # fmt: skip
-    ledger = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(about).items())
-    kept = f"{size(sum(about['ledger'].values()))} ({ledger})"
+    ledger = ", ".join(
+        f"{part} {size(number)}" for part, number in parts_kept(about.record).items()
+    )
+    kept = f"{size(about.kept)} ({ledger})"
     tell("kept", f"{kept}, and none of the photos, which take {size(done.size)}")
-    warned = [f"{warning} by memoryless undo {name}" for warning in done.warnings]
+    way = "to a copy of the model" if alone else f"by memoryless undo {name}"
+    warned = [f"{warning} {way}" for warning in done.warnings]
     tell_each("warning", warned)
+    if alone:
+        tell("warning", ALONE)
     say("")
-    for sentence in privacy(about):
+    for sentence in privacy(saved):
         say(sentence)
     say("")
     tell("next", _next(name, places))

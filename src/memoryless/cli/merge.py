@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from memoryless.model.file import State
     from memoryless.photos.merging import Merged
 
 
@@ -20,9 +20,9 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
     Parameters
     ----------
     out
-        Folder of the new model.
+        File of the new model.
     models
-        Folders of two models or more, or packed .memoryless files.
+        Files of two models or more.
     same_class
         What to do with a class that several models know: refuse to merge, or join its photos.
     """
@@ -32,36 +32,38 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
 
 
 def _tell(done: Merged, out: Path) -> None:
-    from memoryless.card import AVERAGED, parts_kept, privacy
     from memoryless.cli.output import say
     from memoryless.cli.wording import size, tell, tell_each
     from memoryless.images.dataset import counted
+    from memoryless.model.card import AVERAGED, parts_kept, privacy
     from memoryless.names import as_flags, first_ten
 
-    about, sure = done.saved.about, done.saved.about["confidence"]
+    about, sure = done.saved.description, done.saved.description.confidence
     for path, part in done.parts.items():
-        states = counted(len(part.about["states"]), "state", "states")
-        tell("merged", f"{path}: {_learned(part.about)}, {states}")
+        states = counted(len(part.classes.learned), "state", "states")
+        tell("merged", f"{path}: {_learned(part)}, {states}")
     joined = [f"{name} ({' and '.join(map(str, n))} photos)" for name, n in done.joined.items()]
     if joined:
         tell("joined", first_ten(joined))
-    tell("made", f"{out} knows {_learned(about)}")
-    if sure["averaged"]:
-        tell("sure", f"temperature {sure['temperature']:.3g}, threshold {sure['threshold']:.3g}: "
+    tell("made", f"{out} knows {_learned(done.saved)}")
+    if sure and sure.averaged:
+        tell("sure", f"temperature {sure.temperature:.3g}, threshold {sure.threshold:.3g}: "
              f"{AVERAGED}")  # fmt: skip
-    ledger = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(about).items())
-    tell("kept", f"{size(sum(about['ledger'].values()))} ({ledger}), and no photo")
+    ledger = ", ".join(
+        f"{part} {size(number)}" for part, number in parts_kept(about.record).items()
+    )
+    tell("kept", f"{size(about.kept)} ({ledger}), and no photo")
     tell_each("note", done.notes)
     tell_each("warning", map(as_flags, done.warnings))
     say("")
-    for sentence in privacy(about):
+    for sentence in privacy(done.saved):
         say(sentence)
     say("")
     tell("next", f"memoryless evaluate {shlex.quote(str(out))} TEST")
 
 
-def _learned(about: Mapping[str, Any]) -> str:
+def _learned(state: State) -> str:
     from memoryless.images.dataset import counted
 
-    classes = counted(len(about["classes"]), "class", "classes")
-    return f"{classes} from {sum(about['counts']):,} photos"
+    classes = counted(len(state.classes.names), "class", "classes")
+    return f"{classes} from {sum(state.classes.counts):,} photos"

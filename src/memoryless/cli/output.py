@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memoryless.errors import ConfigError, WriteError
+from memoryless.errors import ConfigError, WriteError, telling
 from memoryless.lab.analysis.grid import Grid
 from memoryless.names import choose, markdown_text, printable
 from memoryless.store import to_json
@@ -59,7 +59,8 @@ def csv_value(value: Any) -> Any:
 
 def say(text: str) -> None:
     """Print one line, its control signs visible."""
-    print(printable(text))
+    with telling():
+        print(printable(text))
 
 
 def show(grid: Grid, console: Console | None = None) -> None:

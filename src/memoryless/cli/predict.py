@@ -29,7 +29,7 @@ def predict(
     Parameters
     ----------
     model
-        Folder of the model, or a packed .memoryless file.
+        File of the model.
     paths
         Photos, folders or zips of photos, patterns such as "*.jpg", or - for one path a line on
         standard input.
@@ -42,15 +42,14 @@ def predict(
     """
     from memoryless.cli.output import to_csv
     from memoryless.errors import ConfigError
-    from memoryless.model import Model
     from memoryless.names import printable
-    from memoryless.photos.prediction import answers, check_top, find_all
+    from memoryless.photos.prediction import answers, check_top, find_all, to_predict
     from memoryless.progress import Display
     from memoryless.store import to_json
 
     if json and csv:
         raise ConfigError("choose `json=True` or `csv=True`, not both")
-    loaded = Model.load(model)
+    loaded = to_predict(model)
     top = check_top(top, len(loaded.classes))
     things, notes = find_all(_lines(paths))
     for note in notes:

@@ -12,7 +12,7 @@ def rename(model: Path, old: str, new: str, /) -> None:
     Parameters
     ----------
     model
-        Folder of the model.
+        File of the model.
     old
         The class, as memoryless show names it; after -- it may begin with a dash.
     new

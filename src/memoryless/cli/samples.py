@@ -16,8 +16,6 @@ def samples(folder: Path, /) -> None:
     """
     from memoryless.cli.output import say
     from memoryless.images.samples import write_samples
-    from memoryless.model_folder.apart import check_apart
 
-    check_apart(folder)
     write_samples(folder)
     say(f"next: memoryless learn MODEL {shlex.quote(str(folder))}")

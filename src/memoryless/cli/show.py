@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,58 +10,61 @@ if TYPE_CHECKING:
     from memoryless.lab.analysis.grid import Grid
 
 
-def show(model: Path, /, *, json: bool = False) -> None:
+def show(model: Path, /, *, json: bool = False, markdown: bool = False) -> None:
     """Show the states of a model: when they were learned, classes, photos, and bytes kept.
 
     Parameters
     ----------
     model
-        Folder of the model, or a packed .memoryless file.
+        File of the model.
     json
         Print the same, with every class, as JSON.
+    markdown
+        Print a model card: a page that says what the model knows and keeps, to publish with it.
     """
     from memoryless.cli import output
-    from memoryless.cli.wording import tell
+    from memoryless.model.card import card
+    from memoryless.model.file import load_state
     from memoryless.names import printable
     from memoryless.photos.overview import overview
     from memoryless.store import to_json
 
+    if markdown:
+        print(card(load_state(model, names=())), end="")
+        return
     found = overview(model, lambda problem: print(printable(problem), file=sys.stderr))
     if json:
         print(to_json(found), end="")
         return
     _tell(found)
     _tell_states(found["states"])
-    if found["packed"]:
-        name = shlex.quote(str(model))
-        tell("packed", f"memoryless unpack {name} MODEL makes a folder, which can be taught")
-    else:
-        output.show(kept_table(found["kept"]))
+    output.show(kept_table(found["kept"]))
 
 
 def _tell(found: dict[str, Any]) -> None:
-    from memoryless.card import AVERAGED, parts_kept
     from memoryless.cli.wording import size, tell
     from memoryless.images.dataset import counted
+    from memoryless.model.card import AVERAGED, parts_kept
 
     photos = [c["photos"] for c in found["classes"]]
     classes = counted(len(photos), "class", "classes")
-    tell("model", f"{found['folder']}: {classes}, from {sum(photos):,} photos")
+    tell("model", f"{found['file']}: {classes}, from {sum(photos):,} photos")
     backbone = found["backbone"]
     over = f" over {backbone['name']}" if backbone else ""
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
     tell("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
-    parts = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(found).items())
-    tell("keeps", f"{size(sum(found['ledger'].values()))} of averages ({parts}), and no photo")
+    parts = ", ".join(
+        f"{part} {size(number)}" for part, number in parts_kept(found["record"]).items()
+    )
+    tell("keeps", f"{size(sum(found['record'].values()))} of averages ({parts}), and no photo")
     if found["forgettable"]:
         tell("forgets", "exactly, if asked to: each class's own scatter is kept")
     if found["forgotten"]:
-        tell("forgotten", f"classes, last on {found['forgotten']['date']}")
+        tell("forgotten", f"classes, last on {found['forgotten']}")
     if found["confidence"] and found["confidence"]["averaged"]:
         tell("averaged", f"temperature and threshold are {AVERAGED}")
-    sizes, states = found["bytes"], counted(len(found["kept"]), "state", "states")
-    disk = f"{size(sizes['states'])} in {states}, backbone {size(sizes['backbones'])}"
-    tell("on disk", disk)
+    states = counted(len(found["kept"]), "state", "states")
+    tell("on disk", f"{size(found['bytes'])}, with {states}")
     tell("written", f"{found['date']} by memoryless {found['memoryless']}")
 
 
@@ -93,7 +95,7 @@ def _listed(photos: list[dict[str, Any]]) -> str:
 
 
 def kept_table(kept: list[dict[str, Any]]) -> Grid:
-    """The states of a folder that can be gone to."""
+    """The states of a file that can be gone to."""
     from memoryless.cli.wording import size
     from memoryless.lab.analysis.grid import Grid
 
@@ -101,11 +103,12 @@ def kept_table(kept: list[dict[str, Any]]) -> Grid:
         [
             str(state["number"]),
             state["date"],
+            state["done"],
             str(state["classes"]),
             size(state["bytes"]),
             "current" if state["current"] else "",
         ]
         for state in kept
     ]
-    columns = ["number", "written", "classes", "size", ""]
+    columns = ["number", "written", "done", "classes", "size", ""]
     return Grid("kept", "go to one by memoryless undo MODEL --to NUMBER", columns, rows, [])

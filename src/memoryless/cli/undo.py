@@ -22,7 +22,7 @@ def undo(
     Parameters
     ----------
     model
-        Folder of the model.
+        File of the model.
     list_states
         List the states that are kept, and change nothing.
     to
@@ -31,16 +31,16 @@ def undo(
     from memoryless.cli import output
     from memoryless.cli.show import kept_table
     from memoryless.names import first_ten, printable
-    from memoryless.photos.overview import go_back, list_kept
+    from memoryless.photos.overview import go_back, kept
 
     if list_states:
-        told = list_kept(model, lambda problem: print(printable(problem), file=sys.stderr))
+        told = kept(model, lambda problem: print(printable(problem), file=sys.stderr))
         output.show(kept_table(told))
         return
     before, now = go_back(model, to)
-    output.say(f"{model} is at state {now.number} again: {len(now.about['classes']):,} classes")
+    output.say(f"{model} is at state {now.number} again: {len(now.classes.names):,} classes")
     if before:
-        gone = [name for name in before.about["classes"] if name not in now.about["classes"]]
+        gone = [name for name in before.classes.names if name not in now.classes.names]
         if gone:
             output.say(f"no longer known: {first_ten(gone)}")
         name = shlex.quote(str(model))

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from memoryless import pages
-from memoryless.card import parts_kept
 from memoryless.images.dataset import counted
 from memoryless.membership import Estimate
+from memoryless.model.card import parts_kept
 from memoryless.pages import table
 from memoryless.photos.auditing import ALL, Audit, Exposure
 
 ATTACKS = {
     "score": "from its answers: how far a photo's own class scores above the best other one",
-    "distance": "from its files: how near a photo's feature is to the stored mean of its class",
-    "scatter": "from its files: how near it is to that mean, measured by the stored scatter; this "
+    "distance": "from its file: how near a photo's feature is to the stored mean of its class",
+    "scatter": "from its file: how near it is to that mean, measured by the stored scatter; this "
     "is certain where fewer photos were learned than a feature has numbers",
 }
 LEVELS = {
@@ -27,7 +27,7 @@ LEVELS = {
 }
 """How well one can tell, by the least AUROC of each."""
 GIVE = 90
-"""From this AUROC on, the files should not be given to others."""
+"""From this AUROC on, the file should not be given to others."""
 TOGETHER = (
     "each class less the middle between the means of its members and of its others, so that "
     "classes compare"
@@ -74,13 +74,13 @@ def _verdict(found: Audit) -> str:
     right = f"is right in {areas['score']:.0f} of 100 pairs of a used and an unused photo."
     if len(areas) == 1:
         return f"Whoever sees this model's answers {right}"
-    best, form = max(areas.values()), "file" if found.model["packed"] else "folder"
+    best = max(areas.values())
     level = next(words for least, words in LEVELS.items() if best >= least)
     told = (
-        f"Whoever has this model's {form} can tell {level} which of these photos were used; "
+        f"Whoever has this model's file can tell {level} which of these photos were used; "
         f"whoever only sees its answers {right}"
     )
-    give = f" Give others what memoryless export writes, not the {form}."
+    give = " Give others the ONNX file that memoryless export writes instead."
     return told + give * (best >= GIVE)
 
 
@@ -88,8 +88,8 @@ def _kept(found: Audit) -> str:
     model, smallest = found.model, found.smallest
     photos = counted(smallest["photos"], "photo", "photos")
     return (
-        f"Of the photos that it was taught with, the model keeps {sum(model['ledger'].values()):,} "
-        f"bytes ({', '.join(parts_kept(model))}) for "
+        f"Of the photos that it was taught with, the model keeps {sum(model['record'].values()):,} "
+        f"bytes ({', '.join(parts_kept(model['record']))}) for "
         f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
         f"{smallest['class']}, had {photos}."
     )
@@ -103,9 +103,9 @@ def _told(whole: Exposure) -> str:
         f"of {estimate(areas['score'])}, where 50 is guessing and 100 is certainty"
     )
     if not stored:
-        return f"{told}; its files, whose features are trained, were not attacked."
+        return f"{told}; its file, whose features are trained, were not attacked."
     best = max(stored, key=lambda name: stored[name])
-    return f"{told}; from the model's files, by {best}, with one of {estimate(areas[best])}."
+    return f"{told}; from the model's file, by {best}, with one of {estimate(areas[best])}."
 
 
 def estimate(of: Estimate) -> str:
@@ -137,11 +137,11 @@ def write_audit(path: Path, found: Audit) -> None:
 
 def render(found: Audit) -> str:
     """The page of an audit."""
-    kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model).items()]
+    kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model["record"]).items()]
     left_out = [[name] for name in found.left_out]
     return pages.render(
         "audit",
-        title=f"Audit of {found.model['folder']}",
+        title=f"Audit of {found.model['file']}",
         summary=summary(found),
         limits=[LIMITS, found.honest],
         measures=[
@@ -159,8 +159,8 @@ def _facts(found: Audit) -> list[tuple[str, Any]]:
     model, backbone = found.model, found.model["backbone"]
     network = f"{backbone['name']}, SHA-256 {backbone['sha256']}" if backbone else "trained"
     return [
-        ("model", pages.name_of(model["folder"])),
-        ("state", f"{model['state']}, SHA-256 of its model.json {model['sha256']}"),
+        ("model", pages.name_of(model["file"])),
+        ("state", f"{model['state']}, digest {model['digest']}"),
         ("written", f"{model['date']}, by memoryless {model['memoryless']}"),
         ("method", model["method"]),
         ("backbone", network),

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
-from memoryless.card import honest
 from memoryless.errors import DataError
 from memoryless.images.dataset import counted
 from memoryless.images.find import Found, find_photos, find_test
@@ -22,7 +22,9 @@ from memoryless.images.pixels import attempt
 from memoryless.images.read import Photo, UnreadableError
 from memoryless.membership import Told, by_distance, by_scatter, by_score, centred, tell_apart
 from memoryless.model import Model
-from memoryless.model_folder import Saved, now
+from memoryless.model.card import honest
+from memoryless.model.description import now
+from memoryless.model.file import State
 from memoryless.names import first_ten
 from memoryless.photos.seeing import CHUNK, Progress, features, silent
 from memoryless.stats.class_statistics import ClassStatistics
@@ -122,14 +124,15 @@ def find_both(members: Path, others: Path) -> tuple[Found, Found]:
 
 
 def audit(
-    saved: Saved,
+    state: State,
     members: Sequence[Photo],
     others: Sequence[Photo],
     places: Sequence[str],
     progress: Progress = silent,
 ) -> Audit:
     """Attack a model with photos of both sides; `places` says where each side's photos are from."""
-    model = Model.of(saved)
+    model = Model.of(state)
+    model.check_taught()
     assert model.least  # raises where the model takes no photos
     _check_classes(model.classes, members, others)
     _check_apart(members, others)
@@ -137,20 +140,20 @@ def audit(
     outside = _see(model, others, lambda done: progress(len(members) + done))
     _check_left("members", members, inside)
     _check_left("others", others, outside)
-    attacks = [_attacks(saved, seen) for seen in (inside, outside)]
+    attacks = [_attacks(state, seen) for seen in (inside, outside)]
     whole, *rows = _rows(model.classes, [inside.labels, outside.labels], attacks)
     doubts = list(_doubts(whole, attacks[0]))
     return Audit(
-        model=_identity(saved),
+        model=_identity(state),
         date=now(),
         versions=_versions(),
         places=dict(zip(ADVICE, places, strict=True)),
-        honest=honest(saved.about),
-        smallest=_smallest(saved.about),
+        honest=honest(state),
+        smallest=_smallest(state),
         whole=whole,
         classes=sorted(rows, key=lambda row: (-row.attacks["score"].auroc.value, row.name)),
         left_out=[name for name in model.classes if name not in {row.name for row in rows}],
-        warnings=[*doubts, *_warnings(rows, saved.about)],
+        warnings=[*doubts, *_warnings(rows, state)],
         doubtful=bool(doubts),
         broken=inside.broken | outside.broken,
     )
@@ -248,26 +251,33 @@ def _exposure(name: str, numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -
     return Exposure(name, told["score"].members, told["score"].others, told)
 
 
-def _attacks(saved: Saved, seen: Seen) -> dict[str, np.ndarray]:
+def _attacks(state: State, seen: Seen) -> dict[str, np.ndarray]:
     """The number of each photo by each attack; what is stored of trained features is no mean of
     photos, so scores alone attack these.
     """
     found = {"score": by_score(seen.scores, seen.labels)}
     if seen.features is not None:
-        sums = ClassStatistics.restore(saved.arrays("record"), fixed=True)
+        sums = ClassStatistics.restore(state.arrays("record"), fixed=True)
         roots = square_roots(seen.features.astype(np.float64))
         found["distance"] = by_distance(roots, seen.labels, sums)
         found["scatter"] = by_scatter(roots, seen.labels, sums)
     return found
 
 
-def _identity(saved: Saved) -> dict[str, Any]:
-    about = saved.about
-    told = ("date", "memoryless", "method", "backbone", "ledger")
-    numbers = {"classes": len(about["classes"]), "states": len(about["states"])}
-    place = {"folder": str(saved.folder), "packed": not isinstance(saved.folder, Path)}
-    place |= {"state": saved.number, "sha256": saved.identity}
-    return place | {key: about[key] for key in told} | numbers
+def _identity(state: State) -> dict[str, Any]:
+    about = state.description
+    return {
+        "file": str(state.path),
+        "state": state.number,
+        "digest": state.digest,
+        "date": state.date,
+        "memoryless": about.memoryless,
+        "method": about.method,
+        "backbone": msgspec.to_builtins(about.backbone),
+        "record": about.record,
+        "classes": len(state.classes.names),
+        "states": len(state.classes.learned),
+    }
 
 
 def _versions() -> dict[str, str]:
@@ -275,8 +285,8 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version()} | libraries
 
 
-def _smallest(about: Mapping[str, Any]) -> dict[str, Any]:
-    photos, name = min(zip(about["counts"], about["classes"], strict=True))
+def _smallest(state: State) -> dict[str, Any]:
+    photos, name = min(zip(state.classes.counts, state.classes.names, strict=True))
     return {"class": name, "photos": photos}
 
 
@@ -293,8 +303,8 @@ def _doubts(whole: Exposure, members: Mapping[str, np.ndarray]) -> Iterator[str]
         )
 
 
-def _warnings(rows: Sequence[Exposure], about: Mapping[str, Any]) -> Iterator[str]:
-    taught = dict(zip(about["classes"], about["counts"], strict=True))
+def _warnings(rows: Sequence[Exposure], state: State) -> Iterator[str]:
+    taught = dict(zip(state.classes.names, state.classes.counts, strict=True))
     if few := [row.name for row in rows if min(row.members, row.others) < FEW]:
         yield (
             f"there are fewer than {FEW} photos on a side of {first_ten(few)}: intervals of so few "

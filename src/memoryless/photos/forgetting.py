@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memoryless.card import privacy
 from memoryless.model import Model
-from memoryless.model_folder import Saved, kept_states, load_state
+from memoryless.model.card import privacy
+from memoryless.model.file import State, kept_states, load_state
 from memoryless.photos.place import teaching
 
 
@@ -37,30 +37,31 @@ class Forgotten:
     """How many earlier states are deleted."""
 
 
-def forget(folder: Path, names: Sequence[str], dry_run: bool = False) -> Forgotten:
+def forget(path: Path, names: Sequence[str], dry_run: bool = False) -> Forgotten:
     """Forget classes for good, or only say what that would mean."""
-    before = load_state(folder)  # says where there is no model, before a folder is made for one
+    before = load_state(path)  # says where there is no model
     if dry_run:
         return _forget(before, Model.of(before), names)
-    with teaching(folder, {}) as (place, model):
-        assert place.before is not None
-        done = _forget(place.before, model, names)
-        model.save_in(place)
+    with teaching(path) as (writer, model):
+        assert writer.before is not None
+        done = _forget(writer.before, model, names)
+        model.save_in(writer)
     return done
 
 
-def _forget(before: Saved, model: Model, names: Sequence[str]) -> Forgotten:
+def _forget(before: State, model: Model, names: Sequence[str]) -> Forgotten:
     known = [n if n in model.classes else unicodedata.normalize("NFC", n) for n in names]
     counts = dict(zip(model.classes, model.counts, strict=True))
+    told = len(privacy(before)) > 1
     weights = model.forget(*known)
     return Forgotten(
         photos={name: counts[name] for name in weights},
         all=sum(counts.values()),
         weights=weights,
-        again=before.about["forgotten"] is not None,
-        exact=model.forgettable,
-        told=len(privacy(before.about)) > 1,
-        held_out=bool(before.arrays("record")["held_out.count"]),
+        again=before.description.forgotten is not None,
+        exact=model.forgettable or not model.classes,
+        told=told,
+        held_out=bool(model.classes) and bool(before.arrays("record")["held_out.count"]),
         left=len(model.classes),
-        states=len(kept_states(before.folder)),
+        states=len(kept_states(before.path)[0]),
     )

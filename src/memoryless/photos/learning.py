@@ -20,7 +20,7 @@ from memoryless.photos.seeing import Embedded, Progress, embed, silent
 
 if TYPE_CHECKING:
     from memoryless.model import Lesson, Model
-    from memoryless.model_folder import Place, Saved
+    from memoryless.model.file import State, Writer
 
 # Measured on 40 kinds of birds, some of which were known: where half of a known kind's photos came
 # as a new class, both numbers together told 87 % of these classes, and 11 % of truly new kinds.
@@ -51,14 +51,14 @@ class Taught:
 
 def carry_out(
     plan: Plan,
-    place: Place,
+    writer: Writer,
     history: int | None = None,
     progress: Progress = silent,
     report: Callable[[Any], None] = lambda progress: None,
-) -> tuple[Taught, Saved]:
+) -> tuple[Taught, State]:
     """Read all photos once, learn them, save the model."""
     taught = teach(plan, progress, report)
-    return taught, plan.model.save_in(place, history)
+    return taught, plan.model.save_in(writer, history)
 
 
 def teach(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from memoryless.errors import ConfigError, StoreError, WriteError
-from memoryless.locks import writer_in
+from memoryless.errors import ConfigError, StoreError
 from memoryless.model import Model
-from memoryless.model_folder import Saved, load_state
-from memoryless.model_folder.apart import check_apart
+from memoryless.model.database import model_file
+from memoryless.model.file import State, check_unwritten, load_state, writing
 from memoryless.names import first_ten
 from memoryless.photos.cautions import alike_names
-from memoryless.photos.place import holding
 
 RENAME = "rename one by memoryless rename and merge again with `same_class=join`"
 
@@ -23,9 +21,9 @@ RENAME = "rename one by memoryless rename and merge again with `same_class=join`
 class Merged:
     """What came of a merge."""
 
-    parts: dict[str, Saved]
+    parts: dict[str, State]
     """The states that were merged, by their paths."""
-    saved: Saved
+    saved: State
     """The state that they became."""
     joined: dict[str, list[int]]
     """Classes that several models knew, and how many photos of them each."""
@@ -38,71 +36,70 @@ def merge(
 ) -> Merged:
     """Merge models into a new one; classes of the same name are refused, or joined into one."""
     _check_places(out, paths)
-    with holding(out) as place:
-        if place.before:
+    with writing(out) as writer:
+        if writer.before:
             raise _not_new(out)
         parts = {str(path): _read(path) for path in paths}
         models = {path: Model.of(part) for path, part in parts.items()}
         whole = Model.merge(models, same_class)
-        saved = whole.save_in(place)
-    about = {path: part.about for path, part in parts.items()}
-    notes, warnings = list(_not_forgettable(out, about)), list(_alike(about))
-    return Merged(parts, saved, _joined(about), notes, warnings)
+        saved = whole.save_in(writer)
+    notes, warnings = list(_not_forgettable(out, parts)), list(_alike(parts))
+    return Merged(parts, saved, _joined(parts), notes, warnings)
 
 
 def _check_places(out: Path, paths: Sequence[Path]) -> None:
-    """Raise unless the folder to be made is a new one, and the others are several."""
+    """Raise unless the file to be made is a new one, and the others are several."""
     where: dict[Path, Path] = {}
     for path in paths:
-        if path.resolve() in where:
+        file = model_file(path).resolve()
+        if file in where:
             raise ConfigError(f"{path} is named twice, or leads to the same model: name it once")
-        where[path.resolve()] = path
-    if out.resolve() in where:
+        where[file] = path
+    if model_file(out).resolve() in where:
         raise ConfigError(
-            f"{out} is one of the models to merge, and would be written over: name a new folder "
+            f"{out} is one of the models to merge, and would be written over: name a new file "
             "first, then the models"
         )
-    if (out / "CURRENT").exists():
+    if model_file(out).exists():
         raise _not_new(out)
-    check_apart(out)
 
 
 def _not_new(out: Path) -> StoreError:
     return StoreError(
-        f"{out} holds a model already: name a new folder first, then the models to merge"
+        f"{out} holds a model already: name a new file first, then the models to merge"
     )
 
 
-def _read(path: Path) -> Saved:
-    """The state that counts, unless another is just being written."""
-    if who := writer_in(path):
-        raise WriteError(f"{who} is writing in {path}: wait for it, or its work would be missing")
-    return load_state(path, parts=("record", "scorer"))
+def _read(path: Path) -> State:
+    """The current state, unless another is just being written."""
+    check_unwritten(path)
+    return load_state(path)
 
 
-def _joined(about: Mapping[str, Mapping[str, Any]]) -> dict[str, list[int]]:
+def _joined(parts: Mapping[str, State]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for told in about.values():
-        for name, count in zip(told["classes"], told["counts"], strict=True):
+    for part in parts.values():
+        for name, count in zip(part.classes.names, part.classes.counts, strict=True):
             found.setdefault(name, []).append(count)
     return {name: counts for name, counts in found.items() if len(counts) > 1}
 
 
-def _not_forgettable(out: Path, about: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _not_forgettable(out: Path, parts: Mapping[str, State]) -> Iterator[str]:
     """Classes can be forgotten exactly if all models kept what that needs."""
-    without = [path for path, told in about.items() if not told["forgettable"]]
-    if 0 < len(without) < len(about):
+    without = [path for path, part in parts.items() if not part.description.forgettable]
+    if 0 < len(without) < len(parts):
         yield (
             f"{out} cannot forget a class exactly, because {first_ten(without)} did not keep each "
             "class's own scatter"
         )
 
 
-def _alike(about: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _alike(parts: Mapping[str, State]) -> Iterator[str]:
     """Names of different models that people would take for the same."""
     known: list[str] = []
-    for told in about.values():
-        own = set(alike_names(told["classes"], []))
-        found = alike_names(told["classes"], known, RENAME)
+    for part in parts.values():
+        names = part.classes.names
+        own = set(alike_names(names, []))
+        found = alike_names(names, known, RENAME)
         yield from (warning for warning in found if warning not in own)
-        known += told["classes"]
+        known += names

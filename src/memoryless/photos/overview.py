@@ -1,4 +1,4 @@
-"""What a model's folder holds, told without loading the model; and the way back in it."""
+"""What a model's file holds, told without loading the model; and the way back in it."""
 
 from __future__ import annotations
 
@@ -7,63 +7,47 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from memoryless.errors import ConfigError, StoreError
-from memoryless.model_folder import (
-    Saved,
-    kept_states,
-    load_state,
-    nothing_before,
-    switch,
-    writing,
-)
-from memoryless.model_folder.place import refuse_packed
-from memoryless.model_folder.saved import inside
-from memoryless.store import file_size
+import msgspec
+
+from memoryless.errors import ConfigError
+from memoryless.model.file import State, kept_states, load_state, writing
 
 
-def overview(folder: Path, report: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
-    """Everything that `memoryless show` tells; `report` is told of kept states that are damaged."""
-    saved = load_state(folder)
-    about = saved.about
-    told = ("method", "seed", "backbone", "preparation", "confidence", "ledger", "memoryless",
+def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
+    """Everything that `memoryless show` tells; `report` gets a sentence on each damaged state."""
+    state = load_state(path, names=())
+    about = state.description
+    told = ("method", "seed", "backbone", "preparation", "confidence", "record", "memoryless",
             "forgettable", "forgotten")  # fmt: skip
     return {
-        "folder": str(folder),
-        "number": saved.number,
-        "date": about["date"],
-        **{key: about[key] for key in told},
-        "states": _learned(about),
-        "classes": _classes(about),
-        "packed": saved.folder is not folder,
-        "kept": kept(folder, saved.number, report),
-        "bytes": {
-            "states": sum(state.size for state in kept_states(folder)),
-            "backbones": sum(map(file_size, _graphs(saved))),
-        },
+        "file": str(state.path),
+        "number": state.number,
+        "date": state.date,
+        **msgspec.to_builtins({key: getattr(about, key) for key in told}),
+        "states": _learned(state),
+        "classes": _classes(state),
+        "kept": kept(path, report),
+        "bytes": state.path.stat().st_size,
     }
 
 
-def _graphs(saved: Saved) -> list[Path]:
-    return [path for path in inside(saved.folder / "backbones") if path.name.endswith(".onnx")]
-
-
-def _learned(about: dict[str, Any]) -> list[dict[str, Any]]:
+def _learned(state: State) -> list[dict[str, Any]]:
     """The states that were learned, the first is 1: each with the photos that it brought."""
     added: Counter[str] = Counter()
-    for state in about["states"]:
-        added.update(state["more"])
+    for learned in state.classes.learned:
+        added.update(learned.more)
     return [
         {
             "state": i + 1,
-            "date": state["date"],
-            "photos": state["photos"],
+            "date": learned.date,
+            "photos": learned.photos,
             "classes": _photos(
-                (name, count - added[name]) for name, count, of in _columns(about) if of == i
+                (name, count - added[name]) for name, count, of in _columns(state) if of == i
             ),
-            "more": _photos(state["more"].items()),
-            "model": state["model"],
+            "more": _photos(learned.more.items()),
+            "model": learned.model,
         }
-        for i, state in enumerate(about["states"])
+        for i, learned in enumerate(state.classes.learned)
     ]
 
 
@@ -71,76 +55,64 @@ def _photos(counts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
     return [{"class": name, "photos": number} for name, number in counts]
 
 
-def _classes(about: dict[str, Any]) -> list[dict[str, Any]]:
+def _classes(state: State) -> list[dict[str, Any]]:
     return [
-        {"class": name, "photos": count, "state": of + 1} for name, count, of in _columns(about)
+        {"class": name, "photos": count, "state": of + 1} for name, count, of in _columns(state)
     ]
 
 
-def _columns(about: dict[str, Any]) -> zip[tuple[str, int, int]]:
-    return zip(about["classes"], about["counts"], about["class_state"], strict=True)
+def _columns(state: State) -> zip[tuple[str, int, int]]:
+    return zip(state.classes.names, state.classes.counts, state.classes.first, strict=True)
 
 
-def list_kept(folder: Path, report: Callable[[str], None]) -> list[dict[str, Any]]:
-    """The states that are kept; none of them is the current one where that cannot be read."""
-    refuse_packed(folder)
-    try:
-        return kept(folder, load_state(folder).number, report)
-    except StoreError as error:
-        told = str(error)
-        states = kept(folder, None, lambda p: None if told.startswith(p) else report(p))
-        if not states:
-            raise
-    report(told)
-    return states
-
-
-def kept(
-    folder: Path, current: int | None, report: Callable[[str], None] = lambda problem: None
-) -> list[dict[str, Any]]:
-    """The states that can be gone back to, or forward to, oldest first."""
+def kept(path: Path, report: Callable[[str], None] = lambda problem: None) -> list[dict[str, Any]]:
+    """The states that can be gone back to, or forward to, oldest first; none is the current one
+    where that cannot be told.
+    """
+    states, current = kept_states(path, report)
     return [
         {
-            "number": saved.number,
-            "date": saved.about["date"],
-            "states": len(saved.about["states"]),
-            "classes": len(saved.about["classes"]),
-            "bytes": saved.size,
-            "current": saved.number == current,
+            "number": state.number,
+            "date": state.date,
+            "done": state.done,
+            "classes": len(state.classes.names),
+            "bytes": state.size,
+            "current": state.number == current,
         }
-        for saved in kept_states(folder, report)
+        for state in states
     ]
 
 
-def go_back(folder: Path, to: int | None = None) -> tuple[Saved | None, Saved]:
+def go_back(path: Path, to: int | None = None) -> tuple[State | None, State]:
     """Make a kept state the current one: `to`, or the one before; gives what was current, and is.
 
     The current state is not read where `to` names another, since it may be the damaged one.
     """
-    if to is not None:
-        return None, switch(folder, to)
-    load_state(folder)  # says where there is no model, before a folder is made for one
-    with writing(folder) as place:
-        left = place.before
-        assert left is not None
-        return left, place.switch(_before(left))
+    load_state(path, to, names=())  # says where there is no model, or no such state
+    with writing(path, () if to is None else None) as writer:
+        left = writer.before
+        to = _before(left) if left else to
+        assert to is not None
+        return left, writer.switch(to)
 
 
-def _before(saved: Saved) -> int:
+def _before(state: State) -> int:
     """The number of the state before, if it is kept."""
-    parent, forgotten = saved.about["parent"], saved.about["forgotten"]
-    if parent is None and forgotten:
+    if state.parent in [other.number for other in kept_states(state.path)[0]]:
+        assert state.parent
+        return state.parent
+    forgotten = state.description.forgotten
+    if state.parent is None and forgotten:
         raise ConfigError(
-            f"{nothing_before(saved.folder, forgotten)}: learn them again to have them back"
+            f"classes were forgotten in {state.path} on {forgotten}, and nothing before that is "
+            "kept: learn them again to have them back"
         )
-    if parent is None:
+    if state.parent is None and state.number == 1:
         raise ConfigError(
-            f"{saved.folder} is at its first state, and nothing was before it: delete the folder "
-            "to begin anew"
+            f"{state.path} is at its first state, and nothing was before it: delete the file to "
+            "start over"
         )
-    if parent["state"] not in [state.number for state in kept_states(saved.folder)]:
-        raise ConfigError(
-            f"{saved.folder} keeps no state before the current one, {saved.number}: learn with a "
-            "larger `history` to keep more"
-        )
-    return int(parent["state"])
+    raise ConfigError(
+        f"{state.path} keeps no state before the current one, {state.number}: learn with a larger "
+        "`history` to keep more"
+    )

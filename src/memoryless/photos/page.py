@@ -14,8 +14,7 @@ from memoryless import pages
 from memoryless.errors import DataError, WriteError
 from memoryless.images.dataset import counted
 from memoryless.images.read import Photo, load
-from memoryless.model_folder.apart import check_apart
-from memoryless.model_folder.archive import is_packed
+from memoryless.model.database import ENDING
 from memoryless.pages import Table, table
 from memoryless.photos.evaluation import Evaluation, Mistake
 
@@ -25,10 +24,9 @@ PICTURES = 24
 
 def check_page(path: Path, force: bool = False) -> None:
     """Raise unless a page may be written to a file; leave none there."""
+    if path.suffix == ENDING:  # even to open one would free the locks on it
+        raise WriteError(f"{path} is a model: choose another `html`")
     pages.check_replaceable(path, force, "html")
-    check_apart(path)
-    if is_packed(path):
-        raise WriteError(f"{path} is a packed model: choose another `html`")
     with pages.writing(path, "html"):
         there = path.exists()
         path.open("ab").close()

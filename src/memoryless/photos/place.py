@@ -1,9 +1,9 @@
-"""The folder of a model while it is taught: held from before photos are looked at until the end."""
+"""A model while it is taught: its file is held from before photos are read until the end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any
 
 from memoryless.errors import ConfigError
 from memoryless.model import Model
-from memoryless.model_folder import Place, Saved, writing
+from memoryless.model.database import model_file
+from memoryless.model.file import State, Writer, load_state, writing
 from memoryless.names import first_ten
 
 # The best of the laboratory for trained features, by its results on drawings (docs/results.md), of
@@ -25,31 +26,21 @@ HELD_OUT = 0.1
 
 @contextmanager
 def teaching(
-    folder: Path, given: Mapping[str, Any], train: bool = False
-) -> Iterator[tuple[Place, Model]]:
-    """Hold the folder of a model, and give the model in it, or a new one of these settings."""
-    with holding(folder) as place:
-        yield place, _known(place.before, given, train) if place.before else _new(given, train)
+    path: Path, given: Mapping[str, Any] | None = None, train: bool = False
+) -> Iterator[tuple[Writer, Model]]:
+    """Hold a model's file, and give the model in it, or a new one of these settings."""
+    with writing(path) as writer:
+        yield writer, _model(writer.before, given or {}, train)
 
 
-@contextmanager
-def holding(folder: Path) -> Iterator[Place]:
-    """Hold the folder of a model; where nothing is saved in the end, a new one is removed."""
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    with writing(folder) as place:
-        try:
-            yield place
-        finally:
-            if missing and place.before is None:
-                _remove(folder, missing)  # while it is still held: nobody else writes there
+def model_to_teach(path: Path, given: Mapping[str, Any], train: bool = False) -> Model:
+    """The same model, without holding its file: it cannot be saved there."""
+    there = model_file(path).exists()
+    return _model(load_state(path) if there else None, given, train)
 
 
-def _remove(folder: Path, made: list[Path]) -> None:
-    """Delete folders that were made for nothing; one that holds something stays."""
-    with suppress(OSError):
-        (folder / ".lock").unlink(missing_ok=True)
-        for place in made:
-            place.rmdir()
+def _model(before: State | None, given: Mapping[str, Any], train: bool) -> Model:
+    return _known(before, given, train) if before else _new(given, train)
 
 
 def _new(given: Mapping[str, Any], train: bool) -> Model:
@@ -65,44 +56,45 @@ def _new(given: Mapping[str, Any], train: bool) -> Model:
     return Model(TRAINED, held_out=HELD_OUT, level=level, **TRAINED_SETTINGS, **given)
 
 
-def _known(saved: Saved, given: Mapping[str, Any], train: bool) -> Model:
+def _known(before: State, given: Mapping[str, Any], train: bool) -> Model:
     """A model that is there; what it was made with cannot be changed, but for the device."""
-    about = saved.about
-    made = {**about["settings"], **{key: about[key] for key in ("method", "seed", "forgettable")}}
-    if about["preparation"]:  # says what settings that were left open became
-        made |= {"image_size": about["preparation"]["size"]}
-    if given.get("forgettable") and not about["forgettable"]:
+    model, path = Model.of(before), before.path
+    if given.get("forgettable") and not model.forgettable:
         raise ConfigError(
-            f"{saved.folder} was made without `forgettable=True`, and the photos that this needs "
+            f"{path} was made without `forgettable=True`, and the photos that this needs "
             "are gone: leave it out, or learn everything into another MODEL"
         )
-    other = [name for name, value in given.items() if not _same(name, value, made, saved)]
-    if train and made["strategy"] == "fixed" and "method" not in other:
+    made = vars(model.settings) | {k: getattr(model, k) for k in ("method", "seed", "forgettable")}
+    other = [name for name, value in given.items() if not _same(name, value, made, before)]
+    if train and model.fixed and "method" not in other:
         other.append("method")
     if other:
         was = first_ten(_told(name, made[name]) for name in other)
         raise ConfigError(
-            f"{saved.folder} was made {was}, and what it keeps fits nothing else: leave that "
+            f"{path} was made {was}, and what it keeps fits nothing else: leave that "
             "setting out, or choose another MODEL"
         )
-    settings = about["settings"] | {k: given[k] for k in ("device",) if k in given}
-    return Model.of(replace(saved, about=about | {"settings": settings}))
+    if "device" in given:
+        model.choose_device(given["device"])
+    return model
 
 
 def _told(name: str, value: Any) -> str:
     """How a model was made: with this value of a setting, or without it."""
-    typed = " ".join(map(str, value)) if isinstance(value, list) else value
+    typed = " ".join(map(str, value)) if isinstance(value, tuple) else value
     return f"without `{name}`" if value is None else f"with `{name}={typed}`"
 
 
-def _same(name: str, value: Any, made: Mapping[str, Any], saved: Saved) -> bool:
-    if name == "backbone" and str(value).startswith("onnx:") and saved.about["backbone"]:
-        from memoryless.fixed import features_graph_of
+def _same(name: str, value: Any, made: Mapping[str, Any], before: State) -> bool:
+    """Whether a model was made with this value of a setting; files are compared by what is made of
+    them.
+    """
+    backbone = before.description.backbone
+    file = name == "backbone_weights" or str(value).startswith("onnx:")
+    if file and backbone and made["strategy"] == "fixed":
+        from memoryless.model.fixed import features_graph_of
 
-        settings = replace(Model.of(saved).settings, backbone=value)
-        return (
-            sha256(features_graph_of(settings)[0]).hexdigest() == saved.about["backbone"]["sha256"]
-        )
-    value = str(value) if isinstance(value, Path) else value
-    value = list(value) if isinstance(value, tuple) else value
+        settings = replace(Model.of(before).settings, **{name: value})
+        return sha256(features_graph_of(settings)[0]).hexdigest() == backbone.sha256
+    value = tuple(value) if isinstance(value, list) else value
     return name == "device" or bool(made[name] == value)

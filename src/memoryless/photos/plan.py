@@ -166,7 +166,7 @@ def find_in(places: Sequence[Path]) -> tuple[dict[str, str], Found]:
         raise ConfigError("name a folder of photos, with a folder for each class")
     for place in places:
         if place.suffix == ".memoryless" and place.is_file():
-            raise DataError(f"{place} is a packed model and no photos: name photos to learn")
+            raise DataError(f"{place} is a model and no photos: name photos to learn")
     each = {place: find_photos(place) for place in places}
     layouts = {str(place): found.layout for place, found in each.items()}
     photos, notes = once([photo for found in each.values() for photo in found.photos])

@@ -44,6 +44,16 @@ class Answer:
         return row | {"error": self.error}
 
 
+def to_predict(path: Path) -> Model:
+    """The model in a file, without what only learning needs."""
+    from memoryless.model import Model
+    from memoryless.model.file import load_state
+
+    model = Model.of(load_state(path, names=("features", "scorer")))
+    model.check_taught()
+    return model
+
+
 def check_top(top: int, classes: int) -> int:
     """How many classes to name: at least one, at most those that there are."""
     if top < 1:

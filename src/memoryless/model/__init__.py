@@ -1,0 +1,5 @@
+"""What people keep: a model, its description, and the SQLite file that it is stored in."""
+
+from memoryless.model.model import Lesson, Model
+
+__all__ = ["Lesson", "Model"]

@@ -1,0 +1,468 @@
+"""A model that learns classes state by state, scores images, and is rebuilt from its file alone.
+
+Features are fixed (`fixed.py`), or trained in every state (`trained.py`). Only training, and making
+a model over a backbone of torch, import torch.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sized
+from dataclasses import dataclass, replace
+from functools import wraps
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path, PurePath
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+from memoryless.errors import ConfigError, DataError, StoreError, extras
+from memoryless.images.dataset import counted
+from memoryless.labels import class_names
+from memoryless.model.classes import SAFE, Classes, model_name
+from memoryless.model.database import PLACE
+from memoryless.model.description import HISTORY, Description, LabelType, check_history, now
+from memoryless.model.file import State, Writer, load_state, writing
+from memoryless.model.fixed import METHOD, FixedFeatures
+from memoryless.model.trained import TrainedFeatures
+from memoryless.names import choose, first_ten
+from memoryless.stats.confidence import Judgement, Measured
+from memoryless.train.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from memoryless.images import Images
+    from memoryless.progress import TrainingProgress
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a state taught, measured on photos that were held out."""
+
+    held_out: int
+    """How many photos of the state were held out."""
+    right: int
+    """How many of them were put into their class, of all classes."""
+    right_by_class: dict[str, tuple[int, int]]
+    """For each class of the state how many were right, of how many."""
+    alike: list[tuple[str, str, float]]
+    """The pairs of classes most alike, at least one of them new, with the share of photos that
+    they are expected to lose to each other."""
+    unlike: dict[str, float]
+    """Known classes whose new photos look unlike the ones before: by how many standard errors their
+    means differ, where chance gives about 1."""
+    temperature: float
+    threshold: float
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def alone(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
+    """A method of a model that one thread at a time may run."""
+
+    @wraps(method)
+    def held(self: Model, *arguments: P.args, **settings: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *arguments, **settings)
+
+    return held
+
+
+class Model:
+    """A model learns new classes, keeps no image of them, and scores images over all so far.
+
+    By default features are fixed: those of a pretrained backbone. A method with another strategy
+    than `fixed` trains a backbone. A `forgettable` model also keeps each class's own scatter, so
+    that `forget` is exact. `settings` are fields of `ModelSettings`; what the method needs is
+    switched on.
+    """
+
+    def __init__(
+        self, method: str = METHOD, seed: int = 0, forgettable: bool = False, **settings: Any
+    ):
+        for name in settings:
+            choose("setting", name, vars(ModelSettings()))
+        if "strategy" in settings:
+            raise ConfigError("the method names the strategy: leave out `strategy`")
+        if type(seed) is not int or abs(seed) > SAFE:
+            raise ConfigError(f"`seed={seed!r}` is no whole number of fewer than 16 digits")
+        self.method, self.seed = method, seed
+        self.fixed = method.partition("+")[0] == "fixed"
+        if self.fixed and method != METHOD:
+            raise ConfigError(f"over fixed features a model's method is {METHOD}, not {method}")
+        if forgettable:
+            self.check_sums("keep what forgetting a class exactly needs")
+        self.forgettable = forgettable
+        self.settings = ModelSettings(**settings)
+        self.label_type = "str"
+        """Of which type labels were before they became names of classes."""
+        self._classes = Classes()
+        self._knows: FixedFeatures | TrainedFeatures | None = None
+        self._saved: State | None = None
+        self._done: tuple[str, ...] = ()
+        """What was done since it was saved last."""
+        self._traceable = False
+        """Whether one photo could be computed from this state and the one that was saved last."""
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes so far; scores have a column for each."""
+        return self._classes.names
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Photos of each class."""
+        return self._classes.counts
+
+    @property
+    def class_state(self) -> tuple[int, ...]:
+        """The state that brought each class."""
+        return self._classes.first
+
+    def open(self) -> None:
+        """Make or load the backbone now; else the first image does."""
+        if self._knows is None and self.fixed:
+            self.settings = replace(self.settings, strategy="fixed").filled()
+            self._knows = FixedFeatures.first(self.settings, self.forgettable)
+            self.settings = self._knows.settings
+        elif self._knows is None:
+            self._knows = TrainedFeatures(self.method, self.settings, self.seed)
+        self._knows.open()
+
+    def choose_device(self, device: str) -> None:
+        """Compute elsewhere: auto, cpu, cuda or cuda:N."""
+        knows = self._opened()
+        self.settings = knows.settings = replace(self.settings, device=device)
+
+    @property
+    def least(self) -> int:
+        """The shorter side that the pixels of a photo should at least have."""
+        return self._opened().least
+
+    def look(self, photo: np.ndarray) -> np.ndarray:
+        """What the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where features
+        are trained, its central square.
+        """
+        return self._opened().look(photo)
+
+    def feature(self, photo: np.ndarray) -> np.ndarray:
+        """The feature (d,) of a photo, uint8 (H, W, 3)."""
+        return self._opened().feature(photo)
+
+    @alone
+    @extras()
+    def learn(
+        self,
+        images: np.ndarray | Iterable[np.ndarray] | Images,
+        labels: Iterable[str],
+        groups: np.ndarray | None = None,
+        report: Callable[[TrainingProgress], None] = lambda progress: None,
+        more: bool = False,
+    ) -> Lesson:
+        """Learn the classes that the labels name, one string an image.
+
+        With `more`, some may be known already: the model is then as if all their images had come at
+        once. Images are paths, Pillow images or arrays of pixels, uint8, of any sizes; one array
+        (n, H, W), (n, C, H, W) or (n, H, W, C); or what `look` gave. Images of one of the `groups`
+        are held out together. If anything fails, the model is as it was before.
+        """
+        if more:
+            self.check_sums("add images to known classes")
+        names = self._checked(labels, new=not more)
+        knows = self._opened()
+        looks: Any = knows.looks(_checked_images(images))
+        if len(names) != len(looks) or not names:
+            raise DataError(f"there are {len(looks)} images and {len(names)} labels: give each one")
+        count = dict(sorted(Counter(names).items()))
+        classes = self._classes.learn(count, now())
+        index = {name: i for i, name in enumerate(classes.names)}
+        numbers = np.array([index[name] for name in names], dtype=np.int64)
+        groups = np.arange(len(names)) if groups is None else groups
+        after, measured = knows.learn(looks, numbers, groups, report)
+        self._traceable |= self.fixed and _is_traceable(looks, numbers, len(self.classes))
+        self._knows, self._classes, self.settings = after, classes, after.settings
+        self._done = (*self._done, "learn")
+        return self._lesson(measured, count)
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether the states before this one are kept when it is saved."""
+        return not (self._traceable or "forget" in self._done)
+
+    def _lesson(self, measured: Measured, classes: Iterable[str]) -> Lesson:
+        right = measured.scores.argmax(1) == measured.labels
+        index = {name: i for i, name in enumerate(self.classes)}
+        size = len(self.classes)
+        held = np.bincount(measured.labels, minlength=size)
+        good = np.bincount(measured.labels[right], minlength=size)
+        sure = self._opened().confidence
+        return Lesson(
+            held_out=len(right),
+            right=int(right.sum()),
+            right_by_class={
+                name: (int(good[index[name]]), int(held[index[name]])) for name in classes
+            },
+            alike=[(self.classes[a], self.classes[b], share) for a, b, share in measured.alike],
+            unlike={self.classes[c]: errors for c, errors in measured.unlike.items()},
+            temperature=sure.temperature,
+            threshold=sure.threshold,
+        )
+
+    @alone
+    def forget(self, *names: str) -> dict[str, float]:
+        """Forget classes; gives the weight that each had in the covariance that classes share.
+
+        A forgettable model is then as if they had never been. In others their spread stays in that
+        covariance with its weight, or with less, if classes were forgotten before; it may still
+        tell which photos were used. A model that forgets its last class is as new. Once the model
+        is saved, no state before it is kept there.
+        """
+        knows = self._learned("forget a class")
+        if not names:
+            raise ConfigError("name the classes to forget, one or more")
+        index = {name: i for i, name in enumerate(self.classes)}
+        gone = np.zeros(len(index), dtype=bool)
+        for name in names:
+            gone[choose("class", name, index)] = True
+        counts = np.array(self.counts, dtype=np.float64)
+        self._knows, self._classes = knows.forget(gone), self._classes.forget(names)
+        self._done = (*self._done, "forget")
+        weights = counts / counts.sum()
+        return {name: float(weights[index[name]]) for name in names}
+
+    @classmethod
+    def merge(
+        cls, models: Mapping[str, Model], same_class: Literal["refuse", "join"] = "refuse"
+    ) -> Model:
+        """One model of several, by name or path, over the same features: as if it had learned
+        everything.
+
+        Classes of the same name are refused, or joined into one. Temperature and threshold are
+        averages until the next state is learned.
+        """
+        if len(models) < 2:
+            raise ConfigError(f"name two models or more to merge, not {len(models)}")
+        each = {path: model._learned("be merged", path) for path, model in models.items()}
+        _check_alike(each)
+        _check_counted_once(models)
+        if same_class != "join":
+            _check_distinct(models)
+        whole = copy.copy(next(iter(models.values())))
+        whole._saved, whole._done, whole._traceable = None, ("merge",), False
+        whole._classes = Classes()
+        parts = []
+        for path, model in models.items():
+            whole._classes = whole._classes.merge(model._classes, model_name(path))
+            index = {name: i for i, name in enumerate(whole.classes)}
+            parts.append((each[path], np.array([index[name] for name in model.classes])))
+        whole._knows = FixedFeatures.merge(parts)
+        whole.forgettable = whole._knows.forgettable
+        types = {model.label_type for model in models.values()}
+        whole.label_type = types.pop() if len(types) == 1 else "str"
+        return whole
+
+    def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
+        """Scores, probabilities, and whether any class fits, of images, of what `look` gave, or of
+        features.
+        """
+        self.check_taught()
+        knows = self._opened()
+        return knows.judge(knows.features(_checked_images(images)))
+
+    def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
+        """Scores (n, classes), the larger the likelier."""
+        return self.judge(images).scores
+
+    def predict(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> list[str]:
+        """The likeliest class of each image."""
+        return [self.classes[i] for i in self.scores(images).argmax(1)]
+
+    @alone
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Give classes other names; their columns stay."""
+        for name in names:
+            choose("class", name, dict.fromkeys(self.classes))
+        renamed = self._checked((names.get(name, name) for name in self.classes), new=False)
+        if twice := [name for name, number in Counter(renamed).items() if number > 1]:
+            raise DataError(f"{first_ten(twice)} would name two classes: choose another name")
+        self._classes = self._classes.rename(names)
+        self._done = (*self._done, "rename")
+
+    def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
+        """What stands in a file: the description, and the bytes of each part."""
+        facts, contents = self._opened().stored()
+        before = self._saved.description if self._saved else None
+        if history is None:
+            history = before.history if before else HISTORY
+        forgotten = before.forgotten if before else None
+        about = Description(
+            memoryless=version("memoryless"),
+            method=self.method,
+            seed=self.seed,
+            labels=cast(LabelType, self.label_type),
+            history=check_history(history),
+            learned=self._classes.learned,
+            forgotten=now() if "forget" in self._done else forgotten,
+            forgettable=self.forgettable,
+            **facts,
+        )
+        return about, contents
+
+    @alone
+    def save(self, path: Path | str, history: int | None = None) -> State:
+        """Write the model; what was saved there before is replaced at once or not at all.
+
+        Only a file that is new, or that holds what this model was loaded from or saved as, is
+        written to. The last states before this one, `history` of them, are kept; as many as before
+        where it is not given, and 5 at first. None is kept after `forget`, nor where a single photo
+        could be computed from two states.
+        """
+        if history is not None:
+            check_history(history)
+        with writing(path, ()) as writer:
+            before = writer.before
+            if before and (self._saved is None or before.digest != self._saved.digest):
+                raise StoreError(
+                    f"{writer.path} holds another model, or this one as changed since it was "
+                    f"loaded: choose another {PLACE}, or load that one"
+                )
+            return self.save_in(writer, history)
+
+    def save_in(self, writer: Writer, history: int | None = None) -> State:
+        """The same, in a file that is held for writing since before the model was loaded."""
+        about, contents = self._stored(history)
+        done = ", ".join(dict.fromkeys(self._done)) or "save"
+        self._saved = writer.save(done, about, self._classes, contents, not self.keeps_history)
+        self._done, self._traceable = (), False
+        return self._saved
+
+    @classmethod
+    def load(cls, path: Path | str, number: int | None = None) -> Model:
+        """The model in a file, or an earlier state of it, every byte checked.
+
+        Neither an image nor torch is needed.
+        """
+        return cls.of(load_state(path, number))
+
+    @classmethod
+    def of(cls, state: State) -> Model:
+        """The model of a state; what was not read of that is lacking."""
+        about = state.description
+        model = cls(about.method, about.seed, about.forgettable)
+        model.label_type, model._classes, model._saved = about.labels, state.classes, state
+        kind = FixedFeatures if model.fixed else TrainedFeatures
+        model._knows = kind.of(state)
+        model.settings = model._knows.settings
+        return model
+
+    def check_sums(self, what: str, who: str = "it") -> None:
+        """Raise unless everything that is kept is a sum over images."""
+        if not self.fixed:
+            raise ConfigError(
+                f"{self.method} trains its backbone, and a network is no sum over images: {who} "
+                f"cannot {what}; only models with fixed features can"
+            )
+
+    def _learned(self, what: str, who: str = "it") -> FixedFeatures:
+        """What a model over fixed features knows, if it has learned something."""
+        self.check_sums(what, who)
+        self.check_taught()
+        knows = self._opened()
+        assert isinstance(knows, FixedFeatures)
+        return knows
+
+    def check_taught(self) -> None:
+        """Raise unless the model knows a class."""
+        if not self.classes:
+            raise ConfigError("the model knows no class yet: let it learn some first")
+
+    def _opened(self) -> FixedFeatures | TrainedFeatures:
+        if self._knows is None:
+            self.open()
+        assert self._knows is not None
+        return self._knows
+
+    def _checked(self, labels: Iterable[str], new: bool = True) -> list[str]:
+        names = list(labels) if isinstance(labels, Iterable) else [labels]
+        if odd := [repr(name) for name in names if not isinstance(name, str)]:
+            raise DataError(f"labels must be names, one string an image, not {first_ten(odd)}")
+        class_names(names)  # raises if one cannot name a class
+        past = sorted({name for name in names if name in self.classes}) if new else []
+        if past:
+            raise DataError(
+                f"{first_ten(past)} was learned before: add `more=True` to add images to it, or "
+                "give them another name"
+            )
+        return names
+
+
+def _is_traceable(features: np.ndarray, labels: np.ndarray, known: int) -> bool:
+    """Whether features of single photos follow from the sums before and after them: of one photo
+    more of a class its mean tells, of two in all their scatter too.
+    """
+    added = [features[labels == label] for label in np.unique(labels) if label < known]
+    one_more = any((rows == rows[0]).all() for rows in added)
+    return one_more or len(features) <= 2
+
+
+def _checked_images(images: Any) -> Any:
+    """Return the images, or raise an error if they are none."""
+    if isinstance(images, str | PurePath) or not isinstance(images, Iterable | Sized):
+        raise DataError(
+            f"images must be several, in a list of paths or of arrays of pixels, not {images!r}"
+        )
+    return images
+
+
+def _check_alike(each: Mapping[str, FixedFeatures]) -> None:
+    """Raise unless all have features that compare."""
+    (first, knows), *others = each.items()
+    for path, other in others:
+        for why in knows.differences(other):
+            raise ConfigError(f"{first} and {path} cannot be merged, because {why}")
+
+
+def _check_counted_once(models: Mapping[str, Model]) -> None:
+    """Raise if two models learned the same photos: one is a copy of the other, or contains it."""
+    marks = {path: _marks(model) for path, model in models.items()}
+    for one, two in combinations(marks, 2):
+        if both := [name for mark, name in marks[one].items() if mark in marks[two]]:
+            raise DataError(
+                f"{one} and {two} have learned the same photos of {first_ten(both)}, which would "
+                "count twice: leave out one of the two, or forget these classes in it"
+            )
+
+
+def _marks(model: Model) -> dict[tuple[Any, ...], str]:
+    """What tells the photos of each class from others, and its name, which may have changed."""
+    dates = [model._classes.learned[first].date for first in model.class_state]
+    statistics = model._learned("be merged").statistics
+    assert statistics is not None
+    if statistics.alike:  # nothing tells constant features of one model from those of another
+        return {}
+    rows = zip(model.classes, dates, model.counts, statistics.mean, strict=True)
+    return {(date, count, mean.tobytes()): name for name, date, count, mean in rows}
+
+
+def _check_distinct(models: Mapping[str, Model]) -> None:
+    seen: dict[str, list[str]] = {}
+    for path, model in models.items():
+        for name, count in zip(model.classes, model.counts, strict=True):
+            seen.setdefault(name, []).append(f"{counted(count, 'photo', 'photos')} in {path}")
+    twice = [f"{name} ({', '.join(where)})" for name, where in seen.items() if len(where) > 1]
+    if twice:
+        raise DataError(
+            f"several models know {first_ten(twice)}: add `same_class=join` if that is the same "
+            "class, or else rename it in one by memoryless rename"
+        )

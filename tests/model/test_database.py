@@ -1,0 +1,286 @@
+"""A model's file is held by one writer, read by anybody, and refused if it is not ours."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from databases import edit
+from memoryless import Model
+from memoryless.errors import ConfigError, StoreError, WriteError
+from memoryless.model import database, file
+from memoryless.model.database import model_file
+from memoryless.model.file import kept_states, load_state, writing
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+HOLD = """
+import os, sys, time
+from memoryless.model.file import writing
+with writing(sys.argv[1]):
+    if len(sys.argv) > 2 and os.fork() == 0:
+        time.sleep(600)
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def make(path: Path, *names: str) -> Model:
+    model = Model(backbone="none")
+    model.learn(X, list(names or ("a", "b")) * (40 // len(names or ("a", "b"))))
+    model.save(path)
+    return model
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    make(tmp_path / "m")
+    return tmp_path / "m.memoryless"
+
+
+@pytest.fixture
+def hold():
+    """Hold a model in another process."""
+    started = []
+
+    def start(path: Path, *more: str) -> subprocess.Popen:
+        command = [sys.executable, "-c", HOLD, str(path), *more]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+        started.append(process)
+        assert process.stdout.readline() == b"held\n"
+        return process
+
+    yield start
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def test_names_get_a_suffix(tmp_path):
+    assert model_file("a/b.memoryless") == Path("a/b.memoryless")
+    for name in (".", "..", "/"):
+        with pytest.raises(ConfigError, match="is a folder: name the file of a model"):
+            model_file(name)
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("more", [[], ["with a forked worker"]])
+def test_a_second_writer_is_told_at_once_and_a_killed_one_holds_nothing(
+    there, more, tmp_path, hold
+):
+    if there:
+        make(tmp_path / "m")
+    holder = hold(tmp_path / "m", *more)
+    began = time.perf_counter()
+    with pytest.raises(WriteError) as error, writing(tmp_path / "m"):
+        pass
+    assert time.perf_counter() - began < 1
+    assert str(error.value) == (
+        f"another process is writing {tmp_path}/m.memoryless: wait for it, or choose another MODEL"
+    )
+    holder.kill()
+    holder.wait()
+    with writing(tmp_path / "m") as writer:
+        assert (writer.before is not None) == there
+    left = ["m.memoryless"] if there else []
+    assert [file.name for file in tmp_path.iterdir()] == left
+
+
+def test_a_reader_never_fails_beside_a_writer(path):
+    stop, failed = threading.Event(), []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                Model.load(path).scores(X)
+            except Exception as error:
+                failed.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    model = Model.load(path)
+    for i in range(40):
+        model.rename({model.classes[0]: f"name {i}"})
+        model.save(path)
+    stop.set()
+    reader.join()
+    assert failed == []
+
+
+def test_readers_in_the_same_process_do_not_free_the_lock(path, hold):
+    """Closing any descriptor of the file would free SQLite's locks of the whole process."""
+    with writing(path):
+        for read in (Model.load, kept_states, lambda p: list(file.check_file(p))):
+            read(path)
+        code = f"from memoryless.model.file import writing\nwith writing({str(path)!r}): pass"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert b"another process is writing" in done.stderr
+
+
+def test_a_file_that_is_replaced_meanwhile_is_not_written(path, tmp_path):
+    """A backup that was brought back, say: what is in it stays."""
+    other = make(tmp_path / "other", "c", "d")
+    with writing(path) as writer:
+        model = Model.of(writer.before)
+        model.rename({"a": "x"})
+        path.rename(tmp_path / "old.memoryless")
+        (tmp_path / "other.memoryless").rename(path)
+        with pytest.raises(WriteError, match="was replaced by another file meanwhile"):
+            model.save_in(writer)
+    assert Model.load(path).classes == other.classes
+    assert Model.load(tmp_path / "old").classes == ("a", "b")
+
+
+def test_two_that_make_one_new_model(tmp_path):
+    with writing(tmp_path / "m") as writer:
+        shut = Model(backbone="none")
+        (tmp_path / "m.memoryless").write_bytes(b"somebody's file")
+        with pytest.raises(WriteError, match="File exists"):
+            shut.save_in(writer)
+    assert [file.name for file in tmp_path.iterdir()] == ["m.memoryless"]
+
+
+def test_a_disk_without_hard_links(tmp_path, monkeypatch):
+    def link(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    make(tmp_path / "m")
+    assert Model.load(tmp_path / "m").classes == ("a", "b")
+    assert [file.name for file in tmp_path.iterdir()] == ["m.memoryless"]
+
+
+def test_what_a_killed_writer_left_is_taken_over(tmp_path):
+    (tmp_path / "m.memoryless.lock").touch()
+    (tmp_path / "m.memoryless.new").write_bytes(b"half of a model")
+    (tmp_path / "m.memoryless.new-journal").write_bytes(b"half of a journal")
+    make(tmp_path / "m")
+    os.link(tmp_path / "m.memoryless", tmp_path / "m.memoryless.new")
+    (tmp_path / "m.memoryless.lock").touch()
+    with writing(tmp_path / "m"):
+        assert [file.name for file in tmp_path.iterdir()] == ["m.memoryless"]
+
+
+def test_a_journal_of_a_model_that_is_gone_is_not_taken_for_the_new_ones(tmp_path):
+    (tmp_path / "m.memoryless-journal").write_bytes(b"x" * 1000)
+    with pytest.raises(WriteError, match="is of a model that is gone: delete it"):
+        make(tmp_path / "m")
+
+
+def test_what_writes_waits_for_the_disk_and_overwrites_what_it_deletes(path):
+    with writing(path) as writer:
+        settings = {name: writer._db.execute(f"PRAGMA {name}").fetchone()[0] for name in (
+            "synchronous", "secure_delete", "foreign_keys", "trusted_schema", "journal_mode",
+            "temp_store")}  # fmt: skip
+    assert settings == {
+        "synchronous": 2, "secure_delete": 1, "foreign_keys": 1, "trusted_schema": 0,
+        "journal_mode": "delete", "temp_store": 2,
+    }  # fmt: skip
+
+
+STRANGE = {
+    "a trigger": "CREATE TRIGGER t AFTER DELETE ON class BEGIN DELETE FROM current; END",
+    "a view": "CREATE VIEW v AS SELECT * FROM state",
+    "a virtual table": "CREATE VIRTUAL TABLE f USING fts4(x)",
+    "an index": "CREATE INDEX i ON class (name)",
+    "a table": "CREATE TABLE t (x)",
+    "another column": "ALTER TABLE class ADD COLUMN secret TEXT",
+    "a write-ahead log": "PRAGMA journal_mode = WAL",
+    "an older format": "PRAGMA user_version = 0",
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_other_tables_than_ours_are_refused(kind, path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(STRANGE[kind])
+    for use in (Model.load, kept_states, lambda p: writing(p).__enter__()):
+        with pytest.raises(StoreError, match="has other tables or settings than a model has"):
+            use(path)
+
+
+def test_a_newer_format_is_refused_with_what_to_install(path):
+    edit(path, "PRAGMA user_version = 2")
+    with pytest.raises(StoreError, match=r"has format 2, and .* format 1: install a newer memory"):
+        Model.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"a letter", b"SQLite format 3\0" + bytes(984)])
+def test_files_that_are_no_model(content, tmp_path):
+    (tmp_path / "m.txt").write_bytes(content)
+    for use in (Model.load, lambda p: Model(backbone="none").save(p)):
+        with pytest.raises(StoreError, match=r"m.txt is (no model|damaged)"):
+            use(tmp_path / "m.txt")
+    assert (tmp_path / "m.txt").read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == ["m.txt"]
+
+
+def test_places_that_are_no_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe.memoryless")
+    (tmp_path / "folder.memoryless").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(StoreError, match="is no file: name the file of a model"):
+            Model.load(tmp_path / name)
+    with pytest.raises(StoreError, match="there is no model"):
+        Model.load(tmp_path / "nothing")
+
+
+def test_a_file_that_may_not_be_read(path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(StoreError, match="may not be read: change its permissions"):
+        Model.load(path)
+
+
+@pytest.mark.parametrize("journal", [False, True])
+def test_where_nothing_can_be_locked_a_file_is_read_as_it_is(journal, path, monkeypatch):
+    """Unless a journal lies beside it, which could not be rolled back there."""
+    real = database.connect
+
+    def connect(path, mode, *more):
+        if mode == "mode=rw":
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorname = "SQLITE_IOERR_LOCK"
+            raise error
+        return real(path, mode, *more)
+
+    monkeypatch.setattr(database, "connect", connect)
+    if not journal:
+        assert Model.load(path).classes == ("a", "b")
+        return
+    path.with_name("m.memoryless-journal").touch()
+    with pytest.raises(StoreError, match="was left in the middle of a change"):
+        Model.load(path)
+
+
+def test_a_file_on_a_read_only_disk_predicts(path, tmp_path):
+    """With its journal gone, as after every command that ended."""
+    path.chmod(0o444)
+    uri = f"{path.as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True)) as db:
+        assert db.execute("SELECT count(*) FROM state").fetchone() == (1,)
+    assert Model.load(path).predict(X[:2]) == Model.load(path).predict(X)[:2]
+
+
+def test_no_process_saves_what_another_one_holds(path):
+    with writing(path) as writer:
+        child = os.fork()
+        if child == 0:
+            try:
+                Model.of(writer.before).save_in(writer)
+            except WriteError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        Model.of(writer.before).save_in(writer)
+    assert load_state(path).number == 2

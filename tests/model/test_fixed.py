@@ -1,0 +1,263 @@
+"""Models over fixed features: any split gives the same scores, and photos can go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryless import Model
+from memoryless.errors import ConfigError, DataError
+from memoryless.images.dataset import hold_out_groups
+from memoryless.model.file import load_state
+from memoryless.model.fixed import as_photo
+from photo_toys import tiny_settings
+
+
+def features(*classes: int, number: int = 12, d: int = 6):
+    """Features and names of classes; the same class always gives the same features."""
+    drawn = [
+        np.random.default_rng(c).normal(size=d) * 2
+        + np.random.default_rng(100 + c).normal(size=(number, d))
+        for c in classes
+    ]
+    names = [f"class {c}" for c in classes for _ in range(number)]
+    return np.concatenate(drawn), names
+
+
+def taught(*states: tuple[int, ...]) -> Model:
+    model = Model(backbone="none")
+    for classes in states:
+        model.learn(*features(*classes))
+    return model
+
+
+def test_classes_are_learned_by_name_and_recognised():
+    model = taught((2, 0), (1,))
+    assert model.classes == ("class 0", "class 2", "class 1")
+    assert model.counts == (12, 12, 12)
+    assert model.class_state == (0, 0, 1)
+    X, names = features(0, 1, 2)
+    assert np.mean(np.array(model.predict(X)) == names) > 0.8
+
+
+@given(st.permutations(range(6)), st.lists(st.integers(1, 5), max_size=4, unique=True))
+def test_order_and_states_do_not_matter(order, cuts):
+    parts = [tuple(p) for p in np.split(np.array(order), sorted(cuts)) if len(p)]
+    X, _ = features(*range(6))
+    found, expected = taught(*parts), taught(tuple(range(6)))
+    scores, whole = found.scores(X), expected.scores(X)
+    columns = np.argsort(found.classes)
+    assert np.abs(scores[:, columns] - whole).max() <= 1e-6 * np.ptp(whole)
+
+
+def test_a_folder_is_all_that_a_model_needs(tmp_path):
+    whole, parts = taught((0, 1), (2, 3)), taught((0, 1))
+    parts.save(tmp_path / "model")
+    parts = Model.load(tmp_path / "model")
+    parts.learn(*features(2, 3))
+    parts.save(tmp_path / "model")
+    again, X = Model.load(tmp_path / "model"), features(0, 1, 2, 3)[0]
+    assert np.array_equal(again.scores(X), whole.scores(X))
+    assert np.array_equal(again.judge(X).margin, whole.judge(X).margin)
+    assert np.array_equal(again.judge(X).probabilities, whole.judge(X).probabilities)
+    assert again.counts == whole.counts
+    assert Model.load(tmp_path / "model", number=1).classes == ("class 0", "class 1")
+
+
+def test_large_numbers_are_no_infinite_ones():
+    """Their sum overflows in single precision."""
+    X, names = features(0, 1)
+    X = np.abs(X * 3e37).astype(np.float32)
+    with np.errstate(over="ignore"):
+        assert np.isinf(X.sum())
+    model = Model(backbone="none")
+    model.learn(X, names)
+    assert model.counts == (12, 12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_number_that_is_not_finite_is_noticed(bad):
+    X, names = features(0, 1)
+    X[5, 2] = bad
+    with pytest.raises(DataError, match=r"^features must be finite numbers: some are nan or inf"):
+        Model(backbone="none").learn(X, names)
+
+
+def test_a_failure_leaves_the_model_as_it_was():
+    model = taught((0, 1))
+    X = features(0, 1)[0]
+    before = model.scores(X)
+    with pytest.raises(DataError, match="some are nan"):
+        model.learn(np.full((30, 6), np.nan), ["new"] * 30)
+    assert model.classes == ("class 0", "class 1")
+    assert np.array_equal(model.scores(X), before)
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "sentence"),
+    [
+        (np.zeros((3, 5)), ["a"] * 3, r"^features must be \(n, 6\), not \(3, 5\)$"),
+        (np.zeros((3, 6)), ["a"] * 2, "^there are 3 images and 2 labels: give each one$"),
+        (
+            np.zeros((1, 6)),
+            ["class 0"],
+            "^class 0 was learned before: add `more=True` to add",
+        ),
+        (np.zeros((1, 6)), [" "], "^the class name ' ' is blank: rename the class$"),
+        (np.zeros((2, 4, 4, 3), np.uint8), ["a"] * 2, "^a model with `backbone=none` takes"),
+    ],
+)
+def test_what_cannot_be_learned_gets_a_sentence(images, labels, sentence):
+    with pytest.raises(DataError, match=sentence):
+        taught((0, 1)).learn(images, labels)
+
+
+def test_another_head_over_fixed_features_is_the_laboratorys():
+    with pytest.raises(ConfigError, match=r"a model's method is fixed\+lda, not fixed\+ncm"):
+        Model("fixed+ncm")
+
+
+def test_before_the_first_photo_there_is_nothing_to_predict():
+    with pytest.raises(
+        ConfigError, match=r"^the model knows no class yet: let it learn some first$"
+    ):
+        Model(backbone="none").predict(np.zeros((1, 6)))
+
+
+def test_what_no_class_is_like_is_not_known():
+    model = Model(backbone="none")
+    model.learn(*features(*range(6), number=60, d=40))
+    known, unknown = (model.judge(features(*c, number=60, d=40)[0]).known.mean()
+                      for c in (range(6), range(20, 26)))  # fmt: skip
+    assert known > 0.9
+    assert unknown < 0.5
+
+
+def test_held_out_photos_are_of_the_new_classes_and_are_counted_by_class():
+    model = taught((0, 1))
+    lesson = model.learn(*features(2, 3, number=20))
+    assert lesson.held_out == 8
+    assert {name: of for name, (_, of) in lesson.right_by_class.items()} == {
+        "class 2": 4,
+        "class 3": 4,
+    }
+    assert sum(right for right, _ in lesson.right_by_class.values()) == lesson.right
+    assert len(lesson.alike) == 3
+    assert all(0 <= share <= 0.5 for *_, share in lesson.alike)
+
+
+def test_the_state_keeps_nothing_of_single_photos(tmp_path):
+    model = taught((0, 1))
+    model.save(tmp_path / "model")
+    record = load_state(tmp_path / "model").arrays("record")
+    assert {name: array.shape for name, array in record.items()} == {
+        "count": (2,),
+        "mean": (2, 6),
+        "scatter": (21,),
+        "held_out.losses": (31,),
+        "held_out.below": (97,),
+        "held_out.count": (),
+    }
+
+
+def test_renamed_classes_keep_their_columns(tmp_path):
+    model, X = taught((0, 1)), features(0, 1)[0]
+    before = model.scores(X)
+    model.rename({"class 0": "zero"})
+    assert model.classes == ("zero", "class 1")
+    assert np.array_equal(model.scores(X), before)
+    with pytest.raises(ConfigError, match="unknown class 'class 0'"):
+        model.rename({"class 0": "x"})
+    with pytest.raises(DataError, match=r"^class 1 would name two classes: choose another name$"):
+        model.rename({"zero": "class 1"})
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=40))
+def test_groups_are_held_out_whole_and_something_of_each_class_is_left(pairs):
+    labels = np.unique([label for label, _ in pairs], return_inverse=True)[1]
+    groups = np.array([group * 10 for _, group in pairs]) + labels  # a group is of one class
+    mask = hold_out_groups(labels, groups, 0.2, 0)
+    for group in np.unique(groups):
+        assert len(set(mask[groups == group])) == 1
+    assert (np.bincount(labels[~mask], minlength=labels.max() + 1) > 0).all()
+    single = [len(set(groups[labels == c])) == 1 for c in range(labels.max() + 1)]
+    held = np.bincount(labels[mask], minlength=labels.max() + 1)
+    assert all((n == 0) == alone for n, alone in zip(held, single, strict=True))
+
+
+def test_without_repeats_a_fifth_is_held_out():
+    labels = np.repeat(np.arange(3), 10)
+    mask = hold_out_groups(labels, np.arange(30), 0.2, 1)
+    assert np.bincount(labels[mask]).tolist() == [2, 2, 2]
+    assert (mask != hold_out_groups(labels, np.arange(30), 0.2, 2)).any()
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 1), (5, 7, 3), (3, 5, 7)])
+def test_photos_come_in_many_layouts(shape):
+    assert as_photo(np.zeros(shape, np.uint8)).shape == (5, 7, 3)
+
+
+@pytest.mark.parametrize(
+    "bad", [np.zeros((4, 4)), np.zeros((4, 4, 2), np.uint8), np.zeros((0, 4, 3), np.uint8)]
+)
+def test_what_is_no_photo_is_refused(bad):
+    with pytest.raises(DataError, match=r"^a photo must be uint8"):
+        as_photo(bad)
+
+
+def test_of_one_class_every_photo_is_known_and_later_ones_are_not_misled():
+    model = Model(backbone="none")
+    model.learn(*features(0, number=40))
+    assert model.judge(features(0)[0]).known.all()
+    for c in range(1, 6):
+        model.learn(*features(c, number=40))
+    whole = Model(backbone="none")
+    whole.learn(*features(*range(6), number=40))
+    X = features(*range(6), number=40)[0]
+    assert abs(model.judge(X).known.mean() - whole.judge(X).known.mean()) < 0.1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_large_group_is_not_held_out_where_a_small_one_can_be(seed):
+    labels, groups = np.zeros(100, dtype=int), np.r_[np.zeros(90, dtype=int), np.arange(1, 11)]
+    assert 0 < hold_out_groups(labels, groups, 0.2, seed).sum() <= 20
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_group_of_two_classes_is_held_out_in_both_or_none(seed):
+    labels, groups = np.repeat([0, 1], 10), np.r_[np.arange(10), 0, 1, np.arange(10, 18)]
+    mask = hold_out_groups(labels, groups, 0.3, seed)
+    assert mask[0] == mask[10]
+    assert mask[1] == mask[11]
+
+
+def test_the_device_and_folders_of_this_machine_are_not_kept(tiny_backbone, tmp_path):
+    model = Model(**tiny_settings(tiny_backbone), device="cpu")
+    model.learn([np.full((9, 9, 3), 20 * i, np.uint8) for i in range(10)], ["a", "b"] * 5)
+    file = model.save(tmp_path / "model").path
+    kept = Model.load(file).settings
+    assert (kept.device, kept.backbone) == ("auto", f"onnx:{tiny_backbone.name}")
+    assert str(tiny_backbone.parent).encode() not in file.read_bytes()
+
+
+def test_no_photo_gives_no_answer(tmp_path):
+    assert taught((0, 1)).predict([]) == []
+
+
+@pytest.mark.parametrize(("scale", "what"), [(1e100, "large"), (1e160, "large"), (1e-160, "small")])
+def test_features_of_an_absurd_scale_are_refused(scale, what):
+    model = Model(backbone="none")
+    X = np.random.default_rng(0).normal(size=(20, 3)) * scale
+    with pytest.raises(DataError, match=f"features are too {what} to compute with"):
+        model.learn(X, ["a", "b"] * 10)
+    assert model.classes == ()
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_features_of_a_large_or_small_scale_are_learned(scale):
+    X = np.random.default_rng(0).normal(size=(40, 3)) + np.arange(40)[:, None] % 2 * 9
+    model = Model(backbone="none")
+    model.learn(X * scale, ["a", "b"] * 20)
+    assert model.predict(X * scale) == ["a", "b"] * 20

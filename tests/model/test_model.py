@@ -1,0 +1,258 @@
+"""The model that people keep: what holds for every kind of features, fixed and trained."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import SMALL_MODEL, draw_birds
+from memoryless import Model
+from memoryless.errors import ConfigError, DataError
+from memoryless.model.file import kept_states, load_state
+
+
+def learned(kind: str) -> tuple[Model, np.ndarray]:
+    images, names = draw_birds(0, 1)
+    if kind == "trained":
+        model = Model("inFT_siw", **SMALL_MODEL)
+    else:
+        model = Model(backbone="none")
+        images = images.reshape(len(images), -1)[:, ::7].astype(np.float32)
+    model.learn(images, names)
+    return model, images
+
+
+@pytest.mark.parametrize("kind", ["fixed", "trained"])
+def test_what_a_judgement_holds_fits_together(kind):
+    model, images = learned(kind)
+    judgement = model.judge(images)
+    assert judgement.scores.shape == judgement.probabilities.shape == (len(images), 2)
+    assert np.allclose(judgement.probabilities.sum(1), 1)
+    assert (judgement.probabilities.argmax(1) == judgement.scores.argmax(1)).all()
+    assert judgement.known.shape == (len(images),)
+    assert np.array_equal(model.scores(images), judgement.scores)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "trained"])
+def test_a_model_comes_back_whole(kind, tmp_path):
+    model, images = learned(kind)
+    model.save(tmp_path / "model")
+    again = Model.load(tmp_path / "model")
+    assert again.classes == model.classes
+    assert (again.counts, again.class_state) == (model.counts, model.class_state)
+    assert np.array_equal(again.scores(images), model.scores(images))
+    assert model._stored(None)[0] == again._stored(None)[0]
+
+
+def test_a_setting_that_is_none_is_refused():
+    with pytest.raises(ConfigError, match="unknown setting 'epoch'"):
+        Model(epoch=3)
+    with pytest.raises(ConfigError, match="the method names the strategy"):
+        Model(strategy="fixed")
+
+
+@pytest.mark.parametrize("kind", ["fixed", "trained"])
+def test_images_and_labels_that_are_none_are_refused(kind):
+    model, images = learned(kind)
+    with pytest.raises(DataError, match=r"^images must be several, in a list of paths"):
+        model.learn(None, ["owl"])
+    with pytest.raises(DataError, match=r"^labels must be names, one string an image, not None$"):
+        model.learn(images, None)
+
+
+UNFIT = {
+    "a\nb": "has control characters",
+    "\x1b[31m": "has control characters",
+    "\udcff": "is not valid UTF-8",
+    "a/b": "has a slash",
+    " ": "is blank",
+    "a" * 300: "has 300 bytes, more than 255",
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_names_that_commands_refuse_are_refused(name):
+    model, images = learned("fixed")
+    before = model.classes
+    for change in (
+        lambda: model.learn(images, [name] * len(images)),
+        lambda: model.rename({before[0]: name}),
+    ):
+        with pytest.raises(DataError) as error:
+            change()
+        assert str(error.value).endswith(f" {UNFIT[name]}: rename the class")
+    assert model.classes == before
+
+
+def test_predicting_over_fixed_features_imports_no_torch(tmp_path):
+    model, images = learned("fixed")
+    model.save(tmp_path / "model")
+    np.save(tmp_path / "x.npy", images)
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import numpy as np\nfrom memoryless import Model\n"
+        f"model = Model.load({str(tmp_path / 'model')!r})\n"
+        f"print(len(model.predict(np.load({str(tmp_path / 'x.npy')!r}))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(len(images))
+
+
+def draw(classes: str, number: int = 12, seed: int = 0) -> tuple[np.ndarray, list[str]]:
+    """Features of classes, each around a point of its own, and their names."""
+    rng = np.random.default_rng(seed)
+    centres = np.stack([np.random.default_rng(ord(c)).normal(size=6) * 3 for c in classes])
+    X = centres.repeat(number, 0) + rng.normal(size=(len(classes) * number, 6))
+    return X, [c for c in classes for _ in range(number)]
+
+
+def taught(*states: tuple[str, int], **settings: Any) -> Model:
+    model = Model(backbone="none", **settings)
+    for seed, (classes, number) in enumerate(states):
+        model.learn(*draw(classes, number, seed), more=True)
+    return model
+
+
+def assert_alike(one: Model, other: Model) -> None:
+    """The same classes, and scores equal to a millionth of their range."""
+    X, _ = draw("abcd", seed=99)
+    first, second = one.scores(X), other.scores(X)
+    columns = [other.classes.index(name) for name in one.classes]
+    assert sorted(one.classes) == sorted(other.classes)
+    assert np.abs(first - second[:, columns]).max() <= 1e-6 * np.ptp(first)
+
+
+def test_more_images_of_a_class_are_as_if_they_had_come_at_once():
+    parts = [draw("ab", seed=0), draw("bc", seed=1), draw("ac", seed=2)]
+    several, once = Model(backbone="none"), Model(backbone="none")
+    for part in parts:
+        several.learn(*part, more=True)
+    once.learn(np.concatenate([X for X, _ in parts]), [name for _, y in parts for name in y])
+    assert several.classes == ("a", "b", "c")
+    assert several.counts == once.counts == (24, 24, 24)
+    assert_alike(several, once)
+
+
+def test_it_tells_of_classes_whose_new_images_are_unlike_the_old():
+    model = taught(("ab", 40))
+    X, y = draw("ab", 40, seed=5)
+    X[40:] += 2
+    assert list(model.learn(X, y, more=True).unlike) == ["b"]
+
+
+def test_a_model_that_can_forget_is_then_as_if_it_had_never_learned():
+    model = taught(("ab", 12), ("bc", 9), ("ad", 15), forgettable=True)
+    never = Model(backbone="none", forgettable=True)
+    for seed, (classes, number) in enumerate((("ab", 12), ("bc", 9), ("ad", 15))):
+        X, y = draw(classes, number, seed)
+        stay = np.array(y) != "b"
+        never.learn(X[stay], [name for name in y if name != "b"], more=True)
+    assert model.forget("b") == {"b": pytest.approx(21 / 72)}
+    assert (model.classes, model.counts) == (never.classes, never.counts)
+    assert_alike(model, never)
+
+
+def test_other_models_keep_the_spread_of_what_they_forget():
+    model = taught(("abc", 12))
+    model.forget("a", "c")
+    assert model.classes == ("b",)
+    assert model.forgettable is False
+
+
+def test_nothing_before_a_forgotten_class_can_be_gone_back_to(tmp_path):
+    model = taught(("ab", 12))
+    model.save(tmp_path / "model")
+    model.learn(*draw("c"))
+    model.save(tmp_path / "model")
+    model.forget("b")
+    model.save(tmp_path / "model")
+    model.learn(*draw("d"))
+    model.save(tmp_path / "model")
+    assert [saved.number for saved in kept_states(tmp_path / "model")[0]] == [3, 4]
+    state = load_state(tmp_path / "model")
+    assert state.classes.names == ("a", "c", "d")
+    assert state.description.forgotten
+
+
+def test_merged_models_are_as_one_that_learned_everything():
+    north, south, whole = taught(("ab", 12)), taught(("bc", 20)), Model(backbone="none")
+    for part in (("ab", 12), ("bc", 20)):
+        whole.learn(*draw(*part), more=True)
+    both = Model.merge({"north": north, "south": south}, same_class="join")
+    assert (both.classes, both.counts) == (("a", "b", "c"), (12, 32, 20))
+    assert both._opened().confidence.averaged
+    assert_alike(both, whole)
+    both.learn(*draw("d"))
+    assert not both._opened().confidence.averaged
+
+
+def test_classes_of_several_models_are_refused_with_their_counts():
+    with pytest.raises(DataError, match="12 photos in north, 20 photos in south"):
+        Model.merge({"north": taught(("ab", 12)), "south": taught(("bc", 20))})
+
+
+@pytest.mark.parametrize("action", ["more", "forget", "merge", "forgettable"])
+def test_trained_features_are_no_sums(action):
+    model, images = learned("trained")
+    actions = {
+        "more": lambda: model.learn(images, ["bird"] * len(images), more=True),
+        "forget": lambda: model.forget(model.classes[0]),
+        "merge": lambda: Model.merge({"a": model, "b": model}),
+        "forgettable": lambda: Model("inFT_siw", forgettable=True),
+    }
+    with pytest.raises(ConfigError, match=r"a network is no sum over images: \w+ cannot"):
+        actions[action]()
+
+
+def test_what_cannot_be_forgotten():
+    model = taught(("ab", 12))
+    with pytest.raises(ConfigError, match=r"^unknown class 'B': choose from a, b"):
+        model.forget("B")
+    assert model.classes == ("a", "b")
+
+
+def test_a_model_that_forgot_its_last_class_is_as_new(tmp_path):
+    model = taught(("ab", 12))
+    model.forget("a", "b")
+    model.save(tmp_path / "m")
+    again = Model.load(tmp_path / "m")
+    with pytest.raises(
+        ConfigError, match=r"^the model knows no class yet: let it learn some first"
+    ):
+        again.scores(draw("a")[0])
+    again.learn(*draw("cd"))
+    new = Model(backbone="none")
+    new.learn(*draw("cd"))
+    assert (again.scores(draw("c")[0]) == new.scores(draw("c")[0])).all()
+
+
+def test_threads_that_teach_one_model_lose_no_class():
+    model = Model(backbone="none")
+    model.learn(*draw("a"))
+    names = [f"class {i}" for i in range(30)]
+
+    def teach(name: str) -> None:
+        model.learn(np.random.default_rng([*name.encode()]).normal(size=(8, 6)), [name] * 8)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(teach, names))
+    assert sorted(model.classes) == sorted(["a", *names])
+
+
+def test_a_model_is_not_merged_with_itself():
+    model = taught(("ab", 12))
+    with pytest.raises(DataError, match=r"^a and b have learned the same photos of a, b, which"):
+        Model.merge({"a": model, "b": model}, same_class="join")
+
+
+def test_constant_features_of_two_models_are_not_taken_for_copies():
+    one, two = Model(backbone="none"), Model(backbone="none")
+    one.learn(np.ones((6, 3)), ["a"] * 6)
+    two.learn(np.ones((6, 3)), ["b"] * 6)
+    assert Model.merge({"one": one, "two": two}).classes == ("a", "b")

@@ -1,0 +1,145 @@
+"""After learning, no file holds a photo, its name, its text, or what one photo alone gave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from memoryless.model import Model
+from memoryless.model.file import State, kept_states, load_state
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.scorers import square_roots
+from photo_toys import make_colours, tiny_flags
+from remains import files_of, holders, nearest, windows, windows_of_one
+
+SECRET = "Grandmother at the lake, 1983"
+
+
+def sign(photos: Path) -> None:
+    """Give every photo a text of its own, as cameras and people do."""
+    for i, path in enumerate(sorted(photos.rglob("*.*"))):
+        with Image.open(path) as image:
+            exif = image.getexif()
+            exif[0x010E] = f"{SECRET} {i}"
+            image.copy().save(path.with_name(f"Holiday {i:03}.jpg"), exif=exif, quality=90)
+        path.unlink()
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory, tiny_backbone):
+    """Two states learned by the command and one of them exported, with every folder that it could
+    write to; photos gone.
+    """
+    root = tmp_path_factory.mktemp("scene")
+    places = {name: root / name for name in ("home", "tmp", "cache", "here")}
+    for place in places.values():
+        place.mkdir()
+    environment = os.environ | {
+        "HOME": str(places["home"]),
+        "TMPDIR": str(places["tmp"]),
+        "XDG_CACHE_HOME": str(places["cache"]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    photos = {}
+    for state, classes in enumerate((("elk", "owl"), ("cat", "dog"))):
+        folder = make_colours(root / f"photos{state}", *classes, number=12, seed=state)
+        sign(folder)
+        photos |= {path: path.read_bytes() for path in sorted(folder.rglob("*.jpg"))}
+        command = [sys.executable, "-m", "memoryless", "learn", str(places["here"] / "model")]
+        command += [str(folder), *(tiny_flags(tiny_backbone) if state == 0 else [])]
+        log = subprocess.run(
+            command, env=environment, cwd=places["here"], capture_output=True, check=True
+        )
+        (places["here"] / f"log{state}").write_bytes(log.stdout + log.stderr)
+    command = [sys.executable, "-m", "memoryless", "export", "model", "sent.memoryless"]
+    subprocess.run(command, env=environment, cwd=places["here"], capture_output=True, check=True)
+    model = Model.load(places["here"] / "model")
+    model.open()
+    looks = np.stack([model.look(np.asarray(Image.open(path))) for path in photos])
+    for state in range(2):
+        shutil.rmtree(root / f"photos{state}")
+    return places, photos, looks
+
+
+def test_the_search_would_find_a_photo(scene):
+    _, photos, _ = scene
+    content = next(iter(photos.values()))
+    assert windows(content[100:400]) & windows(content)
+    assert holders({Path("photo"): content}, SECRET) == [Path("photo")]
+    assert scene[0]["here"] / "sent.memoryless" in files_of(*scene[0].values())
+
+
+def test_no_bytes_of_one_photo_stay(scene):
+    places, photos, _ = scene
+    only_one = windows_of_one(photos.values())
+    assert len(only_one) > 1000
+    for path, content in files_of(*places.values()).items():
+        assert not windows(content) & only_one, path
+
+
+def test_no_file_name_and_no_text_of_a_photo_stays(scene):
+    places, photos, _ = scene
+    files = files_of(*places.values())
+    for text in (SECRET, *(path.stem for path in photos)):
+        assert holders(files, text) == [], text
+
+
+def states_of(path: Path) -> list[State]:
+    """Every kept state with all its parts."""
+    return [load_state(path, state.number) for state in kept_states(path)[0]]
+
+
+def numbers(places: dict[str, Path]) -> list[np.ndarray]:
+    """Every array of every kept state."""
+    states = states_of(places["here"] / "model")
+    return [a for s in states for part in ("record", "scorer") for a in s.arrays(part).values()]
+
+
+def test_no_feature_of_one_photo_stays(scene):
+    """Neither as it is, nor as it is summed up; in no row, and at no place of a long array."""
+    places, _, looks = scene
+    arrays = numbers(places)
+    assert len(arrays) >= 12
+    for feature in (*looks, *square_roots(looks.astype(np.float64))):
+        assert nearest(arrays, feature) > 1e-3
+
+
+def test_the_difference_of_two_states_gives_no_photo_away(scene):
+    """What a state adds is of many photos: no single feature, and a scatter of many directions."""
+    places, _, looks = scene
+    roots = square_roots(looks.astype(np.float64))
+    states = [
+        ClassStatistics.restore(saved.arrays("record"), fixed=True)
+        for saved in states_of(places["here"] / "model")
+    ]
+    for before, after in pairwise(states):
+        both = before.classes
+        changed = after.count[:both, None] * after.mean[:both]
+        changed = changed - before.count[:, None] * before.mean
+        assert np.abs(changed).max() == 0  # no class got photos, so nothing can be told apart
+        added = np.linalg.eigvalsh(after.first.scatter - before.first.scatter)
+        assert (added > 1e-9 * added.max()).sum() >= 5
+        for feature in roots:
+            assert np.abs(after.mean - feature).max(1).min() > 1e-3
+
+
+def test_nothing_is_written_beside_the_model(scene):
+    """Neither in the home folder nor in a cache, by us or by a library."""
+    places, _, _ = scene
+    for name in ("home", "cache", "tmp"):
+        assert not [path for path in places[name].rglob("*") if path.is_file()], name
+
+
+def test_deleting_the_photos_changes_nothing(scene):
+    places, _, looks = scene
+    model = Model.load(places["here"] / "model")
+    assert model.classes == ("elk", "owl", "cat", "dog")
+    assert model.judge(looks).scores.shape == (48, 4)
