@@ -1,33 +1,21 @@
-"""Files that are whole, checked and in their place; no pickle.
-
-A file's checksum is also over `bound`, a text that says where the file belongs: a file from another
-place fails as one with a flipped bit does.
-"""
+"""Files and folders that are written whole or not at all; errors of the system in sentences."""
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import math
 import os
 import shutil
-import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
-from zipfile import Path as ZipPath
 
-import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from memoryless.errors import StoreError, WriteError, cause
-from memoryless.tensors import to_array
 
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again"
@@ -36,53 +24,6 @@ FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What file systems say of syncing a folder where they cannot.
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
-# What zipfile raises of damaged files, and of kinds that it does not know.
-ZIP_ERRORS = (BadZipFile, EOFError, NotImplementedError, struct.error)
-EXACT = 2**53  # up to here floats hold every whole number
-ANY = object()  # a shape for `check` that everything has
-
-
-def write_tensors(
-    path: Path,
-    tensors: Mapping[str, Any],
-    facts: Mapping[str, Any] | None = None,
-    *,
-    bound: str = "",
-    place: str = OUTPUT,
-) -> None:
-    """Write tensors of torch or NumPy as one safetensors file, with `facts` as JSON in its header.
-
-    Equal content gives equal bytes.
-    """
-    arrays = {name: to_array(tensor) for name, tensor in tensors.items()}
-    text = json.dumps(facts or {}, allow_nan=False)
-    # One entry: safetensors writes several in no certain order.
-    header = {"facts": text, "sha256": _digest(arrays, text, bound)}
-    write_bytes(path, save(arrays, metadata={"memoryless": json.dumps(header)}), place)
-
-
-def read_arrays(
-    path: Path, *, bound: str = "", fix: str = RESTORE
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `write_tensors` wrote, or an error that ends with `fix` if a byte of it has changed."""
-    with reading(path, fix):
-        content = path.read_bytes()  # by safetensors itself, only a path in UTF-8 can be opened
-        arrays = {name: array.copy() for name, array in sorted(load(content).items())}
-        told = _parse(content[8 : 8 + int.from_bytes(content[:8], "little")].decode())
-        header = _parse(told.get("__metadata__", {}).get("memoryless", "{}"))
-        text = header.get("facts", "")
-        if header.get("sha256") == _digest(arrays, text, bound):
-            return arrays, _parse(text)
-    raise _displaced(path, fix)
-
-
-def _digest(arrays: Mapping[str, np.ndarray], text: str, bound: str) -> str:
-    ordered = sorted(arrays.items())
-    parts = [[name, array.dtype.name, array.shape] for name, array in ordered]
-    digest = hashlib.sha256(json.dumps([bound, text, parts]).encode())
-    for _, array in ordered:
-        digest.update(array.reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
 
 
 def to_json(content: Any) -> str:
@@ -98,62 +39,14 @@ def _without_nan(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def write_json(
-    path: Path, content: Mapping[str, Any], *, bound: str = "", place: str = OUTPUT
-) -> None:
-    """Write an object as JSON, with one more key `sha256` over all others and `bound`."""
-    plain = json.loads(to_json(content))  # as it will be read: lists, and keys that are text
-    write_bytes(path, to_json(plain | {"sha256": _json_digest(plain, bound)}).encode(), place)
-
-
-def read_json(path: Path, *, bound: str = "", fix: str = RESTORE) -> dict[str, Any]:
-    """What `write_json` wrote, without the checksum, or an error if any of it has changed."""
-    content = parse_json(path, fix=fix)
-    with reading(path, fix):
-        if content.pop("sha256", None) == _json_digest(content, bound):
-            return content
-    raise _displaced(path, fix)
-
-
 def read_bytes(path: Path, *, fix: str = RESTORE) -> bytes:
     """The content of a file."""
     with reading(path, fix):
         return path.read_bytes()
 
 
-def file_size(path: Path | ZipPath, *, fix: str = RESTORE) -> int:
-    """The bytes of a file, which may be in a zip."""
-    with reading(path, fix):
-        if isinstance(path, ZipPath):
-            with path.open("rb"):  # says where there is none
-                return path.root.getinfo(path.at).file_size
-        return path.stat().st_size
-
-
-def parse_json(path: Path, *, fix: str = RESTORE) -> dict[str, Any]:
-    """The object in a JSON file, its checksum not looked at."""
-    with reading(path, fix):
-        return _parse(path.read_bytes().decode())
-
-
-def _json_digest(content: dict[str, Any], bound: str) -> str:
-    return hashlib.sha256(json.dumps([bound, content], allow_nan=False).encode()).hexdigest()
-
-
-def _parse(text: str) -> dict[str, Any]:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(made := dict(pairs)) < len(pairs):
-            raise ValueError("a key stands twice")
-        return made
-
-    content = json.loads(text, object_pairs_hook=unique)
-    if not isinstance(content, dict):
-        raise ValueError("it is not a JSON object")
-    return content
-
-
 @contextmanager
-def reading(path: Path | ZipPath, fix: str) -> Iterator[None]:
+def reading(path: Path, fix: str) -> Iterator[None]:
     """Turn whatever reading a file can raise into one sentence."""
     try:
         if path.exists() and not path.is_file():  # opening a pipe would wait for ever
@@ -167,101 +60,10 @@ def reading(path: Path | ZipPath, fix: str) -> Iterator[None]:
         raise StoreError(f"the file {path} is damaged (its JSON is too deep): {fix}") from error
     except UnicodeError as error:
         raise StoreError(f"the file {path} is damaged (it is not UTF-8): {fix}") from error
-    except (SafetensorError, *ZIP_ERRORS, OSError, ValueError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
         long = str(error).startswith("Exceeds the limit")  # of digits that Python turns to numbers
         reason = "it has a number of too many digits" if long else cause(error)
         raise StoreError(f"the file {path} is damaged ({reason}): {fix}") from error
-
-
-def _displaced(path: Path, fix: str) -> StoreError:
-    return StoreError(
-        f"the file {path} is damaged, or from another place (its checksum differs): {fix}"
-    )
-
-
-@dataclass(frozen=True)
-class Within:
-    """A shape for `check`: a number, whole if `kind` is int, from `low` to `high`."""
-
-    kind: type
-    low: float = -EXACT
-    high: float = EXACT
-
-    def __contains__(self, value: Any) -> bool:
-        if type(value) is int and abs(value) > EXACT:
-            return False
-        return type(value) in (int, self.kind) and self.low <= value <= self.high
-
-    def __str__(self) -> str:
-        if self.low == self.high:
-            return str(self.low)
-        low = "" if self.low <= -EXACT else f" from {self.low}"
-        high = "" if self.high >= EXACT else f" to {self.high}"
-        return ("a whole number" if self.kind is int else "a number") + low + high
-
-
-FLOATS = Within(float, -sys.float_info.max, sys.float_info.max)
-TOLD: dict[Any, Any] = {
-    int: Within(int),
-    float: FLOATS,
-    str: "a text",
-    bool: "true or false",
-    None: "null",
-}
-
-
-def check(value: Any, shape: Any, where: Any, fix: str = RESTORE) -> None:
-    """Raise an error that names the first leaf at which a JSON value has not this shape.
-
-    A shape is int, float, str, bool, None, ANY or `Within`; a tuple of alternatives; [shape] for a
-    list; {str: shape} for an object with any keys, {"key": shape} for one with just these.
-
-    >>> check({"sizes": [5, -1]}, {"sizes": [Within(int, 1)]}, "run.json", "mend it")
-    Traceback (most recent call last):
-        ...
-    memoryless.errors.StoreError: run.json: sizes[1] is -1, not a whole number from 1: mend it
-    """
-    for problem in _problems(value, shape, ""):
-        raise StoreError(f"{where}: {problem}: {fix}")
-
-
-def _problems(value: Any, shape: Any, leaf: str) -> Iterator[str]:
-    name, choices = leaf or "it", shape if isinstance(shape, tuple) else (shape,)
-    for one in choices:
-        if isinstance(one, dict) and isinstance(value, dict):
-            free = one.get(str)
-            yield from (f"{name} lacks '{key}'" for key in one if key not in (str, *value))
-            for key, item in value.items():
-                if free is None and key not in one:
-                    yield f"{name} has '{key}', which does not belong there"
-                else:
-                    yield from _problems(item, one.get(key, free), f"{leaf}.{key}".lstrip("."))
-            return
-        if isinstance(one, list) and isinstance(value, list):
-            for i, item in enumerate(value):
-                yield from _problems(item, one[0], f"{leaf}[{i}]")
-            return
-    if not any(_fits(value, one) for one in choices):
-        yield f"{name} is {_shown(value)}, not {' or '.join(map(_told, choices))}"
-
-
-def _fits(value: Any, shape: Any) -> bool:
-    if shape is ANY:
-        return True
-    if shape in (int, float) or isinstance(shape, Within):
-        return value in TOLD.get(shape, shape)
-    return value is None if shape is None else type(value) is shape
-
-
-def _told(shape: Any) -> str:
-    if isinstance(shape, list | dict):
-        return "a list" if isinstance(shape, list) else "an object"
-    return str(TOLD.get(shape, shape))
-
-
-def _shown(value: Any) -> str:
-    text = _told(value) if isinstance(value, list | dict) else json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def commit_folder(folder: Path, fill: Callable[[Path], None], place: str = OUTPUT) -> None:
