@@ -14,6 +14,7 @@ from memoryless.store import (
     cannot_write,
     commit_folder,
     read_bytes,
+    write_bytes,
 )
 
 
