@@ -66,15 +66,6 @@ def test_a_broken_photo_is_told_and_the_rest_is_done(taught, capsys):
     assert Path("out.onnx").exists()
 
 
-def test_what_is_left_alone_is_told(taught, capsys, tmp_path):
-    make_colours(tmp_path / "others", "owl")
-    Path("photos/link.png").symlink_to(tmp_path / "others/owl/0.png")
-    _, out, _ = call("export", "model", "out.onnx", "--check", "photos", capsys=capsys)
-    assert out.startswith(
-        "note      1 link out of the folder was not followed: photos/link.png\nexported  "
-    )
-
-
 def test_one_photo_will_do(taught, capsys):
     Image.fromarray(np.zeros((1200, 1200, 3), np.uint8)).save("large.jpg")
     _, out, _ = call("export", "model", "out.onnx", "--check", "large.jpg", capsys=capsys)
