@@ -31,7 +31,7 @@ from benchmarks.choosing_maths import (
 )
 from benchmarks.timing import side_by_side
 from memoryless.embed.session import Extractor
-from memoryless.fixed import layer_of
+from memoryless.model.fixed import layer_of
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.scorers import unit
 

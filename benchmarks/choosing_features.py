@@ -18,7 +18,7 @@ from memoryless.data.cifar import load_cifar
 from memoryless.data.dataset import Split, place_within_class
 from memoryless.data.quickdraw import load_quickdraw100
 from memoryless.embed.session import Extractor, ahead
-from memoryless.fixed import features_graph_of
+from memoryless.model.fixed import features_graph_of
 from memoryless.strategies import ModelSettings
 
 CIFAR_TRAIN, CIFAR_TEST, MANY_CLASSES, MANY = 100, 30, 10, 500  # photos a class

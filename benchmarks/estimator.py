@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.timing import side_by_side
 from memoryless import IncrementalClassifier
-from memoryless.fixed import HELD_OUT
+from memoryless.model.fixed import HELD_OUT
 
 NUMBER, D, CLASSES, ROUNDS = 100_000, 512, 100, 5
 

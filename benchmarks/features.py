@@ -17,7 +17,7 @@ import onnxruntime
 from benchmarks.timing import side_by_side
 from memoryless.data.pixels import read_pixels
 from memoryless.embed.session import Extractor, ahead, cores
-from memoryless.fixed import features_graph_of
+from memoryless.model.fixed import features_graph_of
 from memoryless.strategies import ModelSettings
 
 PHOTOS, BATCH = 128, 32

@@ -24,7 +24,7 @@ from benchmarks.timing import side_by_side
 from memoryless.data.photos import find_photos, load
 from memoryless.embed.session import Extractor, ahead
 from memoryless.model import Model
-from memoryless.model_folder import load_state
+from memoryless.model.file import load_state
 from memoryless.photos.learning import carry_out
 from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan

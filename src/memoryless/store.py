@@ -12,15 +12,12 @@ import json
 import math
 import os
 import shutil
-import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from zipfile import BadZipFile
-from zipfile import Path as ZipPath
 
 import numpy as np
 from safetensors import SafetensorError
@@ -38,8 +35,6 @@ FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What file systems say of syncing a folder where they cannot.
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
-# What zipfile raises of damaged files, and of kinds that it does not know.
-ZIP_ERRORS = (BadZipFile, EOFError, NotImplementedError, struct.error)
 EXACT = 2**53  # up to here floats hold every whole number
 T = TypeVar("T")
 ANY = object()  # a shape for `check` that everything has
@@ -51,7 +46,6 @@ def write_tensors(
     facts: Mapping[str, Any] | None = None,
     *,
     bound: str = "",
-    place: str = OUTPUT,
 ) -> None:
     """Write tensors of torch or NumPy as one safetensors file, with `facts` as JSON in its header.
 
@@ -61,7 +55,7 @@ def write_tensors(
     text = json.dumps(facts or {}, allow_nan=False)
     # One entry: safetensors writes several in no certain order.
     header = {"facts": text, "sha256": _digest(arrays, text, bound)}
-    write_bytes(path, save(arrays, metadata={"memoryless": json.dumps(header)}), place)
+    write_bytes(path, save(arrays, metadata={"memoryless": json.dumps(header)}))
 
 
 def read_arrays(
@@ -129,12 +123,10 @@ def _without_nan(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def write_json(
-    path: Path, content: Mapping[str, Any], *, bound: str = "", place: str = OUTPUT
-) -> None:
+def write_json(path: Path, content: Mapping[str, Any], *, bound: str = "") -> None:
     """Write an object as JSON, with one more key `sha256` over all others and `bound`."""
     plain = json.loads(to_json(content))  # as it will be read: lists, and keys that are text
-    write_bytes(path, to_json(plain | {"sha256": _json_digest(plain, bound)}).encode(), place)
+    write_bytes(path, to_json(plain | {"sha256": _json_digest(plain, bound)}).encode())
 
 
 def read_json(path: Path, *, bound: str = "", fix: str = RESTORE) -> dict[str, Any]:
@@ -150,15 +142,6 @@ def read_bytes(path: Path, *, fix: str = RESTORE) -> bytes:
     """The content of a file."""
     with reading(path, fix):
         return path.read_bytes()
-
-
-def file_size(path: Path | ZipPath, *, fix: str = RESTORE) -> int:
-    """The bytes of a file, which may be in a zip."""
-    with reading(path, fix):
-        if isinstance(path, ZipPath):
-            with path.open("rb"):  # says where there is none
-                return path.root.getinfo(path.at).file_size
-        return path.stat().st_size
 
 
 def parse_json(path: Path, *, fix: str = RESTORE) -> dict[str, Any]:
@@ -184,7 +167,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 @contextmanager
-def reading(path: Path | ZipPath, fix: str) -> Iterator[None]:
+def reading(path: Path, fix: str) -> Iterator[None]:
     """Turn whatever reading a file can raise into one sentence."""
     try:
         if path.exists() and not path.is_file():  # opening a pipe would wait for ever
@@ -198,7 +181,7 @@ def reading(path: Path | ZipPath, fix: str) -> Iterator[None]:
         raise StoreError(f"the file {path} is damaged (its JSON is too deep): {fix}") from error
     except UnicodeError as error:
         raise StoreError(f"the file {path} is damaged (it is not UTF-8): {fix}") from error
-    except (SafetensorError, *ZIP_ERRORS, OSError, ValueError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
         long = str(error).startswith("Exceeds the limit")  # of digits that Python turns to numbers
         reason = "it has a number of too many digits" if long else cause(error)
         raise StoreError(f"the file {path} is damaged ({reason}): {fix}") from error
@@ -295,7 +278,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-def commit_folder(folder: Path, fill: Callable[[Path], None], place: str = OUTPUT) -> None:
+def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Make `folder` appear with everything that `fill` writes, or not at all."""
     draft = folder.with_name(folder.name + ".draft")
     try:
@@ -307,7 +290,7 @@ def commit_folder(folder: Path, fill: Callable[[Path], None], place: str = OUTPU
         draft.rename(folder)
         sync(folder.parent)
     except OSError as error:
-        raise cannot_write(folder, error, place) from error
+        raise cannot_write(folder, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

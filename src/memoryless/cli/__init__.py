@@ -117,9 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (OSError, MemoryError) as error:  # what no layer below could say better
         return _fail(_reason(error), 2)
-    except KeyboardInterrupt:
-        return _fail(_stopped(words), 130)
-    except (ImportError, SystemError) as error:
+    except (KeyboardInterrupt, ImportError, SystemError) as error:
         if not _was_interrupted(error):
             raise
         return _fail(_stopped(words), 130)
