@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.timing import side_by_side
 from memoryless.model import Model
 from memoryless.model.classes import Classes
+from memoryless.model.database import model_file
 from memoryless.model.description import now
 from memoryless.photos.merging import merge
 from memoryless.stats.class_statistics import ClassStatistics, Group
@@ -34,7 +35,8 @@ def model_of(folder: Path, first: int, classes: int, seed: int) -> Path:
     model._knows, _ = knows.after(drawn, knows.held_out, knows.confidence)
     names = {f"class {first + i}": EACH for i in range(classes)}
     model._classes = Classes().learn(names, now())
-    return model.save(folder).path
+    model.save(folder)
+    return model_file(folder)
 
 
 def copy(files: list[Path], to: Path) -> None:

@@ -287,5 +287,5 @@ def test_an_interrupt_while_a_library_is_imported(error, capsys, monkeypatch):
     def importing(*_, **__):
         raise error from KeyboardInterrupt()
 
-    monkeypatch.setattr("memoryless.model.file.load_state", importing)
+    monkeypatch.setattr("memoryless.photos.overview.load_state", importing)
     assert call("show", "model", capsys=capsys)[0] == 130

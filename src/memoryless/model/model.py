@@ -320,7 +320,7 @@ class Model:
         return about, contents
 
     @one_at_a_time
-    def save(self, path: Path | str, history: int | None = None) -> State:
+    def save(self, path: Path | str, history: int | None = None) -> None:
         """Write the model; what was saved there before is replaced at once or not at all.
 
         Only a file that is new, or that holds what this model was loaded from or saved as, is
@@ -337,7 +337,7 @@ class Model:
                     f"{writer.path} holds another model, or this one as changed since it was "
                     f"loaded: choose another {PLACE}, or load that one"
                 )
-            return self.save_in(writer, history)
+            self.save_in(writer, history)
 
     def save_in(self, writer: Writer, history: int | None = None) -> State:
         """The same, in a file that is held for writing since before the model was loaded."""
