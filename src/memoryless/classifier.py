@@ -179,15 +179,15 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         self.model_, self.lesson_ = plan.model, done.lesson
         return self
 
-    def save(self, folder: Path | str, history: int | None = None) -> None:
-        """Write the model into a folder, or one more state of it, as `Model.save` does."""
+    def save(self, path: Path | str, history: int | None = None) -> None:
+        """Write the model into a file, or one more state of it, as `Model.save` does."""
         check_is_fitted(self)
-        self.model_.save(folder, history)
+        self.model_.save(path, history)
 
     @classmethod
-    def load(cls, folder: Path | str) -> Self:
-        """The estimator in a folder; its labels are of the type that they were."""
-        model = Model.load(folder)
+    def load(cls, path: Path | str) -> Self:
+        """The estimator in a file; its labels are of the type that they were."""
+        model = Model.load(path)
         model.check_sums("be an estimator")
         given, plain = vars(model.settings), vars(Model().settings)
         other = {name: given[name] for name in PREPARED if given[name] != plain[name]}

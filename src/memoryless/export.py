@@ -82,7 +82,7 @@ def export(
     force: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Exported:
-    """Write the model in a folder as an ONNX file, compared on drawings and on photos found.
+    """Write the model in a file as an ONNX file, compared on drawings and on photos found.
 
     If anything fails, nothing is written, and a file that was there before stays.
     """

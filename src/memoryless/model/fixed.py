@@ -143,8 +143,7 @@ class FixedFeatures:
             return self._checked(images)
         from memoryless.embed.session import ahead
 
-        side = self.least
-        features = list(ahead(lambda image: self.look(pixels_of(image, side)), ready(images)))
+        features = list(ahead(lambda image: self.look(pixels_of(image, self.least)), ready(images)))
         return self._checked(np.stack(features) if features else np.zeros((0, self._d or 0)))
 
     @property

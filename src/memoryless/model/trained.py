@@ -22,8 +22,7 @@ from memoryless.images.pixels import central_square
 from memoryless.images.read import one_by_one, pixels_of, ready
 from memoryless.model import description
 from memoryless.model.parts import scorer_facts, to_bytes
-from memoryless.settings import plain_values
-from memoryless.settings import restore as restore_settings
+from memoryless.settings import conform, plain_values
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, judge
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.train.settings import ModelSettings
@@ -55,7 +54,7 @@ class TrainedFeatures:
         """What was saved."""
         about = state.description
         assert about.train is not None
-        settings = restore_settings(ModelSettings, about.train.settings)
+        settings = ModelSettings(**conform(ModelSettings(**about.train.settings))[0])
         sure = about.confidence and Confidence(**structs.asdict(about.confidence))
         saved = state if state.classes.names else None
         made = cls(about.method, settings, about.seed, saved, sure or Confidence())
