@@ -17,7 +17,17 @@ import memoryless
 
 STOREYS = [
     {"errors", "names", "labels"},
-    {"settings", "strategies", "store", "locks", "tensors", "randomness", "progress", "pages"},
+    {
+        "settings",
+        "strategies",
+        "store",
+        "locks",
+        "tensors",
+        "randomness",
+        "progress",
+        "pages",
+        "threads",
+    },
     {"images", "embed"},
     {"stats", "membership"},
     {"train"},
@@ -37,7 +47,6 @@ ELSEWHERE = {
     "model/__init__": "it names what model/model holds",
     "cli/check": "model/test_file damages files and calls it",
     "stats/__init__": "it is empty",
-    "stats/threads": "test_class_statistics checks that sums use one thread and leave no trace",
     "stats/heads/base": "a dataclass; test_heads checks what every head says of itself",
     "lab/__init__": "it is empty",
     "lab/analysis/__init__": "it is empty",

@@ -12,13 +12,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from memoryless.embed.session import ahead
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.images.read import pixels_of, ready
 from memoryless.labels import check_among, labels_of, listed, names_of
 from memoryless.model import Lesson, Model
 from memoryless.names import first_ten
 from memoryless.stats.confidence import Judgement
+from memoryless.threads import ahead
 
 with extras():
     from sklearn.base import BaseEstimator, ClassifierMixin

@@ -22,7 +22,7 @@ from PIL import Image
 from memoryless.embed import without_folder
 from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
 from memoryless.embed.graph import LARGEST
-from memoryless.embed.session import ahead, open_session
+from memoryless.embed.session import open_session
 from memoryless.errors import ConfigError, DataError, WriteError, cause
 from memoryless.images.find import Found
 from memoryless.images.quickdraw import SIDE, read_drawings
@@ -34,6 +34,7 @@ from memoryless.model.parts import scorer_facts
 from memoryless.names import printable
 from memoryless.stats.scorers import restore
 from memoryless.store import write_bytes
+from memoryless.threads import ahead
 
 LIMIT = 1e-3
 """The largest difference in probability, and in margin as a share of the range of margins; what is

@@ -70,9 +70,9 @@ class TrainedFeatures:
         """Network and record; made again of what was saved, and nothing before the first state."""
         if self.saved is None:
             return None
-        from memoryless.images.augment import Preparation
         from memoryless.stats.record import Record
         from memoryless.tensors import as_tensors
+        from memoryless.train.augment import Preparation
         from memoryless.train.learner import Learner
 
         preparation = Preparation(**self._stored_preparation)
