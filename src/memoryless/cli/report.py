@@ -21,7 +21,7 @@ def report(*runs: Path, methods: tuple[str, ...] = (), output: Path = Path("repo
     from memoryless.cli.output import say
     from memoryless.cli.reading import ReadingPrinter
     from memoryless.errors import ConfigError
-    from memoryless.lab.analysis.compare import named_methods
+    from memoryless.lab.analysis.rescore import named_methods
     from memoryless.lab.report import write_report
     from memoryless.lab.runs import find_runs
 

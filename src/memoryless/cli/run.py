@@ -42,18 +42,18 @@ def run(
     settings = experiment.resolved()
     set_threads(settings)
     with ProgressPrinter() as observer:
-        told = _run_both(settings, control, observer)
-    for sentence in told:
-        say(sentence)
+        averages = _run_both(settings, control, observer)
+    for line in averages:
+        say(line)
     say(f"next: memoryless table {shlex.quote(str(experiment.output))}")
 
 
 def _run_both(settings: Config, control: bool, observer: ProgressPrinter) -> list[str]:
-    """Finish an experiment and its control on the same data; the sentences say what came of it."""
+    """Finish an experiment and its control on the same data; gives a line of averages."""
     from memoryless.data import load
     from memoryless.lab import experiment as laboratory
-    from memoryless.lab.analysis.lead import sentences
-    from memoryless.lab.analysis.side_by_side import comparisons, main_comparisons
+    from memoryless.lab.analysis.comparison import comparisons, main_comparisons
+    from memoryless.lab.analysis.conclusion import average_line
     from memoryless.lab.control import control_of
     from memoryless.lab.runs import RunFolder
 
@@ -67,5 +67,4 @@ def _run_both(settings: Config, control: bool, observer: ProgressPrinter) -> lis
         for config in both
         for folder in laboratory.run(config, dataset, None, observer)
     ]
-    leading = main_comparisons(comparisons(folders))
-    return [sentence for comparison in leading for sentence in sentences(comparison)]
+    return [average_line(found) for found in main_comparisons(comparisons(folders))]

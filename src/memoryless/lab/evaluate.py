@@ -17,7 +17,7 @@ import numpy as np
 from memoryless.stats.build import EndOfState, build_scorer, head_scorer
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import Method, parts_used
+from memoryless.stats.methods import Method, bytes_needed
 from memoryless.stats.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Linear
@@ -64,11 +64,11 @@ def score_methods(
 ) -> dict[str, dict[str, Any]]:
     """What every method reaches on these images, in percent."""
     outcomes = score(features, labels, methods, end, progress)
-    ledger = end.record.ledger
+    record = end.record.arrays()
     return {
         name: accuracies(outcome, labels, end.record)
         | {
-            "bytes": sum(ledger[part] for part in parts_used(methods[name], ledger)),
+            "bytes": bytes_needed(methods[name], record),
             "cost": outcome.cost,
         }
         for name, outcome in outcomes.items()

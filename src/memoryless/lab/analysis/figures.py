@@ -35,15 +35,14 @@ from memoryless.lab.analysis.chart_style import (
     state_ticks,
     wrapped,
 )
-from memoryless.lab.analysis.compare import pareto_front
-from memoryless.lab.analysis.side_by_side import (
+from memoryless.lab.analysis.comparison import (
     MOST_LINES,
     Comparison,
     Entry,
     comparisons,
     training_names,
 )
-from memoryless.lab.analysis.summary import Summary
+from memoryless.lab.analysis.tables import pareto_front
 from memoryless.lab.runs import RunFolder
 from memoryless.names import choose, printable
 
@@ -194,12 +193,12 @@ def draw_pareto(runs: Sequence[RunFolder], columns: int = 1) -> Figure:
     """Dots show top-1 accuracy against bytes kept, of the methods that the runs have scored."""
     comparison = shown(runs)
     rows = {entry.label: entry.row for entry in comparison.entries}
-    return pareto_figure({"": rows}, columns=columns, named=[comparison.recommended.label])
+    return pareto_figure({"": rows}, columns=columns, named=[comparison.reference.label])
 
 
 @mpl.rc_context(STYLE)
 def pareto_figure(
-    streams: Mapping[str, Mapping[str, Summary]],
+    streams: Mapping[str, Mapping[str, Any]],
     k: str = "top1",
     columns: int = 1,
     named: Sequence[str] = (),
@@ -220,13 +219,13 @@ def pareto_figure(
 
 
 def _draw_front(
-    panel: Axes, rows: Mapping[str, Summary], k: str, columns: int, named: Sequence[str]
+    panel: Axes, rows: Mapping[str, Any], k: str, columns: int, named: Sequence[str]
 ) -> None:
     front = pareto_front(list(rows.values()), k)
-    kept = [row.bytes_kept for row in rows.values() if row.bytes_kept] or [1000]
+    kept = [row.bytes for row in rows.values() if row.bytes] or [1000]
     low, high = min(kept) / 2, max(kept) * 2
-    strip = low / 10 if any(not row.bytes_kept for row in rows.values()) else low
-    places = {name: (row.bytes_kept or strip, getattr(row, k)) for name, row in rows.items()}
+    strip = low / 10 if any(not row.bytes for row in rows.values()) else low
+    places = {name: (row.bytes or strip, getattr(row, k)) for name, row in rows.items()}
     few = few_of(front, MOST_LINES - 1)
     told = {name: places[name] for name, row in rows.items() if row in few or name in named}
     for name, row in rows.items():
@@ -235,7 +234,7 @@ def _draw_front(
             *places[name], "o", color=COLOURS[0] if stands_out else "0.7", markersize=3,
             zorder=3 if stands_out else 2,  # no grey dot lies over it
         )  # fmt: skip
-    steps = [(row.bytes_kept, getattr(row, k)) for row in front]
+    steps = [(row.bytes, getattr(row, k)) for row in front]
     if steps:
         panel.step(*zip(*steps, strict=True), where="post", color=COLOURS[0])
     _scale_bytes(panel, low, high, strip)

@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from markupsafe import Markup
 
 from memoryless.lab.analysis.chart_style import MOST_NUMBERED, few_of
-from memoryless.lab.analysis.compare import pareto_front
+from memoryless.lab.analysis.comparison import Comparison, Entry
 from memoryless.lab.analysis.figures import FIGURES, shown, write_figure
 from memoryless.lab.analysis.measures import coarser, state_confusion
-from memoryless.lab.analysis.side_by_side import Comparison, Entry
-from memoryless.lab.analysis.table import count_states, run_name
+from memoryless.lab.analysis.tables import pareto_front
 from memoryless.lab.report.charts import (
     Dot,
     Line,
@@ -67,11 +67,9 @@ class Charts:
 
 def charts(comparison: Comparison) -> Charts:
     """Accuracy by state, accuracy against bytes, and where images go, of one comparison."""
-    row = comparison.recommended.row
     free = [entry for entry in comparison.entries if entry.row.memoryless]
     pictures = [_accuracy(comparison), *([_bytes(comparison, free)] if free else [])]
-    title = f"{row.data}, {count_states(row)}{comparison.number}"
-    return Charts(title, pictures, confusions(comparison))
+    return Charts(comparison.title, pictures, confusions(comparison))
 
 
 def _accuracy(comparison: Comparison) -> Picture:
@@ -93,11 +91,12 @@ def _bytes(comparison: Comparison, entries: Sequence[Entry]) -> Picture:
     named = few_of(front, MOST_NAMED)
     dots = [
         Dot(
-            entry.label, entry.row.bytes_kept, entry.top1, entry.top1_std,
-            named=entry.row in named or entry is comparison.recommended,
+            entry.label, entry.row.bytes, entry.row.top1,
+            np.nan_to_num(entry.row.top1_std),
+            named=entry.row in named or entry is comparison.reference,
             on_front=entry.row in front,
         )
-        for entry in sorted(entries, key=lambda entry: entry.row.bytes_kept)
+        for entry in sorted(entries, key=lambda entry: entry.row.bytes)
     ]  # fmt: skip
     drawing = in_each_format(lambda form: bytes_chart(dots, form))
     caption = "What each method keeps of the past and what it reaches."
@@ -113,18 +112,15 @@ def confusions(comparison: Comparison) -> list[Confusion]:
 
 def _confusion(entry: Entry, run: RunFolder) -> Confusion:
     names, percent = coarser(state_confusion(run, entry.row.method), MOST_NUMBERED)
-    return Confusion(
-        entry.label, run_name(run), names, [[round(value) for value in row] for row in percent]
-    )
+    cells = [[round(value) for value in row] for row in percent]
+    return Confusion(entry.label, f"seed {run.about['seed']}", names, cells)
 
 
 def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
     """The paper's figures, small enough for a phone and in the colours of the page."""
     comparison = shown(runs)
-    one = f"{comparison.data}: {run_name(comparison.main.runs[0])}"
-    each = (
-        f"{comparison.data}, {count_states(comparison.main.rows[0])}: the first seed of each line"
-    )
+    one = f"{comparison.title}: {comparison.main.row.strategy}, the first seed"
+    each = f"{comparison.title}: the first seed of each line"
     return [
         Picture(caption, figure_markup(name, runs), each if name == "similarity" else one)
         for name, caption in PAPER_FIGURES.items()
