@@ -20,7 +20,7 @@ from forks import Forks
 from memoryless import Model
 from memoryless.cli import main
 from memoryless.data import SOURCES, Dataset, Source, Split, from_arrays
-from memoryless.lab.analysis.typology import KINDS
+from memoryless.lab.analysis.frame import TYPOLOGY
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.observer import Observer
@@ -201,6 +201,7 @@ class FakeRun:
         self.about = {
             "dataset": "toy", "backbone_class": "resnet18_3x3",
             "classes": ["a"] * 2 * self.finished, "sizes": [2] * self.finished,
+            "preparation": {"augment": ["flip"]}, "train_images": [12], "test_images": [4],
             "seed": 0, "memoryless": True, "config": config, **about,
         }  # fmt: skip
 
@@ -213,13 +214,15 @@ class FakeRun:
                         "top1": values[t],
                         "top5": values[t] / 2,
                         "by_state": [values[t] - 10 * j for j in range(t + 1)],
-                        "typology": {k: values[t] + i for i, k in enumerate(KINDS)},
+                        "typology": {k: values[t] + i for i, k in enumerate(TYPOLOGY.values())},
                         "bytes": 100 * (t + 1),
                         "cost": 7 * (t + 1),
                     }
                     for name, values in self.accuracies.items()
                 },
                 "bytes": {"record": {"W": 300 * (t + 1), "b": 50}, "images_not_kept": 9000},
+                "classes_seen": sum(self.about["sizes"][: t + 1]),
+                "seconds": {"training": 1.5},
             }
             for t in range(self.finished)
         ]

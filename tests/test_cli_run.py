@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
+from memoryless.lab.analysis.lead import sentences
+from memoryless.lab.analysis.side_by_side import comparisons
 
 from conftest import PHOTO_FLAGS, call
 from memoryless.cli import main
-from memoryless.lab.analysis.lead import sentences
-from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.runs import find_runs
 from memoryless.stats.methods import methods_of
 

@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from memoryless.lab.analysis.summary import summarise
 
 from memoryless import Model
 from memoryless.cli import main
 from memoryless.data import samples
 from memoryless.lab.analysis.sketch import MARKS
-from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.stats.methods import headline
 

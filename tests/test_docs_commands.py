@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cyclopts import CycloptsError
+from memoryless.lab.analysis.published import paper_name
 from PIL import Image
 
 from conftest import make_folder
@@ -22,7 +23,6 @@ from memoryless import membership
 from memoryless.cli import LABORATORY, app, main
 from memoryless.data import SOURCES, Dataset, samples
 from memoryless.data.quickdraw import load_quickdraw100
-from memoryless.lab.analysis.published import paper_name
 from memoryless.lab.config import Config
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS

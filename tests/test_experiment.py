@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memoryless.lab.analysis.summary import summarise
 from torch import nn
 
 from conftest import Interrupt, assert_same_run, make_toy
 from memoryless.data import Split
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
-from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import plan
 from memoryless.lab.evaluate import score

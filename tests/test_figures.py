@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from memoryless.lab.analysis.summary import summarise
 
 from conftest import TINY, FakeRun, hostile_text, make_toy
 from memoryless.data import Dataset
@@ -29,7 +30,6 @@ from memoryless.lab.analysis.figures import (
     save_figures,
     write_figure,
 )
-from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable

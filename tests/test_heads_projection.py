@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from memoryless.lab.analysis.compare import compare
 from sklearn.linear_model import Ridge
 
 from conftest import make_learner, make_toy, single
-from memoryless.lab.analysis.compare import compare
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, last_state

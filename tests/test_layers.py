@@ -15,7 +15,7 @@ import pytest
 import memoryless
 
 STOREYS = [
-    {"errors", "names", "labels"},
+    {"errors", "names", "labels", "tables"},
     {"settings", "store", "locks", "randomness"},
     {"data", "embed", "backbones", "network", "losses", "schedules"},
     {"features", "stats", "membership"},
@@ -37,9 +37,9 @@ ELSEWHERE = {
     "stats/threads": "test_class_statistics checks that sums use one thread and leave no trace",
     "stats/traits": "a table; test_strategies compares it with the strategies",
     "stats/heads/base": "a dataclass; test_heads checks what every head says of itself",
-    "lab/__init__": "it is empty",
+    "lab/__init__": "test_frame reads results through it",
     "lab/analysis/__init__": "it is empty",
-    "lab/analysis/grid": "a dataclass without a method",
+    "tables": "a dataclass without a method",
     "photos/__init__": "it is empty",
     "lab/observer": "its methods do nothing; test_progress tests the one that prints",
     "lab/run_format": "test_runs damages run folders in the ways that it checks",
@@ -54,6 +54,7 @@ WITHOUT_TORCH += [".fixed", ".trained", ".stats.build", ".lab.evaluate", ".cli.r
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]
 WITHOUT_TORCH += [".photos.auditing", ".photos.audit_page"]
+WITHOUT_TORCH += [".lab.analysis.frame", ".lab.analysis.paired", ".lab.analysis.paper_table"]
 WITHOUT_TORCH += [".photos.forgetting", ".labels", ".lab.guide", ".lab.time_left"]
 
 
@@ -161,7 +162,7 @@ def test_every_module_has_its_test_file():
             continue
         *_, parent, leaf = ("memoryless", *name.removesuffix("/__init__").split("/"))
         tests = [f"test_{parent}_{leaf}.py", f"test_{leaf}.py"]
-        there = [test for test in tests if (TESTS / test).exists()]
+        there = [test for test in tests for _ in TESTS.rglob(test)]
         assert there, f"{name} has no test file: add {tests[1]}, or {tests[0]}"
         assert there[0] not in found, f"{name} and {found[there[0]]} share {there[0]}"
         found[there[0]] = name
@@ -174,8 +175,8 @@ def test_exceptions_to_that_are_modules_without_one():
 
 
 def test_tests_do_not_import_tests():
-    names = {path.stem for path in TESTS.glob("test_*.py")}
-    for path in TESTS.glob("*.py"):
+    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    for path in TESTS.rglob("*.py"):
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom):
                 assert node.module not in names, path

@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from memoryless.lab.analysis.side_by_side import comparisons
 
 from conftest import FakeRun
 from memoryless.lab.analysis import measures
-from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.report import pictures
 from memoryless.lab.report.pictures import PAPER_FIGURES, charts, confusions, paper_figures
 from memoryless.lab.runs import RunFolder

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from markupsafe import Markup
-
-from conftest import TINY, FakeRun, hostile_text, make_toy
 from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.analysis.table import run_names
 from memoryless.lab.analysis.typology import typology_grids
+
+from conftest import TINY, FakeRun, hostile_text, make_toy
 from memoryless.lab.control import control_of
 from memoryless.lab.experiment import run
 from memoryless.lab.report import _against_full, code, few_methods, fill, render

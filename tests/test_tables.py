@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from memoryless.lab.analysis.side_by_side import comparisons
+
 from conftest import FakeRun
 from memoryless.lab.analysis.measures import class_accuracies
-from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.report.tables import class_table, method_tables, states_tables
 
 MIDDLE = {"statistics": "full", "level": "middle", "square_roots": True}

@@ -46,7 +46,7 @@ def compare(
     all
         Show every method, not only the best, the front and the reference method.
     write
-        Files to write the table to as well: .csv, .json, .md, .tex or .parquet.
+        Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
     figure
         File for a figure of accuracy against bytes kept: .png, .svg or .pdf.
     """

@@ -32,30 +32,23 @@ def _meanings(setting: str) -> Callable[[], Mapping[str, Any]]:
 
 
 def _methods() -> dict[str, str]:
-    """The paper's methods, each with its name by its parts and what these mean; then the method
-    that is recommended for each strategy.
-    """
+    """The paper's methods with their names in the paper; then the reference of each strategy."""
     from memoryless.stats.methods import METHODS, method_name
 
-    longest = max(map(len, METHODS))
-    named = {
-        f"{name:{longest}}  {method_name(method)}": _meaning(method)
-        for name, method in METHODS.items()
-    }
-    return named | _recommended()
+    named = {method_name(m): f"{name} in the paper: {_meaning(m)}" for name, m in METHODS.items()}
+    return named | _references()
 
 
-def _recommended() -> dict[str, str]:
-    """The method of each memoryless strategy that statistics give, and what it is for."""
+def _references() -> dict[str, str]:
+    """The reference method of each memoryless strategy, which reads class statistics."""
     from memoryless.lab.control import CONTROL
-    from memoryless.stats.methods import grid_of, headline, parse_method
+    from memoryless.stats.methods import grid_of, headline
     from memoryless.strategies import STRATEGIES
 
     able = [name for name, strategy in STRATEGIES.items() if strategy.memoryless]
     methods = {strategy: headline(grid_of(strategy))[-1] for strategy in able}
     return {
-        name: _meaning(parse_method(name))
-        + ("; the control" if strategy == CONTROL else "; recommended with --statistics full")
+        name: "the control" if strategy == CONTROL else f"the reference method of {strategy}"
         for strategy, name in methods.items()
     }
 
@@ -89,7 +82,10 @@ KINDS: dict[str, Callable[[], Mapping[str, Any]]] = {
     "methods": _methods,
 }
 
-NOTES = {"methods": "strategy+head+calibration+transport; a part left out is current or none"}
+NOTES = {
+    "methods": "strategy+head+calibration+transport; omitted parts are current or none. A "
+    "reference method was fixed in advance, and needs a run with --statistics full."
+}
 
 
 def list_names(
@@ -107,7 +103,7 @@ def list_names(
     for name in [kind] if kind else KINDS:
         print(name)
         if name in NOTES:
-            print(f"  {NOTES[name]}")
+            print(textwrap.fill(NOTES[name], _width(), initial_indent="  ", subsequent_indent="  "))
         for line in _lines({n: about(entry) for n, entry in KINDS[name]().items()}):
             print(line)
 

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from rich.text import Text
 
 from memoryless.errors import ConfigError, WriteError
 from memoryless.names import choose, markdown_text, printable
+from memoryless.store import to_json
 from memoryless.tables import Table
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ TEX = str.maketrans({
 FORMULA = ("=", "+", "-", "@")
 GAP = 2  # spaces between columns
 NARROWEST = 12  # of the first column
+ANY_WIDTH = 1000  # where lines go into a file
 
 
 def terminal_text(text: str, style: str = "") -> Text:
@@ -70,13 +73,15 @@ def say(text: str) -> None:
 def show(table: Table, console: Console | None = None) -> None:
     """Show a table on the terminal; where it is too narrow, names break into several lines."""
     console = console or Console()
-    columns = [[name, *(row[i] for row in table.rows)] for i, name in enumerate(table.columns)]
-    others = sum(GAP + max(map(_width, column)) for column in columns[1:])
-    room = max(console.width - others, NARROWEST) if console.is_terminal else 1000
+    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    widths = [max(map(_width, column), default=0) for column in columns]
+    heads = [broken(name, width) for name, width in zip(table.columns, widths, strict=True)]
+    others = sum(GAP + max(pair) for pair in zip(widths[1:], map(_width, heads[1:]), strict=True))
+    room = max(console.width - others, NARROWEST) if console.is_terminal else ANY_WIDTH
     lines = Lines(box=None, padding=(0, GAP, 0, 0), pad_edge=False)
-    for i, name in enumerate(table.columns):
-        left = not i or (name == "" and i == len(table.columns) - 1)
-        lines.add_column(Text(name), justify="left" if left else "right", no_wrap=True)
+    for i, head in enumerate(heads):
+        left = i == 0 or head == ""  # names, and remarks behind a row
+        lines.add_column(Text(head), justify="left" if left else "right", no_wrap=True)
     for name, *cells in table.rows:
         lines.add_row(Text(broken(name, room)), *map(terminal_text, cells))
     console.print(terminal_text(table.title, "bold"))
@@ -86,7 +91,8 @@ def show(table: Table, console: Console | None = None) -> None:
 
 
 def _width(text: str) -> int:
-    return max(map(cell_len, text.split("\n")))
+    """How many columns of a terminal a text takes."""
+    return max(cell_len(printable(line)) for line in text.split("\n"))
 
 
 def broken(name: str, room: int) -> str:
@@ -96,7 +102,7 @@ def broken(name: str, room: int) -> str:
     'finetune+rda+widened\\n(last stage)'
     """
     lines = [""]
-    for part in re.findall(r"[^+ ]*[+ ]?", printable(name)):
+    for part in re.findall(r"[^+ ]+[+ ]?|[+ ]", printable(name)):
         if lines[-1] and cell_len((lines[-1] + part).rstrip()) > room:
             lines.append("")
         lines[-1] += part
@@ -116,7 +122,7 @@ def _cells(table: Table, escape: Callable[[str], str]) -> pd.DataFrame:
     """The cells of a table as text, escaped for a format."""
     import pandas as pd
 
-    columns = [escape(name.replace("\n", " ")) for name in table.columns]
+    columns = [escape(name) for name in table.columns]
     rows = [[escape(cell) for cell in row] for row in table.rows]
     return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)
 
@@ -140,17 +146,23 @@ def _figures(tables: Sequence[Table]) -> pd.DataFrame:
     return pd.concat([table.figures for table in tables], ignore_index=True)
 
 
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as JSON has them, in which nothing stands for a number that is not there."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+
 def _write_text(render: Callable[[Sequence[Table]], str]) -> Callable[[Sequence[Table], Path], Any]:
     return lambda tables, path: path.write_text(render(tables), encoding="utf-8", errors="replace")
 
 
 FORMATS: dict[str, Callable[[Sequence[Table], Path], Any]] = {
     ".csv": _write_text(lambda tables: _figures(tables).map(csv_value).to_csv(index=False)),
-    ".json": _write_text(lambda tables: _figures(tables).to_json(orient="records", indent=2)),
+    ".json": _write_text(lambda tables: to_json(_records(_figures(tables)))),
     ".md": _write_text(lambda tables: "\n".join(map(to_markdown, tables))),
     ".tex": _write_text(lambda tables: "\n".join(map(to_latex, tables))),
-    ".parquet": lambda tables, path: _figures(tables).to_parquet(path),
 }
+if find_spec("pyarrow"):
+    FORMATS[".parquet"] = lambda tables, path: _figures(tables).to_parquet(path)
 
 
 def check_formats(paths: Sequence[Path]) -> None:

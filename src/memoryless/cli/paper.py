@@ -86,7 +86,7 @@ def paper(
     methods
         Methods of the table, scored again without training, such as finetune+siw or FT.
     write
-        Files to write the table to as well: .csv, .json, .md, .tex or .parquet.
+        Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
     """
     from rich.console import Console
 

@@ -61,7 +61,7 @@ def predict(
     if json:
         print(to_json([answer.as_json() for answer in found]), end="")
     elif csv:
-        print(to_csv(answer.as_row(top) for answer in found), end="")
+        print(to_csv([answer.as_row(top) for answer in found]), end="")
     else:
         _show(found)
     return _report(found)

@@ -41,7 +41,7 @@ def table(
     by
         For --show paired: the accuracy to compare.
     write
-        Files to write the table to as well: .csv, .json, .md, .tex or .parquet.
+        Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
     """
     from memoryless.cli.output import check_formats, present
     from memoryless.errors import ConfigError

@@ -81,7 +81,7 @@ def _facts(run: RunFolder) -> dict[str, Any]:
         "augmentation": " ".join(about["preparation"]["augment"]),
         "statistics": config["statistics"],
         "statistics_of": statistics_of(config),
-        "data_id": _digest([about["dataset"], images, sorted(about["classes"])]),
+        "data_id": _digest([about["dataset"], images, sorted({*about["classes"]})]),
         "stream": _digest([about["classes"], about["sizes"]]),
         "settings": json.dumps(compared(config)),
     }

@@ -91,7 +91,7 @@ def _accuracies(rows: pd.DataFrame, full: pd.DataFrame, title: str, data: str | 
     sizes = sorted(rows["T"].unique())
     labels = sorted(rows["label"].unique(), key=_place)
     columns = ["method", *(f"T={t}" for t in sizes), "G_IL"]
-    columns += [*(f"paper\nT={t}" for t in sizes), "paper\nG_IL"] if data else []
+    columns += [*(f"paper T={t}" for t in sizes), "paper G_IL"] if data else []
     return Table(
         title,
         _caption(full, data),
