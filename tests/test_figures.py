@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from memoryless.lab.analysis.summary import summarise
 
 from conftest import TINY, FakeRun, hostile_text, make_toy
 from memoryless.data import Dataset
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.chart_style import COLOURS
+from memoryless.lab.analysis.comparison import comparisons
 from memoryless.lab.analysis.figures import (
     FIGURES,
     METADATA,
@@ -56,16 +56,16 @@ def test_figures_show_the_numbers(finished):
     bars = FIGURES["magnitudes"]([finished], 1).axes[0].containers
     assert [b.get_height() for b in bars[0]] == measures.weight_magnitudes(finished)["new"]
     panels = FIGURES["confusion"]([finished], 2).axes
-    assert [panel.get_title() for panel in panels] == ["FT", "inFT_siw"]
-    for panel, method in zip(panels, ("FT", "inFT_siw"), strict=True):
+    assert [panel.get_title() for panel in panels] == ["finetune", "finetune+siw"]
+    for panel, method in zip(panels, ("finetune", "finetune+siw"), strict=True):
         expected = measures.state_confusion(finished, method)
         assert np.allclose(panel.images[0].get_array(), expected)
         assert [text.get_text() for text in panel.texts] == [f"{v:.0f}" for v in expected.ravel()]
 
 
 def test_of_several_data_sets_the_one_with_most_trainings_is_drawn():
-    few = FakeRun({"FT": [1.0, 2.0]}, "a/s", dataset="few")
-    more = [FakeRun({"FT": [30.0, 40.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
+    few = FakeRun({"finetune": [1.0, 2.0]}, "a/s", dataset="few")
+    more = [FakeRun({"finetune": [30.0, 40.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
     lines = FIGURES["accuracy"]([few, *more], 1).axes[0].lines
     assert [list(line.get_ydata()) for line in lines] == [[30.0, 40.0]] * 2
 
@@ -89,7 +89,7 @@ def test_figures_fit_the_columns_of_a_paper_with_text_of_8_points(name, columns,
 def test_text_stays_text(finished, tmp_path):
     save_figures([finished], tmp_path, ["accuracy"], ["svg", "pdf"])
     words = ["".join(e.itertext()) for e in ElementTree.parse(tmp_path / "accuracy.svg").iter(TEXT)]
-    assert {"inFT_siw", "FT", "state", "top-1 accuracy (%)"} <= set(words)
+    assert {"finetune+siw", "finetune", "state", "top-1 accuracy (%)"} <= set(words)
     assert b"/FontFile2" in (tmp_path / "accuracy.pdf").read_bytes()  # TrueType, embedded
 
 
@@ -181,15 +181,22 @@ def made(methods: dict[str, list[float]], path: str = "r/seed-0", **config) -> F
     return FakeRun(methods, path, config=config)
 
 
-MANY = {"FT": [90.0, 20.0], "inFT": [90.0, 25.0], "inFT_siw": [90.0, 30.0], "inFT_mc": [9.0, 99.0]}
+MANY = {
+    "finetune": [90.0, 20.0],
+    "finetune+initial": [90.0, 25.0],
+    "finetune+siw": [90.0, 30.0],
+    "finetune+initial+mc": [9.0, 99.0],
+}
 
 
 def test_lines_have_their_names_at_their_ends(finished):
-    other = {"LwF": [50.0, 26.0]}
+    other = {"lwf": [50.0, 26.0]}
     (panel,) = FIGURES["accuracy"]([made(MANY), made(other, "l/s", strategy="lwf")], 1).axes
     lines = {line.get_label(): list(line.get_ydata()) for line in panel.lines}
     assert lines == {
-        name: v for name, v in {**MANY, "LwF": [50.0, 26.0]}.items() if name != "inFT_mc"
+        name: v
+        for name, v in {**MANY, "lwf": [50.0, 26.0]}.items()
+        if name != "finetune+initial+mc"
     }
     names = {text.get_text(): text for text in panel.texts}
     assert set(names) == set(lines)
@@ -207,7 +214,7 @@ def test_lines_have_their_names_at_their_ends(finished):
 
 
 def test_seeds_have_a_band_around_their_mean():
-    runs = [FakeRun({"FT": [98.0, v]}, f"f/seed-{v}", seed=v) for v in (20, 40)]
+    runs = [FakeRun({"finetune": [98.0, v]}, f"f/seed-{v}", seed=v) for v in (20, 40)]
     (panel,) = FIGURES["accuracy"](runs, 1).axes
     (band,) = panel.collections
     corners = band.get_paths()[0].vertices
@@ -216,13 +223,13 @@ def test_seeds_have_a_band_around_their_mean():
 
 
 def test_of_many_states_few_are_marked():
-    (panel,) = FIGURES["accuracy"]([made({"FT": [9.0] * 50})], 1).axes
+    (panel,) = FIGURES["accuracy"]([made({"finetune": [9.0] * 50})], 1).axes
     assert len(panel.lines[0].get_markevery()) == 10
 
 
 def test_few_states_make_a_low_confusion_under_whole_names(monkeypatch):
     middle = {"statistics": "full", "level": "middle", "square_roots": True}
-    values = {"FT": [9.0, 9.0], "finetune+rda+widened": [9.0, 9.0]}
+    values = {"finetune": [9.0, 9.0], "finetune+rda+widened": [9.0, 9.0]}
     other = made({"finetune+lda": [9.0, 9.0]}, "l/s", statistics="full", level="last")
     heights = []
     for states in (2, 12):
@@ -230,17 +237,17 @@ def test_few_states_make_a_low_confusion_under_whole_names(monkeypatch):
         figure = FIGURES["confusion"]([made(values, **middle), other], 1)
         heights.append(figure.get_figheight())
     titles = [panel.get_title() for panel in figure.axes]
-    assert titles == ["FT", "finetune+rda+widened\n(middle stages, roots)"]
+    assert titles == ["finetune", "finetune+rda+widened\n(middle stages, roots)"]
     assert heights[0] < heights[1] / 2
 
 
 def test_no_more_than_six_lines_are_drawn():
-    runs = [made({"LwF": [1.0, 2.0]}, f"{lr}/s", strategy="lwf", lr=lr / 10) for lr in range(1, 9)]
+    runs = [made({"lwf": [1.0, 2.0]}, f"{lr}/s", strategy="lwf", lr=lr / 10) for lr in range(1, 9)]
     assert len(FIGURES["accuracy"]([made(MANY), *runs], 1).axes[0].lines) == 6
 
 
 def test_the_front_is_named_and_what_keeps_nothing_stands_apart():
-    (row,) = summarise([made({"FT": [1.0, 2.0]})])
+    row = comparisons([made({"finetune": [1.0, 2.0]})])[0].reference.row
     facts = {
         "nothing": (0, 7.0),
         "few": (2_000, 10.0),
@@ -248,7 +255,7 @@ def test_the_front_is_named_and_what_keeps_nothing_stands_apart():
         "many": (10**6, 60.0),
     }
     rows = {
-        name: replace(row, method=name, bytes_kept=size, top1=top1)
+        name: row._replace(method=name, bytes=size, top1=top1)
         for name, (size, top1) in facts.items()
     }
     (panel,) = pareto_figure({"": rows}).axes
@@ -269,10 +276,14 @@ def test_the_front_is_named_and_what_keeps_nothing_stands_apart():
     assert two.axes[0].get_ylabel() == "top-5 accuracy (%)"
 
 
-def test_what_is_recommended_is_named_and_lies_over_all_others():
-    values = {"FT": [90.0, 50.0], "inFT": [90.0, 20.0], "inFT_siw": [90.0, 20.0]}
+def test_the_reference_is_named_and_lies_over_all_others():
+    values = {
+        "finetune": [90.0, 50.0],
+        "finetune+initial": [90.0, 20.0],
+        "finetune+siw": [90.0, 20.0],
+    }
     (panel,) = FIGURES["pareto"]([made(values)], 1).axes
-    assert [text.get_text() for text in panel.texts] == ["FT", "inFT_siw"]
+    assert [text.get_text() for text in panel.texts] == ["finetune", "finetune+siw"]
     dots = [line for line in panel.lines if line.get_marker() == "o"]
     over = {line.get_color(): line.get_zorder() for line in dots}
     assert over[COLOURS[0]] > over["0.7"]
@@ -280,7 +291,7 @@ def test_what_is_recommended_is_named_and_lies_over_all_others():
 
 
 def test_what_keeps_images_has_no_place_on_the_front():
-    (row,) = summarise([FakeRun({"replay": [1.0, 2.0]}, memoryless=False)])
+    row = comparisons([FakeRun({"replay": [1.0, 2.0]}, memoryless=False)])[0].reference.row
     assert len(pareto_figure({"": {"replay": row}}).axes[0].lines) == 0
 
 

@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 import pytest
-from memoryless.lab.analysis.side_by_side import comparisons
 
 from conftest import FakeRun
 from memoryless.lab.analysis import measures
+from memoryless.lab.analysis.comparison import comparisons
 from memoryless.lab.report import pictures
 from memoryless.lab.report.pictures import PAPER_FIGURES, charts, confusions, paper_figures
 from memoryless.lab.runs import RunFolder
@@ -30,13 +30,13 @@ def test_charts_have_lines_dots_and_confusions(comparison):
             assert f"<title>{entry.label}, state {t}: {value:.1f} %</title>" in accuracy
     for entry in comparison.entries:
         assert f"<title>{entry.label}, " in kept
-    assert "<title>FT, nothing kept: " in kept
-    assert [one.method for one in shown.confusions] == ["FT", "inFT_siw"]
+    assert "<title>finetune, nothing kept: " in kept
+    assert [one.method for one in shown.confusions] == ["finetune", "finetune+siw"]
 
 
 def test_captions_tell_of_the_spread_of_seeds(monkeypatch):
     monkeypatch.setattr(pictures, "confusions", lambda comparison: [])
-    runs = [FakeRun({"FT": [90.0, 10.0 * s]}, f"f/seed-{s}", seed=s) for s in (1, 2)]
+    runs = [FakeRun({"finetune": [90.0, 10.0 * s]}, f"f/seed-{s}", seed=s) for s in (1, 2)]
     accuracy, kept = charts(comparisons(runs)[0]).pictures
     assert accuracy.note == "bands: ± standard deviation over seeds"
     assert kept.note.endswith("; bars: ± standard deviation over seeds")
@@ -58,7 +58,7 @@ def test_confusions_have_a_number_in_every_cell(comparison):
     for shown in confusions(comparison):
         percent = measures.state_confusion(comparison.main.runs[0], shown.method)
         assert shown.states == ["0", "1", "2"]
-        assert shown.run == "finetune, 3 states, seed 0"
+        assert shown.run == "seed 0"
         assert np.abs(np.array(shown.cells) - percent).max() <= 0.5
 
 
@@ -72,7 +72,10 @@ def test_confusions_of_many_states_are_coarser(comparison, monkeypatch):
 def test_the_papers_figures_have_the_colours_of_the_page(finished_run):
     drawn = paper_figures([RunFolder(finished_run)])
     assert [picture.caption for picture in drawn] == list(PAPER_FIGURES.values())
-    one, each = "toy: finetune, 3 states, seed 0", "toy, 3 states: the first seed of each line"
+    one, each = (
+        "toy, 3 states: finetune, the first seed",
+        "toy, 3 states: the first seed of each line",
+    )
     assert [picture.note for picture in drawn] == [one, each, one]
     for picture in drawn:
         assert not re.search(r"#fff|#000000|white", picture.drawing)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from memoryless.lab.analysis.published import published
 
 from conftest import TOY_PRESET
 from memoryless.data import SOURCES
 from memoryless.errors import ConfigError
+from memoryless.lab.analysis.paper_table import published
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 
 

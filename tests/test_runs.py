@@ -113,15 +113,18 @@ RESULTS = {
     "state": (0, "state is 0, not 1"),
     "new_classes": (3, "new_classes is 3, not 2"),
     "classes_seen": (2, "classes_seen is 2, not 4"),
-    "methods.FT.top1": (999, "methods.FT.top1 is 999, not a number from 0 to 100"),
-    "methods.FT.top5": (None, "methods.FT.top5 is null, not a number from 0 to 100"),
-    "methods.FT.typology.c_p": (
+    "methods.finetune.top1": (999, "methods.finetune.top1 is 999, not a number from 0 to 100"),
+    "methods.finetune.top5": (None, "methods.finetune.top5 is null, not a number from 0 to 100"),
+    "methods.finetune.typology.c_p": (
         None,
-        "methods.FT.typology.c_p is null, not a number from 0 to 100",
+        "methods.finetune.typology.c_p is null, not a number from 0 to 100",
     ),
-    "methods.FT.typology.new": (1, "methods.FT.typology has 'new', which does not belong there"),
-    "methods.FT.by_state.0": (..., "methods.FT.by_state has 1 entries, not 2"),
-    "methods.FT.cost": (-1, "methods.FT.cost is -1, not a whole number from 0"),
+    "methods.finetune.typology.new": (
+        1,
+        "methods.finetune.typology has 'new', which does not belong there",
+    ),
+    "methods.finetune.by_state.0": (..., "methods.finetune.by_state has 1 entries, not 2"),
+    "methods.finetune.cost": (-1, "methods.finetune.cost is -1, not a whole number from 0"),
     "methods": ({}, "methods has no method"),
     "history.loss.0": (..., "history.watched has 2 entries, not 1"),
     "history.seconds.0": (-1.0, "history.seconds[0] is -1.0, not a number from 0"),
@@ -142,13 +145,15 @@ def test_what_results_must_hold(folder, leaf):
         change(results, leaf, value)
     write_json(file, results, bound=folder.place("results.json", 1))
     assert refused(fresh(folder).results) == f"{file}: {problem}: {MEND}"
-    assert refused(lambda: results_with(fresh(folder), ["FT"])) == f"{file}: {problem}: {MEND}"
+    assert (
+        refused(lambda: results_with(fresh(folder), ["finetune"])) == f"{file}: {problem}: {MEND}"
+    )
 
 
 def test_the_first_state_has_no_past(folder):
     results, file = folder.results()[0], folder.state(0) / "results.json"
-    assert results["methods"]["FT"]["typology"]["c_p"] is None
-    results["methods"]["FT"]["typology"]["c_p"] = 3.0
+    assert results["methods"]["finetune"]["typology"]["c_p"] is None
+    results["methods"]["finetune"]["typology"]["c_p"] = 3.0
     write_json(file, results, bound=folder.place("results.json", 0))
     assert "typology.c_p is 3.0, not null" in refused(fresh(folder).results)
 
@@ -384,7 +389,9 @@ def test_results_are_of_the_methods_of_all_states(tiny, toy):
     assert all(list(state["methods"]) == list(methods_of("finetune")) for state in folder.results())
     for t in range(3):
         results, file = folder.results()[t], folder.state(t) / "results.json"
-        results["methods"] = {"FT" if t else "inFT": results["methods"]["FT"]}
+        results["methods"] = {
+            "finetune" if t else "finetune+initial": results["methods"]["finetune"]
+        }
         write_json(file, results, bound=folder.place(file.name, t))
     told = f"no method was scored in all states of {folder.path}: {MEND}"
     assert refused(fresh(folder).results) == told

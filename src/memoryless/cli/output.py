@@ -36,7 +36,6 @@ TEX = str.maketrans({
 FORMULA = ("=", "+", "-", "@")
 GAP = 2  # spaces between columns
 NARROWEST = 12  # of the first column
-ANY_WIDTH = 1000  # where lines go into a file
 
 
 def terminal_text(text: str, style: str = "") -> Text:
@@ -77,7 +76,9 @@ def show(table: Table, console: Console | None = None) -> None:
     widths = [max(map(_width, column), default=0) for column in columns]
     heads = [broken(name, width) for name, width in zip(table.columns, widths, strict=True)]
     others = sum(GAP + max(pair) for pair in zip(widths[1:], map(_width, heads[1:]), strict=True))
-    room = max(console.width - others, NARROWEST) if console.is_terminal else ANY_WIDTH
+    room = widths[0]
+    if console.is_terminal:  # elsewhere a line may be as wide as it needs
+        room = min(room, max(console.width - others, NARROWEST))
     lines = Lines(box=None, padding=(0, GAP, 0, 0), pad_edge=False)
     for i, head in enumerate(heads):
         left = i == 0 or head == ""  # names, and remarks behind a row
@@ -85,7 +86,12 @@ def show(table: Table, console: Console | None = None) -> None:
     for name, *cells in table.rows:
         lines.add_row(Text(broken(name, room)), *map(terminal_text, cells))
     console.print(terminal_text(table.title, "bold"))
-    console.print(lines, crop=False, soft_wrap=True)
+    width, console.width = (
+        console.width,
+        max(console.width, _width(heads[0]) + others, room + others),
+    )
+    console.print(lines)
+    console.width = width
     console.print(terminal_text(table.caption, "dim"))
     console.print()
 
