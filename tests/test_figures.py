@@ -163,7 +163,7 @@ def test_lines_have_their_names_at_their_ends():
         for name, v in {**MANY, "lwf": [50.0, 26.0]}.items()
         if name != "finetune+initial+mc"
     }
-    names = {text.get_text(): text for text in panel.texts}
+    names = {text.get_text().replace("\n", ""): text for text in panel.texts}
     assert set(names) == set(lines)
     for name, text in names.items():
         assert text.xy == (1, lines[name][-1])

@@ -37,7 +37,7 @@ ELSEWHERE = {
     "stats/__init__": "it is empty",
     "stats/threads": "test_class_statistics checks that sums use one thread and leave no trace",
     "stats/heads/base": "a dataclass; test_heads checks what every head says of itself",
-    "lab/__init__": "test_analysis_frame reads results through it",
+    "lab/__init__": "analysis/test_frame reads results through it",
     "lab/analysis/__init__": "it is empty",
     "lab/analysis/conclusion": "test_comparison checks its numbers",
     "lab/analysis/paired": "test_rescore checks intervals beside what they are made of",
@@ -171,7 +171,7 @@ def test_the_command_line_is_thin():
             assert "numpy" not in libraries, path
             assert "torch" not in libraries or path.stem == "run", path  # sets the threads
             used = {name for name in imported(path) if name.startswith("train.")}
-            assert not {n for n in used if "schedules" not in n}, path
+            assert all(n.split(".")[1] in ("schedules", "settings") for n in used), path
 
 
 def files_of_tests(name: str) -> list[str]:

@@ -112,7 +112,7 @@ def test_similarity_is_of_the_first_states_classes_and_of_what_rows_read(
 ):
     """One class in the first state; columns after those of rows are of the middle."""
     made[0, "rows"] = finished.arrays(0, "rows")
-    monkeypatch.setitem(finished.about, "sizes", [1, 2, 3])
+    monkeypatch.setattr(finished.about, "sizes", [1, 2, 3])
     first, last = np.zeros((2, 3, 20))
     first[:, 0] = last[0, 0] = 1  # class 0 stays, classes 1 and 2 turn around
     last[1:, 0] = -1

@@ -10,6 +10,7 @@ import pytest
 
 from conftest import FakeRun
 from memoryless.lab.analysis import measures
+from memoryless.lab.analysis.chart_style import wrapped
 from memoryless.lab.analysis.comparison import comparisons
 from memoryless.lab.report.pictures import PAPER_FIGURES, charts, paper_figures
 from memoryless.lab.runs import RunFolder
@@ -28,7 +29,8 @@ def drawn(comparison):
 def test_charts_name_their_lines_dots_and_panels(comparison, drawn):
     accuracy, kept, confusion = (picture.drawing for picture in drawn.pictures)
     assert drawn.title == "toy, 3 states"
-    assert all(f">{entry.label}<" in accuracy for entry in comparison.lines)
+    names = [wrapped(entry.label, 16) for entry in comparison.lines]
+    assert all(f">{line}<" in accuracy for name in names for line in name.split("\n"))
     assert f">{comparison.reference.label}<" in kept
     assert all(f">{text}<" in confusion for text in ("finetune", "finetune+siw", "true state"))
 

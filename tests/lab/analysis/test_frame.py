@@ -28,11 +28,11 @@ def test_a_row_by_hand():
 
 def test_it_is_read_from_folders_each_run_once(tiny, finished):
     frame = results(tiny.output, finished.path)
-    stored = [state["methods"] for state in finished.results()]
+    stored = [state.methods for state in finished.results()]
     assert len(frame) == sum(map(len, stored))
     assert {"finetune", "finetune+siw+mc"} <= {*frame["method"]} == {*stored[0]}
     last = frame[(frame["method"] == "finetune") & (frame["state"] == 2)]
-    assert last["top1"].tolist() == [stored[-1]["finetune"]["top1"] / 100]
+    assert last["top1"].tolist() == [stored[-1]["finetune"].top1 / 100]
 
 
 def test_averages_over_states_and_seeds_by_hand():

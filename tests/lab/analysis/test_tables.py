@@ -112,8 +112,8 @@ def test_typology_has_the_stored_percentages():
     (first, second) = typology_tables([FakeRun(VALUES, "a/s"), FakeRun(VALUES, "b/s", seed=1)])
     assert first.title == "a/s: answers after state 2"
     assert [row[0] for row in first.rows] == ["finetune", "finetune+siw"]
-    stored = FakeRun(VALUES).results()[2]["methods"]["finetune"]["typology"]
-    assert first.rows[0][1:] == [f"{stored[kind]:.1f}" for kind in TYPOLOGY.values()]
+    stored = FakeRun(VALUES).results()[2].methods["finetune"].typology
+    assert first.rows[0][1:] == [f"{getattr(stored, kind):.1f}" for kind in TYPOLOGY.values()]
     assert second.figures["seed"].unique().tolist() == [1]
     assert sorted(first.figures["state"].unique()) == [1, 2]
     (every,) = typology_tables([FakeRun(VALUES)], every=True)

@@ -6,6 +6,7 @@ import math
 
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from conftest import FakeRun
 from memoryless.lab.analysis.frame import averages, in_percent, results_frame
@@ -16,6 +17,7 @@ from memoryless.lab.analysis.paper_table import (
     published_accuracy,
     published_g_il,
 )
+from memoryless.lab.run_format import Results
 from memoryless.stats.methods import METHODS
 from memoryless.stats.metrics import g_il
 from memoryless.tables import Table
@@ -32,8 +34,8 @@ FULL = FakeRun({"joint": [100.0]}, "joint/s", config={"strategy": "joint"}, memo
 FULL.results = lambda results=FULL.results: [_with_top5(state, 90.0) for state in results()]
 
 
-def _with_top5(state: dict, top5: float) -> dict:
-    return state | {"methods": {"joint": state["methods"]["joint"] | {"top5": top5}}}
+def _with_top5(state: Results, top5: float) -> Results:
+    return replace(state, methods={"joint": replace(state.methods["joint"], top5=top5)})
 
 
 def tables(*runs: FakeRun, data: str | None = None) -> list[Table]:
