@@ -177,7 +177,7 @@ def check_formats(paths: Sequence[Path]) -> None:
         try:
             choose("table format", path.suffix, FORMATS)
         except ConfigError as error:
-            raise ConfigError(f"{error} (the ending of {path} decides)") from error
+            raise ConfigError(f"{error} (the ending of {path} says which)") from error
 
 
 def present(tables: Sequence[Table], write: Sequence[Path]) -> None:
