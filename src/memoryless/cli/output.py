@@ -149,7 +149,8 @@ def to_latex(table: Table) -> str:
 def _figures(tables: Sequence[Table]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.concat([table.figures for table in tables], ignore_index=True)
+    every = [table.figures for table in tables if table.figures is not None]
+    return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

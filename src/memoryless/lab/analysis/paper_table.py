@@ -173,7 +173,7 @@ def claims_table(results: pd.DataFrame) -> Table | None:
     ]
     caption = "Holds: in every seed and number of states. points: mean gain of top-5."
     columns = ["claim", "means", "here", "points"]
-    return Table("The paper's claims", caption, columns, rows, found)
+    return Table("The paper's claims", caption, columns, rows)
 
 
 def _claim(claim: str, pairs: pd.DataFrame, above: str, below: str) -> dict[str, Any] | None:
