@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from memoryless.lab.analysis.compare import combinations
 from msgspec import to_builtins
 
 from conftest import make_toy
-from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.analysis.rescore import combinations, results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder

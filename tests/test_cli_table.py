@@ -104,7 +104,7 @@ def test_control_signs_of_a_folder_are_shown(toy_runs, capsys):
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
-    assert r"runs/\x1b[31mred" in out
+    assert r"runs/\x1b[31mred" in out.replace("\n", "")
     for ending in ("md", "csv", "tex"):
         assert "\x1b" not in Path(f"t.{ending}").read_text()
 

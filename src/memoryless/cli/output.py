@@ -150,7 +150,8 @@ def to_latex(table: Table) -> str:
 def _figures(tables: Sequence[Table]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.concat([table.figures for table in tables], ignore_index=True)
+    every = [table.figures for table in tables if table.figures is not None]
+    return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -178,7 +179,7 @@ def check_formats(paths: Sequence[Path]) -> None:
         try:
             choose("table format", path.suffix, FORMATS)
         except ConfigError as error:
-            raise ConfigError(f"{error} (the ending of {path} decides)") from error
+            raise ConfigError(f"{error} (the ending of {path} says which)") from error
 
 
 def present(tables: Sequence[Table], write: Sequence[Path]) -> None:

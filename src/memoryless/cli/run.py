@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import textwrap
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -48,8 +49,9 @@ def run(
     set_threads(settings)
     with Display(console=Console()) as display:
         averages = _run_both(settings, control, display)
-    for line in averages:
-        say(line)
+    for average in averages:
+        for line in textwrap.wrap(average, 80, subsequent_indent="  ", break_on_hyphens=False):
+            say(line)
     say(f"next: memoryless table {shlex.quote(str(experiment.output))}")
 
 

@@ -12,8 +12,9 @@ from memoryless.strategies import STRATEGIES
 
 
 def average_line(comparison: Comparison) -> str:
-    """One line that ends a run: the averages of the methods shown first, highest first."""
-    reached = ", ".join(_named(comparison, e) for e in comparison.shown)
+    """What ends a run: averages of the reference, the control, siw and the strategy itself."""
+    few = [e for e in comparison.shown if comparison.role(e) or e.row.head in ("current", "siw")]
+    reached = ", ".join(_named(comparison, entry) for entry in few)
     last = comparison.row.finished - 1
     return f"Average of states 1-{last}: {reached}" if last > 1 else f"Accuracy: {reached}"
 
