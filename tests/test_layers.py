@@ -34,7 +34,6 @@ STOREY = {name: i for i, names in enumerate(STOREYS) for name in names}
 ELSEWHERE = {
     "__init__": "what it exports, and that it does so lazily, is tested here",
     "__main__": "test_cli runs `python -m memoryless`",
-    "model/__init__": "it names what model/model holds",
     "cli/check": "model/test_file damages files and calls it",
     "stats/__init__": "it is empty",
     "stats/threads": "test_class_statistics checks that sums use one thread and leave no trace",
