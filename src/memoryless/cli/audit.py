@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoryless.tables import Table
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoryless.images.find import Found
-    from memoryless.lab.analysis.grid import Grid
     from memoryless.photos.auditing import Audit
 
 
@@ -81,8 +82,8 @@ def _tell(found: tuple[Found, Found], done: Audit, html: Path | None) -> None:
             say(line)
     for line in summary(done):
         say(as_flags(line))
-    for grid in _grids(done):
-        show(grid)
+    for table in _tables(done):
+        show(table)
     say(LIMITS)
     if html:
         say(f"the page is {html}")
@@ -90,15 +91,14 @@ def _tell(found: tuple[Found, Found], done: Audit, html: Path | None) -> None:
         tell("next", "the same command with --html FILE writes a page for a data-protection file")
 
 
-def _grids(done: Audit) -> Iterator[Grid]:
-    from memoryless.lab.analysis.grid import Grid
+def _tables(done: Audit) -> Iterator[Table]:
     from memoryless.photos.audit_page import MEASURES, columns
 
     for measure, (title, caption) in MEASURES.items():
-        yield Grid(title, caption, *columns(done, measure), [])
+        yield Table(title, caption, *columns(done, measure))
     if done.left_out:
         rows = [[name] for name in done.left_out]
-        yield Grid("not audited", "classes that there were no photos of", ["class"], rows, [])
+        yield Table("not audited", "classes that there were no photos of", ["class"], rows)
 
 
 def _report(done: Audit) -> int:

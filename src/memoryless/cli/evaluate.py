@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoryless.tables import Table
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoryless.lab.analysis.grid import Grid
     from memoryless.photos.evaluation import Evaluation
 
 
@@ -54,8 +55,8 @@ def evaluate(
         skipped = [f"not read: {reasons(found.not_read)}"] if found.not_read else []
         for line in [*found.notes, *skipped, *summary(done)]:
             say(line)
-        for grid in _grids(done):
-            show(grid)
+        for table in _tables(done):
+            show(table)
         if html:
             say(f"the page is {html}")
     for error in done.broken.values():
@@ -63,21 +64,19 @@ def evaluate(
     return 1 if done.broken else 0
 
 
-def _grids(found: Evaluation) -> Iterator[Grid]:
-    from memoryless.lab.analysis.grid import Grid
-
+def _tables(found: Evaluation) -> Iterator[Table]:
     states = [[str(s["state"]), str(s["classes"]), str(s["photos"]), f"{s['top1']:.1f}"]
               for s in found.states]  # fmt: skip
-    yield Grid("by state", "top-1 in percent, among all classes",
-               ["state", "classes", "photos", "top-1"], states, [])  # fmt: skip
+    yield Table("by state", "top-1 in percent, among all classes",
+               ["state", "classes", "photos", "top-1"], states)  # fmt: skip
     classes = [[c["class"], str(c["state"]), str(c["photos"]), f"{c['top1']:.1f}"]
                for c in found.classes]  # fmt: skip
-    yield Grid("by class", "worst first", ["class", "state", "photos", "top-1"], classes, [])
+    yield Table("by class", "worst first", ["class", "state", "photos", "top-1"], classes)
     pairs = [[c["class"], c["taken_for"], f"{c['times']} of {c['photos']}"] for c in found.confused]
     if pairs:
         caption = "how many photos of a class were taken for another"
-        yield Grid("most confused", caption, ["class", "taken for", "photos"], pairs, [])
+        yield Table("most confused", caption, ["class", "taken for", "photos"], pairs)
     if found.unknown:
         unknown = [[name, str(number)] for name, number in found.unknown.items()]
-        yield Grid("classes that the model does not know", "left out of the tables above",
-                   ["class", "photos"], unknown, [])  # fmt: skip
+        yield Table("classes that the model does not know", "left out of the tables above",
+                   ["class", "photos"], unknown)  # fmt: skip

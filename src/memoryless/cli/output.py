@@ -1,22 +1,27 @@
-"""Tables and lines as people and programs read them; each format has one function that escapes."""
+"""Tables and lines as people and programs read them; nothing in a cell is obeyed as markup."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich import box
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Lines
 from rich.text import Text
 
 from memoryless.errors import ConfigError, WriteError, telling
-from memoryless.lab.analysis.grid import Grid
 from memoryless.names import choose, markdown_text, printable
 from memoryless.store import to_json
+from memoryless.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TEX = str.maketrans({
     **{sign: rf"\{sign}" for sign in "{}$_%&#"},
@@ -29,6 +34,8 @@ TEX = str.maketrans({
     "[": "{[}",
 })  # fmt: skip
 FORMULA = ("=", "+", "-", "@")
+GAP = 2  # spaces between columns
+NARROWEST = 12  # of the first column
 
 
 def terminal_text(text: str, style: str = "") -> Text:
@@ -63,59 +70,107 @@ def say(text: str) -> None:
         print(printable(text))
 
 
-def show(grid: Grid, console: Console | None = None) -> None:
-    """Show a table on the terminal, which wraps it, uncut, where it is wider."""
+def show(table: Table, console: Console | None = None) -> None:
+    """Show a table on the terminal; where it is too narrow, names break into several lines."""
     console = console or Console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, column in enumerate(grid.columns):
-        table.add_column(terminal_text(column), justify="right" if i else "left", no_wrap=True)
-    for row in grid.rows:
-        table.add_row(*map(terminal_text, row))
-    wide = console.options.update(max_width=1000)
-    console.width = max(console.width, console.measure(table, options=wide).maximum)
-    console.print(terminal_text(grid.title, "bold"))
-    console.print(table)
-    console.print(terminal_text(grid.caption, "dim"))
+    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    widths = [max(map(_width, column), default=0) for column in columns]
+    heads = [broken(name, width) for name, width in zip(table.columns, widths, strict=True)]
+    others = sum(GAP + max(pair) for pair in zip(widths[1:], map(_width, heads[1:]), strict=True))
+    room = widths[0]
+    if console.is_terminal:  # elsewhere a line may be as wide as it needs
+        room = min(room, max(console.width - others, NARROWEST))
+    lines = Lines(box=None, padding=(0, GAP, 0, 0), pad_edge=False)
+    for i, head in enumerate(heads):
+        left = i == 0 or head == ""  # names, and remarks behind a row
+        lines.add_column(Text(head), justify="left" if left else "right", no_wrap=True)
+    for name, *cells in table.rows:
+        lines.add_row(Text(broken(name, room)), *map(terminal_text, cells))
+    console.print(terminal_text(table.title, "bold"))
+    width, console.width = (
+        console.width,
+        max(console.width, _width(heads[0]) + others, room + others),
+    )
+    console.print(lines)
+    console.width = width
+    console.print(terminal_text(table.caption, "dim"))
     console.print()
 
 
-def to_markdown(grid: Grid) -> str:
-    lines = [[markdown_text(cell) for cell in row] for row in (grid.columns, *grid.rows)]
-    lines.insert(1, ["---"] + ["---:"] * (len(grid.columns) - 1))
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"**{markdown_text(grid.title)}** ({markdown_text(grid.caption)})\n\n{table}\n"
+def _width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return max(cell_len(printable(line)) for line in text.split("\n"))
 
 
-def to_latex(grid: Grid) -> str:
-    head, *rows = [" & ".join(map(latex_text, row)) + r" \\" for row in (grid.columns, *grid.rows)]
-    lines = [
-        rf"% {latex_text(grid.title)} ({latex_text(grid.caption)})",
-        rf"\begin{{tabular}}{{l{'r' * (len(grid.columns) - 1)}}}",
-        *(r"\hline", head, r"\hline", *rows, r"\hline"),
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines) + "\n"
+def broken(name: str, room: int) -> str:
+    """A name in lines that fit, broken after a plus or a space.
+
+    >>> broken("finetune+rda+widened (last stage)", 22)
+    'finetune+rda+widened\\n(last stage)'
+    """
+    lines = [""]
+    for part in re.findall(r"[^+ ]+[+ ]?|[+ ]", printable(name)):
+        if lines[-1] and cell_len((lines[-1] + part).rstrip()) > room:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
 
 
-def to_csv(entries: Iterable[dict[str, Any]]) -> str:
-    lines = [{key: csv_value(value) for key, value in entry.items()} for entry in entries]
+def to_csv(entries: Sequence[dict[str, Any]]) -> str:
+    """Lines of CSV, where pandas may not be installed."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(lines[0]) if lines else [], lineterminator="\n")
+    writer = csv.DictWriter(text, list(entries[0]) if entries else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines)
+    writer.writerows({key: csv_value(v) for key, v in entry.items()} for entry in entries)
     return text.getvalue()
 
 
-FORMATS: dict[str, Callable[[Sequence[Grid]], str]] = {
-    ".csv": lambda grids: to_csv(_entries(grids)),
-    ".json": lambda grids: to_json(_entries(grids)),
-    ".md": lambda grids: "\n".join(map(to_markdown, grids)),
-    ".tex": lambda grids: "\n".join(map(to_latex, grids)),
+def _cells(table: Table, escape: Callable[[str], str]) -> pd.DataFrame:
+    """The cells of a table as text, escaped for a format."""
+    import pandas as pd
+
+    columns = [escape(name) for name in table.columns]
+    rows = [[escape(cell) for cell in row] for row in table.rows]
+    return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)
+
+
+def to_markdown(table: Table) -> str:
+    align = ["left", *["right"] * (len(table.columns) - 1)]
+    cells = _cells(table, markdown_text)
+    text = cells.to_markdown(index=False, disable_numparse=True, colalign=align)
+    return f"**{markdown_text(table.title)}** ({markdown_text(table.caption)})\n\n{text}\n"
+
+
+def to_latex(table: Table) -> str:
+    form = "l" + "r" * (len(table.columns) - 1)
+    text = _cells(table, latex_text).to_latex(index=False, column_format=form)
+    return f"% {latex_text(table.title)} ({latex_text(table.caption)})\n{text}"
+
+
+def _figures(tables: Sequence[Table]) -> pd.DataFrame:
+    import pandas as pd
+
+    every = [table.figures for table in tables if table.figures is not None]
+    return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as JSON has them, in which nothing stands for a number that is not there."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+
+def _write_text(render: Callable[[Sequence[Table]], str]) -> Callable[[Sequence[Table], Path], Any]:
+    return lambda tables, path: path.write_text(render(tables), encoding="utf-8", errors="replace")
+
+
+FORMATS: dict[str, Callable[[Sequence[Table], Path], Any]] = {
+    ".csv": _write_text(lambda tables: _figures(tables).map(csv_value).to_csv(index=False)),
+    ".json": _write_text(lambda tables: to_json(_records(_figures(tables)))),
+    ".md": _write_text(lambda tables: "\n".join(map(to_markdown, tables))),
+    ".tex": _write_text(lambda tables: "\n".join(map(to_latex, tables))),
 }
-
-
-def _entries(grids: Sequence[Grid]) -> list[dict[str, Any]]:
-    return [entry for grid in grids for entry in grid.entries]
+if find_spec("pyarrow"):
+    FORMATS[".parquet"] = lambda tables, path: _figures(tables).to_parquet(path)
 
 
 def check_formats(paths: Sequence[Path]) -> None:
@@ -127,19 +182,19 @@ def check_formats(paths: Sequence[Path]) -> None:
             raise ConfigError(f"{error} (the ending of {path} says which)") from error
 
 
-def present(grids: Sequence[Grid], write: Sequence[Path]) -> None:
-    """Show the tables of a command, and write them to the files that were asked for."""
-    for grid in grids:
-        show(grid)
+def present(tables: Sequence[Table], write: Sequence[Path]) -> None:
+    """Show the tables of a command, and write them to files."""
+    for table in tables:
+        show(table)
     for path in write:
-        write_grids(grids, path)
+        write_tables(tables, path)
         say(f"written: {path}")
 
 
-def write_grids(grids: Sequence[Grid], path: Path) -> None:
+def write_tables(tables: Sequence[Table], path: Path) -> None:
     """Write the tables to a file, in the format that its ending names."""
     check_formats([path])
     try:
-        path.write_text(FORMATS[path.suffix](grids), encoding="utf-8", errors="replace")
+        FORMATS[path.suffix](tables, path)
     except OSError as error:
         raise WriteError(f"cannot write {path} ({error.strerror}): choose another place") from error

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from memoryless.tables import Table
+
 if TYPE_CHECKING:
-    from memoryless.lab.analysis.grid import Grid
     from memoryless.photos.prediction import Answer
 
 
@@ -59,7 +60,7 @@ def predict(
     if json:
         print(to_json([answer.as_json() for answer in found]), end="")
     elif csv:
-        print(to_csv(answer.as_row(top) for answer in found), end="")
+        print(to_csv([answer.as_row(top) for answer in found]), end="")
     else:
         _show(found)
     return _report(found)
@@ -97,9 +98,8 @@ def _show(found: list[Answer]) -> None:
         show(_table(sound))
 
 
-def _table(found: list[Answer]) -> Grid:
+def _table(found: list[Answer]) -> Table:
     from memoryless.images.dataset import counted
-    from memoryless.lab.analysis.grid import Grid
 
     rows = []
     for answer in found:
@@ -110,7 +110,7 @@ def _table(found: list[Answer]) -> Grid:
         rows.append([answer.file, shown, sure if answer.known else "", then])
     caption = "scores are probabilities, if it is one of the classes that the model knows"
     columns = ["file", "answer", "score", "then"]
-    return Grid(counted(len(rows), "answer", "answers"), caption, columns, rows, [])
+    return Table(counted(len(rows), "answer", "answers"), caption, columns, rows)
 
 
 def _report(found: list[Answer]) -> int:

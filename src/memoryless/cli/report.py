@@ -28,7 +28,7 @@ def report(
     """
     from memoryless.cli.output import say
     from memoryless.errors import ConfigError
-    from memoryless.lab.analysis.compare import named_methods
+    from memoryless.lab.analysis.rescore import named_methods
     from memoryless.lab.report import write_report
     from memoryless.lab.runs import find_runs
     from memoryless.pages import check_replaceable

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from memoryless.lab.analysis.grid import Grid
+from memoryless.tables import Table
 
 
 def show(model: Path, /, *, json: bool = False, markdown: bool = False) -> None:
@@ -94,10 +93,9 @@ def _listed(photos: list[dict[str, Any]]) -> str:
     return first_ten(f"{of['class']} {of['photos']}" for of in photos)
 
 
-def kept_table(kept: list[dict[str, Any]]) -> Grid:
+def kept_table(kept: list[dict[str, Any]]) -> Table:
     """The states of a file that can be gone to."""
     from memoryless.cli.wording import size
-    from memoryless.lab.analysis.grid import Grid
 
     rows = [
         [
@@ -111,4 +109,4 @@ def kept_table(kept: list[dict[str, Any]]) -> Grid:
         for state in kept
     ]
     columns = ["number", "written", "done", "classes", "size", ""]
-    return Grid("kept", "go to one by memoryless undo MODEL --to NUMBER", columns, rows, [])
+    return Table("kept", "go to one by memoryless undo MODEL --to NUMBER", columns, rows)

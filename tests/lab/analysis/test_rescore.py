@@ -9,7 +9,14 @@ import pytest
 
 from conftest import single
 from memoryless.errors import ConfigError
-from memoryless.lab.analysis.rescore import lacked_by, results_with
+from memoryless.lab.analysis.paired import interval, paired_tables
+from memoryless.lab.analysis.rescore import (
+    combinations,
+    image_shares,
+    lacked_by,
+    named_methods,
+    results_with,
+)
 from memoryless.lab.evaluate import score
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
@@ -22,12 +29,12 @@ from memoryless.strategies import STRATEGIES
 
 
 def test_rescoring_gives_what_the_run_scored(finished):
-    names = ["FT", "inFT_siw_mc", "finetune+l2+mc", "lwf+siw"]
+    names = ["finetune", "finetune+siw+mc", "finetune+l2+mc", "lwf+siw"]
     stored = finished.results()
     for state, again in zip(stored, results_with(finished, names), strict=True):
         assert list(again.methods) == names[:3]  # lwf is another strategy
-        assert again.methods["FT"].top1 == state.methods["FT"].top1
-        assert again.methods["finetune+l2+mc"].top5 == state.methods["inFT_L2_mc"].top5
+        for name in names[:3]:
+            assert again.methods[name].top1 == state.methods[name].top1
 
 
 @pytest.mark.parametrize("read", [{}, {"square_roots": True, "level": "middle"}])
@@ -94,3 +101,45 @@ def test_what_the_record_did_not_hold_is_composed_of_births(tiny, toy, short_fit
     last = results_with(folder, methods)[-1].methods
     assert last == results_with(whole, methods)[-1].methods
     assert last["finetune+ncm"].bytes == 6 * 16 * 4
+    assert last["finetune+lda"].bytes == (6 + 6 * 16 + 16 * 17 // 2) * 4  # one triangle
+
+
+def test_combinations_and_names(finished):
+    assert combinations([finished], ["siw"], ("none", "mc")) == ["finetune+siw", "finetune+siw+mc"]
+    assert named_methods([finished], ["FT", "finetune", "inFT_siw_mc", "finetune+mc+siw"]) == [
+        "finetune", "finetune+siw+mc",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match=r"LwF needs a run of the strategy lwf, .* of finetune"):
+        named_methods([finished], ["LwF"])
+
+
+def test_images_share_the_average_accuracy(finished):
+    """What each image adds is in the order of classes, and sums up to the average."""
+    for k in (1, 5):
+        shares = image_shares(finished, ["finetune", "finetune+siw"], k)
+        for name, own in shares.items():
+            later = [getattr(state.methods[name], f"top{k}") for state in finished.results()[1:]]
+            assert own.sum() == pytest.approx(sum(later) / 2)
+            assert {*own[-8:].round(9)} <= {0, round(100 / 24 / 2, 9)}  # classes of the last state
+
+
+def test_the_interval_adds_variances_of_images_and_seeds():
+    one = np.array([[1.0, 0.0, 0.0, 0.0]])
+    low, high = interval(one)
+    assert (low + high) / 2 == 1
+    assert (high - low) / 2 == pytest.approx(1.96 * (4 * 0.25) ** 0.5)
+    low, high = interval(np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0]]))
+    images = 4 * np.var([0.5, 0, 0, 1.5], ddof=1)
+    assert (low + high) / 2 == 2
+    assert (high - low) / 2 == pytest.approx(1.96 * (images + 2 / 2) ** 0.5)
+
+
+def test_pairs_of_a_finished_run(finished):
+    (table,) = paired_tables([finished], ["finetune", "finetune+siw"])
+    stored = [state.methods for state in finished.results()[1:]]
+    gains = [s["finetune+siw"].top1 - s["finetune"].top1 for s in stored]
+    (row,) = table.figures.itertuples()
+    assert (row.method, row.against, row.pairs) == ("finetune+siw", "finetune", 2)
+    assert row.difference == pytest.approx(sum(gains) / 2)
+    assert row.low < row.difference < row.high
+    assert row.better == sum(gain > 0 for gain in gains)

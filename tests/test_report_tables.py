@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from conftest import FakeRun
+from memoryless.lab.analysis.comparison import comparisons
 from memoryless.lab.analysis.measures import class_accuracies
-from memoryless.lab.analysis.side_by_side import comparisons
 from memoryless.lab.report.tables import class_table, method_tables, states_tables
 
 MIDDLE = {"statistics": "full", "level": "middle", "square_roots": True}
-RUNS = {"FT": [90.0, 20.0, 10.0], "inFT_mc": [90.0, 50.0, 40.0], "inFT_siw": [90.0, 40.0, 30.0]}
+RUNS = {
+    "finetune": [90.0, 20.0, 10.0],
+    "finetune+initial+mc": [90.0, 50.0, 40.0],
+    "finetune+siw": [90.0, 40.0, 30.0],
+}
 CONTROL = {"untrained+lda": [60.0, 50.0, 40.0]}
 UNTRAINED = MIDDLE | {"strategy": "untrained"}
 
@@ -19,7 +23,7 @@ def finetune(states: int = 3, **about) -> FakeRun:
 
 
 def joint() -> FakeRun:
-    return FakeRun({"Full": [80.0]}, "j/s", config={"strategy": "joint"}, memoryless=False)
+    return FakeRun({"joint": [80.0]}, "j/s", config={"strategy": "joint"}, memoryless=False)
 
 
 def rows(table) -> list[tuple[str, str]]:
@@ -31,22 +35,22 @@ def test_methods_stand_by_top1_with_chance_control_and_full():
     (comparison,) = comparisons([finetune(), control, joint()])
     pair = method_tables(comparison)
     assert rows(pair.first) == [
-        ("untrained+lda", "45.0"), ("inFT_siw", "35.0"), ("FT", "15.0"), ("chance", "20.8"),
-        ("Full", ""),
+        ("untrained+lda", "45.0"), ("finetune+siw", "35.0"), ("finetune", "15.0"),
+        ("chance", "20.8"), ("Full", ""),
     ]  # fmt: skip
-    assert ("inFT_mc", "45.0") in rows(pair.whole)
+    assert ("finetune+initial+mc", "45.0") in rows(pair.whole)
     assert {row.name: list(row.marks) for row in pair.first.rows} == {
         "Full": ["all classes at once", "not memoryless"],
         "untrained+lda": ["control"],
-        "inFT_siw": ["recommended"],
-        "FT": ["strategy"],
+        "finetune+siw": ["reference"],
+        "finetune": ["strategy"],
         "chance": [],
     }
     assert pair.first.title == "toy, 3 states"
-    assert pair.first.columns[:5] == ["method", "top-1", "top-5", "forgetting", "kept"]
+    assert pair.first.columns[:5] == ["method", "top-1", "A_inc", "A_last", "top-5"]
     full = dict(zip(pair.first.columns[1:], pair.first.rows[-1].cells, strict=True))
     assert {name: text for name, text in full.items() if text} == {
-        "kept": "images", "last top-1": "80.0", "last top-5": "40.0",
+        "kept": "images", "A_last": "80.0",
     }  # fmt: skip
     assert {len(row.cells) for row in pair.first.rows} == {len(pair.first.columns) - 1}
     cells = dict(zip(pair.first.columns[1:], pair.first.rows[1].cells, strict=True))
@@ -54,26 +58,25 @@ def test_methods_stand_by_top1_with_chance_control_and_full():
 
 
 def test_all_methods_are_folded_only_if_there_are_more():
-    (comparison,) = comparisons([FakeRun({"FT": [90.0, 20.0]})])
+    (comparison,) = comparisons([FakeRun({"finetune": [90.0, 20.0]})])
     assert method_tables(comparison).whole is None
 
 
 def test_seeds_have_a_spread():
-    runs = [FakeRun({"FT": [90.0, v]}, f"f/seed-{v}", seed=v) for v in (20, 40)]
+    runs = [FakeRun({"finetune": [90.0, v]}, f"f/seed-{v}", seed=v) for v in (20, 40)]
     table = method_tables(*comparisons(runs)).first
-    assert rows(table) == [("FT", "30.0±14.1"), ("chance", "25.0")]
-    assert table.caption.endswith("± standard deviation over seeds")
-    assert "±" not in method_tables(*comparisons(runs[:1])).first.caption
+    assert rows(table) == [("finetune", "30.0±14.1"), ("chance", "25.0")]
+    assert table.caption.endswith("seeds 20 40")
 
 
 def test_many_trainings_show_the_first_and_last_of_each():
-    values = {n: [9.0, 9.0] for n in ("LwF", "inLwF", "inLwF_siw")}
+    values = {n: [9.0, 9.0] for n in ("lwf", "lwf+initial", "lwf+siw")}
     runs = [
         FakeRun(values, f"{i}/s", config={"strategy": "lwf", "lr": i / 10}) for i in range(1, 6)
     ]
     names = {row.name for row in method_tables(*comparisons(runs)).first.rows}
     assert names == {"chance"} | {
-        f"{method} (lr {i / 10})" for method in ("LwF", "inLwF_siw") for i in range(1, 6)
+        f"{method} (lr {i / 10})" for method in ("lwf", "lwf+siw") for i in range(1, 6)
     }
 
 
@@ -92,36 +95,36 @@ def test_numbers_of_states_stand_beside_each_other():
     assert pair.first.columns == ["method", "T=3", "T=5", "T=20"]
     assert pair.first.title == "toy: methods by number of states T"
     found = {row.name: list(row.cells) for row in pair.first.rows}
-    assert found["inFT_siw"][0] == "35.0"
+    assert found["finetune+siw"][0] == "35.0"
     assert found["chance"][0] == "20.8"
-    assert "inFT_mc" not in found
-    assert "inFT_mc" in {row.name for row in pair.whole.rows}
-    assert [row.name for row in pair.first.rows][:2] == ["inFT_siw", "FT"]
+    assert "finetune+initial+mc" not in found
+    assert "finetune+initial+mc" in {row.name for row in pair.whole.rows}
+    assert [row.name for row in pair.first.rows][:2] == ["finetune+siw", "finetune"]
 
 
-def test_one_method_is_recommended_for_all_numbers_of_states():
+def test_one_method_is_the_reference_for_all_numbers_of_states():
     """That which the page begins with: of the number of states with the most trainings."""
-    other = FakeRun({"LwF": [9.0] * 5, "inLwF_siw": [9.0] * 5}, "l/s", config={"strategy": "lwf"})
+    other = FakeRun({"lwf": [9.0] * 5, "lwf+siw": [9.0] * 5}, "l/s", config={"strategy": "lwf"})
     more = [FakeRun({"frozen": [9.0] * 3}, "z/s", config={"strategy": "frozen"}), finetune(3)]
     (pair,) = states_tables(comparisons([other, *more]))
     for table in (pair.first, pair.whole):
-        assert [row.name for row in table.rows if "recommended" in row.marks] == ["inFT_siw"]
-        assert [row.name for row in table.rows if row.kind == "recommended"] == ["inFT_siw"]
+        assert [row.name for row in table.rows if "reference" in row.marks] == ["finetune+siw"]
+        assert [row.name for row in table.rows if row.kind == "reference"] == ["finetune+siw"]
 
 
 def test_what_has_not_ended_recommends_nothing_for_all_numbers_of_states():
-    part = [FakeRun({"FT": [9.0] * 2, "inFT_siw": [9.0] * 2}, f"{lr}/s", config={"lr": lr},
-                    sizes=[2, 2, 2, 2]) for lr in (0.1, 0.2)]  # fmt: skip
+    values = {"finetune": [9.0] * 2, "finetune+siw": [9.0] * 2}
+    part = [FakeRun(values, f"{lr}/s", config={"lr": lr}, sizes=[2] * 4) for lr in (0.1, 0.2)]
     (pair,) = states_tables(comparisons([finetune(3), finetune(5), *part]))
-    assert not [row for row in pair.first.rows if "recommended" in row.marks]
+    assert not [row for row in pair.first.rows if "reference" in row.marks]
 
 
 def test_what_a_number_of_states_lacks_is_left_empty_and_what_has_not_ended_has_no_column():
-    only = FakeRun({"LwF": [9.0] * 5}, "l/s", config={"strategy": "lwf"})
-    part = FakeRun({"FT": [9.0] * 2}, "p/s", sizes=[2, 2, 2, 2])
+    only = FakeRun({"lwf": [9.0] * 5}, "l/s", config={"strategy": "lwf"})
+    part = FakeRun({"finetune": [9.0] * 2}, "p/s", sizes=[2, 2, 2, 2])
     (pair,) = states_tables(comparisons([finetune(3), finetune(5), only, part]))
     assert pair.first.columns == ["method", "T=3", "T=5"]
-    assert {row.name: list(row.cells) for row in pair.first.rows}["LwF"] == ["", "9.0"]
+    assert {row.name: list(row.cells) for row in pair.first.rows}["lwf"] == ["", "9.0"]
 
 
 def test_one_number_of_states_needs_no_such_table():
@@ -130,17 +133,17 @@ def test_one_number_of_states_needs_no_such_table():
 
 def test_one_state_shows_what_it_has():
     table = method_tables(*comparisons([joint()])).first
-    assert rows(table) == [("Full", "80.0")]
+    assert rows(table) == [("joint", "80.0"), ("chance", "50.0")]
     assert table.columns == ["method", "top-1", "top-5", "kept", "multiplications", "seeds"]
 
 
-def test_classes_stand_worst_first_by_the_recommended_method(finished):
+def test_classes_stand_worst_first_by_the_the_reference_method(finished):
     table = class_table(*comparisons([finished]))
-    accuracy = class_accuracies(finished, "inFT_siw")
+    accuracy = class_accuracies(finished, "finetune+siw")
     assert [row.cells[1] for row in table.rows] == [f"{value:.1f}" for value in sorted(accuracy)]
     by_name = {row.name: row.cells for row in table.rows}
     assert [by_name[str(c)] for c in range(6)] == [
         [str(c // 2), f"{value:.1f}"] for c, value in enumerate(accuracy)
     ]
-    assert table.title == "toy, 3 states: classes by inFT_siw"
+    assert table.title == "toy, 3 states: classes by finetune+siw"
     assert table.sortable
