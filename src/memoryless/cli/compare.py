@@ -47,12 +47,12 @@ def compare(
     figure
         File for accuracy against bytes kept; .png, .svg or .pdf says the format.
     """
-    from memoryless.cli.output import check_formats, present, say
     from memoryless.errors import ConfigError
     from memoryless.images.dataset import counted
     from memoryless.lab.analysis import compare as comparison
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
+    from memoryless.output import check_formats, present, say
     from memoryless.progress import Display
     from memoryless.stats.calibration import CALIBRATIONS
     from memoryless.stats.heads import HEADS

@@ -80,7 +80,6 @@ def paper(
     """
     from rich.console import Console
 
-    from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.run import set_threads
     from memoryless.errors import ConfigError
     from memoryless.images.dataset import counted
@@ -88,6 +87,7 @@ def paper(
     from memoryless.lab.paper import PaperTable
     from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
     from memoryless.names import choose
+    from memoryless.output import check_formats, present, say
     from memoryless.progress import Display
 
     part = re.fullmatch(r"(\d+)/(\d+)", shard)

@@ -45,11 +45,11 @@ def table(
     include_first
         Count state 0 in the averages, as newer papers do; the paper leaves it out.
     """
-    from memoryless.cli.output import check_formats, present
     from memoryless.errors import ConfigError
     from memoryless.lab.analysis.paired import paired_grids
     from memoryless.lab.analysis.typology import data_grid, typology_grids
     from memoryless.lab.runs import find_runs
+    from memoryless.output import check_formats, present
 
     found = [run for run in find_runs(runs) if run.finished]
     check_formats(write)

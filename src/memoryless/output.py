@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from memoryless.errors import ConfigError, WriteError, telling
-from memoryless.lab.analysis.grid import Grid
-from memoryless.names import choose, markdown_text, printable
+from memoryless.names import as_flags, choose, first_ten, markdown_text, printable
 from memoryless.store import to_json
+from memoryless.tables import Table as Grid
 
 TEX = str.maketrans({
     **{sign: rf"\{sign}" for sign in "{}$_%&#"},
@@ -29,6 +30,7 @@ TEX = str.maketrans({
     "[": "{[}",
 })  # fmt: skip
 FORMULA = ("=", "+", "-", "@")
+HEADING = 10  # characters
 
 
 def terminal_text(text: str, style: str = "") -> Text:
@@ -61,6 +63,33 @@ def say(text: str) -> None:
     """Print one line, its control signs visible."""
     with telling():
         print(printable(text))
+
+
+def print_line(heading: str, text: str) -> None:
+    """Print a line under a heading."""
+    say(f"{heading:{HEADING}}{text}")
+
+
+def print_lines(heading: str, sentences: Iterable[str]) -> None:
+    """Print sentences, each under the heading; the settings that they name stand as flags."""
+    for sentence in sentences:
+        print_line(heading, as_flags(sentence))
+
+
+def report_broken(problems: Collection[str]) -> int:
+    """Print on standard error which files could not be read; return the exit code."""
+    for problem in problems:
+        print("memoryless:", printable(problem), file=sys.stderr)
+    return 1 if problems else 0
+
+
+def reasons(left_out: Mapping[str, str]) -> str:
+    """How many things were left out, and the first of them with the reason.
+
+    >>> reasons({"a.jpg": "it is empty"})
+    '1: a.jpg (it is empty)'
+    """
+    return f"{len(left_out):,}: " + first_ten(f"{name} ({why})" for name, why in left_out.items())
 
 
 def show(grid: Grid, console: Console | None = None) -> None:
