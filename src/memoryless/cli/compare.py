@@ -50,7 +50,6 @@ def compare(
     figure
         File for a figure of accuracy against bytes kept: .png, .svg or .pdf.
     """
-    from memoryless.cli.output import check_formats, present, say
     from memoryless.errors import ConfigError
     from memoryless.images.dataset import counted
     from memoryless.lab.analysis import rescore
@@ -58,6 +57,7 @@ def compare(
     from memoryless.lab.analysis.tables import compare_table
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
+    from memoryless.output import check_formats, present, say
     from memoryless.progress import Display
     from memoryless.stats.calibration import CALIBRATIONS
     from memoryless.stats.heads import HEADS

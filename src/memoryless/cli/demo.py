@@ -42,12 +42,12 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
 
 
 def _show_photos(drawings: Path, model: Path) -> None:
-    from memoryless.cli.evaluate import evaluate
-    from memoryless.cli.learn import learn
-    from memoryless.cli.output import say
-    from memoryless.cli.predict import predict
     from memoryless.model.database import model_file
     from memoryless.model.file import load_state
+    from memoryless.output import say
+    from memoryless.photos.evaluate import evaluate
+    from memoryless.photos.learn import learn
+    from memoryless.photos.predict import predict
 
     there = model_file(model).exists()
     known = load_state(model, names=()).classes.names if there else ()
@@ -76,7 +76,7 @@ def _in_two(drawings: Path) -> list[Path]:
 
 def _type(command: Callable[..., Any], *words: Path | str) -> None:
     """Show a command as one would type it, and run it."""
-    from memoryless.cli.output import say
+    from memoryless.output import say
 
     texts = [str(word) for word in words]
     say(f"$ memoryless {command.__name__} {shlex.join(texts)}")
@@ -87,7 +87,6 @@ def _type(command: Callable[..., Any], *words: Path | str) -> None:
 def _show_laboratory(output: Path) -> None:
     from rich.console import Console
 
-    from memoryless.cli.output import say, show
     from memoryless.cli.run import set_threads
     from memoryless.images import load
     from memoryless.lab.config import Config
@@ -95,6 +94,7 @@ def _show_laboratory(output: Path) -> None:
     from memoryless.lab.experiment import passes_left, run
     from memoryless.lab.runs import RunFolder
     from memoryless.names import size
+    from memoryless.output import say, show
     from memoryless.progress import Display
 
     config = Config(**SETTINGS, output=output)
@@ -134,8 +134,8 @@ def _table(runs: list[RunFolder]) -> Table:
 
 def _report(runs: list[RunFolder], page: Path) -> None:
     """Write the report about the runs."""
-    from memoryless.cli.output import say
     from memoryless.lab.report import write_report
+    from memoryless.output import say
 
     write_report(runs, page, places=[page.parent])
     say(f"the report is {page}: open it in a browser")

@@ -80,13 +80,13 @@ def paper(
     """
     from rich.console import Console
 
-    from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.run import set_threads
     from memoryless.errors import ConfigError
     from memoryless.images.dataset import counted
     from memoryless.lab.paper import PaperTable
     from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
     from memoryless.names import choose
+    from memoryless.output import check_formats, present, say
     from memoryless.progress import Display
     from memoryless.stats.methods import method_name, parse_method
 

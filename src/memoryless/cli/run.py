@@ -42,7 +42,7 @@ def run(
     # Imported here, with torch, so that --help and errors are immediate.
     from rich.console import Console
 
-    from memoryless.cli.output import say
+    from memoryless.output import say
     from memoryless.progress import Display
 
     settings = experiment.resolved()

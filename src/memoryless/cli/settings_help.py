@@ -1,4 +1,4 @@
-"""Help of commands: defaults as one would type them, and the settings of a run in sections."""
+"""Help of memoryless run: its settings in sections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from cyclopts.help import DefaultFormatter
 
 from memoryless import settings as parts
 from memoryless.lab.config import Config, StreamSettings
-from memoryless.names import in_words
 from memoryless.strategies import STRATEGIES
 from memoryless.train.settings import RecordSettings, TrainingSettings
 
@@ -25,11 +24,6 @@ SECTIONS: dict[str, tuple[type, ...]] = {
     "One strategy's own": tuple(s.settings for s in STRATEGIES.values() if s.settings),
     "Record": (RecordSettings,),
 }
-
-
-def default_in_words(value: object) -> str | None:
-    """A default for the help; where it is empty, the setting's own text explains it."""
-    return None if value in (None, (), "") else in_words(value)
 
 
 def in_sections(console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:

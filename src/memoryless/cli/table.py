@@ -43,9 +43,9 @@ def table(
     write
         Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
     """
-    from memoryless.cli.output import check_formats, present
     from memoryless.errors import ConfigError
     from memoryless.lab.runs import find_runs
+    from memoryless.output import check_formats, present
 
     found = [run for run in find_runs(runs) if run.finished]
     check_formats(write)

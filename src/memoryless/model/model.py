@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 import numpy as np
 
 from memoryless.errors import ConfigError, DataError, StoreError, extras
-from memoryless.images.dataset import counted
 from memoryless.labels import class_names
 from memoryless.model.classes import SAFE, Classes, model_name
 from memoryless.model.database import PLACE
@@ -28,7 +27,7 @@ from memoryless.model.description import HISTORY, Description, LabelType, check_
 from memoryless.model.file import State, Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
 from memoryless.model.trained import TrainedFeatures
-from memoryless.names import choose, first_ten
+from memoryless.names import choose, counted, first_ten
 from memoryless.stats.confidence import Judgement, Measured
 from memoryless.train.settings import ModelSettings
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from rich.table import Table as Lines
 from rich.text import Text
 
 from memoryless.errors import ConfigError, WriteError, telling
-from memoryless.names import choose, markdown_text, printable
+from memoryless.names import as_flags, choose, first_ten, markdown_text, printable
 from memoryless.store import to_json
 from memoryless.tables import Table
 
@@ -36,6 +37,7 @@ TEX = str.maketrans({
 FORMULA = ("=", "+", "-", "@")
 GAP = 2  # spaces between columns
 NARROWEST = 12  # of the first column
+HEADING = 10  # characters
 
 
 def terminal_text(text: str, style: str = "") -> Text:
@@ -68,6 +70,33 @@ def say(text: str) -> None:
     """Print one line, its control signs visible."""
     with telling():
         print(printable(text))
+
+
+def print_line(heading: str, text: str) -> None:
+    """Print a line under a heading."""
+    say(f"{heading:{HEADING}}{text}")
+
+
+def print_lines(heading: str, sentences: Iterable[str]) -> None:
+    """Print sentences, each under the heading; the settings that they name stand as flags."""
+    for sentence in sentences:
+        print_line(heading, as_flags(sentence))
+
+
+def report_broken(problems: Collection[str]) -> int:
+    """Print on standard error which files could not be read; return the exit code."""
+    for problem in problems:
+        print("memoryless:", printable(problem), file=sys.stderr)
+    return 1 if problems else 0
+
+
+def reasons(left_out: Mapping[str, str]) -> str:
+    """How many things were left out, and the first of them with the reason.
+
+    >>> reasons({"a.jpg": "it is empty"})
+    '1: a.jpg (it is empty)'
+    """
+    return f"{len(left_out):,}: " + first_ten(f"{name} ({why})" for name, why in left_out.items())
 
 
 def show(table: Table, console: Console | None = None) -> None:

@@ -1,4 +1,4 @@
-"""How well one can tell which photos a model was taught with: attacks, and what they reach.
+"""Membership inference: attacks that find out which photos a model learned, and what they reach.
 
 An attack gives every photo a number, the larger the likelier that the photo was used. Numbers of
 photos that were used (members) and of photos that were not (others) are compared: pure NumPy.
@@ -30,18 +30,18 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Told:
-    """How well members and others are told apart."""
+class Separation:
+    """How well an attack separates members from others."""
 
     members: int
     others: int
     auroc: Estimate
     """How often a member has the larger number; 50 is guessing, 100 is certainty."""
     tpr: Estimate
-    """The share of members that are told while at most 1 % of the others are taken for members."""
+    """The share of members found while at most 1 % of the others are taken for members."""
 
 
-def tell_apart(members: np.ndarray, others: np.ndarray, seed: int, *purpose: str) -> Told:
+def separate(members: np.ndarray, others: np.ndarray, seed: int, *purpose: str) -> Separation:
     """What a threshold on the numbers of an attack reaches, with percentile intervals of 95 %.
 
     Members and others are drawn again apart, each draw as weights of the photos.
@@ -52,7 +52,7 @@ def tell_apart(members: np.ndarray, others: np.ndarray, seed: int, *purpose: str
     )
     drawn = [rates(a, b, *weights) for weights in _draws(len(a), len(b), seed, *purpose)]
     ends = [np.percentile(np.concatenate(of), INTERVAL) for of in zip(*drawn, strict=True)]
-    return Told(len(a), len(b), *map(_estimate, (auroc, tpr), ends))
+    return Separation(len(a), len(b), *map(_estimate, (auroc, tpr), ends))
 
 
 def _estimate(value: float, ends: np.ndarray) -> Estimate:
@@ -77,7 +77,7 @@ def rates(
     """AUROC and TPR at 1 % FPR (draws,) of sorted numbers that count so many times (draws, n).
 
     The threshold is the smallest number of an other that at most 1 % of the others exceed: with
-    fewer than 100 others none of them does. Ties count half in the AUROC, and not as told.
+    fewer than 100 others none of them does. Ties count half in the AUROC, and not as found.
     """
     n, m, below = len(others), len(members), _running(others_times)
     under, up_to = (np.searchsorted(others, members, side) for side in ("left", "right"))
@@ -110,7 +110,7 @@ def centred(
 
 
 def by_score(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """How far the own class scores above the best other one: all that answers of a model tell.
+    """How far the own class scores above the best other one: all that a model's answers reveal.
 
     On 40 kinds of birds with 30 photos each this reached an AUROC of 79.6, the log probability of
     the own class at most 79.7 over temperatures of 1 to 60, where the best one cannot be known,

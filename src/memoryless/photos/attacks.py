@@ -1,4 +1,4 @@
-"""An audit measures how well attacks find out which photos a model was taught with."""
+"""Attacks on a model: how well they find out which photos it learned."""
 
 from __future__ import annotations
 
@@ -16,34 +16,39 @@ import msgspec
 import numpy as np
 
 from memoryless.errors import DataError
-from memoryless.images.dataset import counted
 from memoryless.images.find import Found, find_photos, find_test
 from memoryless.images.pixels import attempt
 from memoryless.images.read import Photo, UnreadableError
-from memoryless.membership import Told, by_distance, by_scatter, by_score, centred, tell_apart
 from memoryless.model import Model
-from memoryless.model.card import honest
 from memoryless.model.description import now
 from memoryless.model.file import State
-from memoryless.names import first_ten
-from memoryless.photos.seeing import CHUNK, Progress, features, silent
+from memoryless.names import counted, first_ten
+from memoryless.photos.embedding import CHUNK, Progress, features, silent
+from memoryless.photos.kept import honest
 from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.membership import (
+    Separation,
+    by_distance,
+    by_scatter,
+    by_score,
+    centred,
+    separate,
+)
 from memoryless.stats.scorers import square_roots
 
 LEAST = 2
 """Photos of each class on each side that are needed at all."""
 FEW = 10
-"""With fewer photos than this on a side, an interval says little."""
+"""Photos on a side below which an interval says little."""
 ADVICE = {
-    "members": "add photos to `members` that the model was taught with, or take the class out of "
-    "`others`",
-    "others": "add photos to `others` that the model was not taught with, or take the class out of "
+    "members": "add photos to `members` that the model learned, or take the class out of `others`",
+    "others": "add photos to `others` that the model did not learn, or take the class out of "
     "`members`",
 }
 MORE = f"{LEAST} or more are needed on each side, and some 30 to say anything"
 SWAPPED = (
     "the others look more used than the members: perhaps `members` and `others` are swapped, or "
-    "the model was not taught with these members"
+    "the model did not learn these members"
 )
 OUTSIDE = 2
 """No photo lies so far from its class by a scatter that it is part of: 1 is the most, and the rest
@@ -54,24 +59,24 @@ ALL = "all classes"
 
 @dataclass(frozen=True)
 class Exposure:
-    """How well members and others of a class are told apart, by each attack that there is."""
+    """How well each attack separates members from others of a class."""
 
     name: str
     members: int
     others: int
-    attacks: dict[str, Told]
+    attacks: dict[str, Separation]
 
     def as_json(self) -> dict[str, Any]:
         attacks = {
-            name: {"auroc": asdict(told.auroc), "tpr": asdict(told.tpr)}
-            for name, told in self.attacks.items()
+            name: {"auroc": asdict(reached.auroc), "tpr": asdict(reached.tpr)}
+            for name, reached in self.attacks.items()
         }
         return {"class": self.name, "members": self.members, "others": self.others} | attacks
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found; it can stand in a file, since it says of which model and when."""
+    """The result of an audit, with the model and the date that it is about."""
 
     model: dict[str, Any]
     """Which model it is, and what it keeps."""
@@ -87,21 +92,19 @@ class Audit:
     classes: list[Exposure]
     """The most exposed first, by score."""
     left_out: list[str]
-    """Classes of the model that there were no photos of."""
+    """Classes of the model without photos in the audit."""
     warnings: list[str]
     doubtful: bool
-    """Whether the members look as if the model was not taught with them, as the first warning says.
-    """
+    """Whether the model seems not to have learned the members, as the first warning says."""
     broken: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
         rows = {"all": self.whole.as_json(), "classes": [row.as_json() for row in self.classes]}
-        told = vars(self) | rows
-        return {key: value for key, value in told.items() if key != "whole"}
+        return {key: value for key, value in (vars(self) | rows).items() if key != "whole"}
 
 
-class Seen(NamedTuple):
-    """The photos of a side that can be read, and what the model makes of them."""
+class Side(NamedTuple):
+    """The photos of a side that can be read, and what the model answers for them."""
 
     photos: list[Photo]
     labels: np.ndarray  # (n,)
@@ -118,12 +121,12 @@ def find_both(members: Path, others: Path) -> tuple[Found, Found]:
     if same and names[0] & names[1]:
         raise DataError(
             f"`members` and `others` are the same photos, {members}: name photos for `others` that "
-            "the model was not taught with"
+            "the model did not learn"
         )
     return found
 
 
-def audit(
+def audit_photos(
     state: State,
     members: Sequence[Photo],
     others: Sequence[Photo],
@@ -136,8 +139,8 @@ def audit(
     assert model.least  # raises where the model takes no photos
     _check_classes(model.classes, members, others)
     _check_apart(members, others)
-    inside = _see(model, members, progress)
-    outside = _see(model, others, lambda done: progress(len(members) + done))
+    inside = _classify(model, members, progress)
+    outside = _classify(model, others, lambda done: progress(len(members) + done))
     _check_left("members", members, inside)
     _check_left("others", others, outside)
     attacks = [_attacks(state, seen) for seen in (inside, outside)]
@@ -165,7 +168,7 @@ def _check_classes(known: Sequence[str], *sides: Sequence[Photo]) -> None:
     here = sorted(counts[0] | counts[1])
     if strange := [name for name in here if name not in known]:
         raise DataError(
-            f"the model does not know {first_ten(strange)}: take what it was not taught out of "
+            f"the model does not know {first_ten(strange)}: take what it did not learn out of "
             "`members` and `others`, or name folders as its classes are named"
         )
     for side, count in zip(ADVICE, counts, strict=True):
@@ -198,7 +201,7 @@ def _content_of(photo: Photo) -> bytes | None:
     return None if isinstance(found, str) else found[0]
 
 
-def _check_left(side: str, photos: Sequence[Photo], seen: Seen) -> None:
+def _check_left(side: str, photos: Sequence[Photo], seen: Side) -> None:
     """Raise if too few photos of a class could be read."""
     left = Counter(photo.label for photo in seen.photos)
     for photo in photos:
@@ -207,26 +210,24 @@ def _check_left(side: str, photos: Sequence[Photo], seen: Seen) -> None:
             raise DataError(f"too few {side} of {photo.label} can be read: {why}")
 
 
-def _see(model: Model, photos: Sequence[Photo], progress: Progress) -> Seen:
-    """Look at photos once; where features are trained, no more than scores are kept."""
+def _classify(model: Model, photos: Sequence[Photo], progress: Progress) -> Side:
+    """Classify photos once; where features are trained, only scores are kept."""
     index = {name: i for i, name in enumerate(model.classes)}
     sound: list[Photo] = []
     broken: dict[str, str] = {}
     scores, kept = [np.zeros((0, len(index)))], []
     pairs = zip(photos, features(model, photos, progress), strict=True)
     while chunk := list(islice(pairs, CHUNK)):
-        broken |= {
-            photo.name: str(look) for photo, look in chunk if isinstance(look, UnreadableError)
-        }
-        good = [(photo, look) for photo, look in chunk if not isinstance(look, UnreadableError)]
+        broken |= {photo.name: str(x) for photo, x in chunk if isinstance(x, UnreadableError)}
+        good = [(photo, x) for photo, x in chunk if not isinstance(x, UnreadableError)]
         if good:
-            looks = np.stack([look for _, look in good])
+            X = np.stack([x for _, x in good])
             sound += [photo for photo, _ in good]
-            scores.append(model.judge(looks).scores)
-            kept += [looks] if model.fixed else []
+            scores.append(model.judge(X).scores)
+            kept += [X] if model.fixed else []
     labels = np.array([index[str(photo.label)] for photo in sound], dtype=int)
     whole = np.concatenate(kept) if kept else None
-    return Seen(sound, labels, np.concatenate(scores), whole, broken)
+    return Side(sound, labels, np.concatenate(scores), whole, broken)
 
 
 def _rows(
@@ -247,11 +248,11 @@ def _rows(
 
 
 def _exposure(name: str, numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Exposure:
-    told = {attack: tell_apart(*both, SEED, name) for attack, both in numbers.items()}
-    return Exposure(name, told["score"].members, told["score"].others, told)
+    reached = {attack: separate(*both, SEED, name) for attack, both in numbers.items()}
+    return Exposure(name, reached["score"].members, reached["score"].others, reached)
 
 
-def _attacks(state: State, seen: Seen) -> dict[str, np.ndarray]:
+def _attacks(state: State, seen: Side) -> dict[str, np.ndarray]:
     """The number of each photo by each attack; what is stored of trained features is no mean of
     photos, so scores alone attack these.
     """
@@ -291,27 +292,27 @@ def _smallest(state: State) -> dict[str, Any]:
 
 
 def _doubts(whole: Exposure, members: Mapping[str, np.ndarray]) -> Iterator[str]:
-    """Why the members may not be photos that the model was taught with."""
-    areas = [told.auroc for told in whole.attacks.values()]
+    """Why the members may not be photos that the model learned."""
+    areas = [reached.auroc for reached in whole.attacks.values()]
     far = int((members.get("scatter", np.zeros(1)) < -OUTSIDE).sum())
     if min(area.high for area in areas) < 50 and max(area.low for area in areas) <= 50:
         yield SWAPPED
     elif 2 * far > whole.members:
         yield (
-            f"{far:,} of {whole.members:,} members cannot be among the photos that the model was "
-            "taught with: check `members`"
+            f"{far:,} of {whole.members:,} members cannot be among the photos that the model "
+            "learned: check `members`"
         )
 
 
 def _warnings(rows: Sequence[Exposure], state: State) -> Iterator[str]:
-    taught = dict(zip(state.classes.names, state.classes.counts, strict=True))
+    learned = dict(zip(state.classes.names, state.classes.counts, strict=True))
     if few := [row.name for row in rows if min(row.members, row.others) < FEW]:
         yield (
             f"there are fewer than {FEW} photos on a side of {first_ten(few)}: intervals of so few "
             "say nothing"
         )
-    if more := [row.name for row in rows if row.members > taught[row.name]]:
+    if more := [row.name for row in rows if row.members > learned[row.name]]:
         yield (
-            f"of {first_ten(more)} there are more members than photos that the model was taught "
-            "with: some were not used, so it is easier to tell than these numbers say"
+            f"of {first_ten(more)} there are more members than photos that the model "
+            "learned: some were not used, so it is easier to tell than these numbers say"
         )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from memoryless.images import samples as drawings
+from memoryless.output import say
+
 
 def samples(folder: Path, /) -> None:
-    """Write some drawings as folders of PNG files, for those who have no photos at hand.
+    """Write some drawings as folders of PNG files, to try the commands without photos.
 
     Parameters
     ----------
     folder
         A new or empty folder.
     """
-    from memoryless.cli.output import say
-    from memoryless.images.samples import write_samples
-
-    write_samples(folder)
+    drawings.write_samples(folder)
     say(f"next: memoryless learn MODEL {shlex.quote(str(folder))}")

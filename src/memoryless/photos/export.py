@@ -1,14 +1,16 @@
-"""A model as one ONNX file: photos in, answers out; onnxruntime alone runs it.
+"""memoryless export: a model as one ONNX file, or its current state as a model to send.
 
-The file is made of what a state keeps: the graph from photos to features, the layer over them,
-temperature and threshold. Before it is written, it is compared with the model on the same pixels.
+The ONNX file takes photos and gives answers; onnxruntime alone runs it. It consists of the graph
+from photos to features, the layer over them, temperature and threshold. Before it is written, it
+is compared with the model on the same pixels.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -16,22 +18,23 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import onnx
 from PIL import Image
 
 from memoryless.embed import without_folder
-from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
-from memoryless.embed.graph import LARGEST
 from memoryless.embed.session import open_session
 from memoryless.errors import ConfigError, DataError, WriteError, cause
-from memoryless.images.find import Found
+from memoryless.images.find import Found, find_photos
 from memoryless.images.quickdraw import SIDE, read_drawings
 from memoryless.images.read import Photo, load
 from memoryless.model import Model
-from memoryless.model.card import honest
-from memoryless.model.file import State, load_state
+from memoryless.model.database import ENDING
+from memoryless.model.file import State, export_state, load_state
 from memoryless.model.parts import scorer_facts
-from memoryless.names import printable
+from memoryless.names import counted, printable, size
+from memoryless.output import print_line, print_lines, say
+from memoryless.photos.embedding import Progress, silent
+from memoryless.photos.kept import honest, print_privacy
+from memoryless.progress import Display
 from memoryless.stats.scorers import restore
 from memoryless.store import write_bytes
 from memoryless.threads import ahead
@@ -46,7 +49,7 @@ WHOLE = 2**16  # no JPEG has a longer side: one is decoded in full to reach it
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of comparing an exported file with the model on the same photos."""
+    """An exported file compared with the model on the same photos."""
 
     photos: int
     difference: float
@@ -65,7 +68,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was exported, and how far it is from the model."""
+    """An exported file, and how far its answers are from the model's."""
 
     state: State
     size: int
@@ -76,14 +79,14 @@ class Exported:
     """Of photos that were named, one at a time."""
 
 
-def export(
+def export_onnx(
     path: Path,
     file: Path,
     found: Found | None = None,
     force: bool = False,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Progress = silent,
 ) -> Exported:
-    """Write the model in a file as an ONNX file, compared on drawings and on photos found.
+    """Write a model as an ONNX file, compared on drawings and on photos found.
 
     If anything fails, nothing is written, and a file that was there before stays.
     """
@@ -115,7 +118,12 @@ def _check_file(file: Path, force: bool) -> None:
 
 
 def exported(state: State) -> bytes:
-    """A saved state as an ONNX file: uint8 photos (n, h, w, 3) in, `OUTPUTS` out."""
+    """A saved state as an ONNX file: uint8 photos (n, h, w, 3) in, `embed.answers.OUTPUTS` out."""
+    import onnx
+
+    from memoryless.embed.answers import append_answers
+    from memoryless.embed.graph import LARGEST
+
     graph, arrays = state.graph(), state.arrays("scorer")
     if len(graph) + sum(array.nbytes for array in arrays.values()) > LARGEST:
         raise ConfigError(
@@ -134,6 +142,8 @@ def exported(state: State) -> bytes:
 
 def _check_exportable(state: State) -> None:
     """Raise unless the state has a graph from photos to features, and a layer over them."""
+    from memoryless.embed.answers import KINDS, kinds_of
+
     about, path = state.description, state.path
     Model.of(state).check_taught()
     if about.preparation is None:
@@ -155,7 +165,7 @@ def _check_exportable(state: State) -> None:
 
 
 def metadata(state: State) -> dict[str, str]:
-    """What the file tells of itself; every value is text."""
+    """What the file says about itself; every value is text."""
     about = state.description
     assert about.backbone and about.confidence
     return {
@@ -175,11 +185,12 @@ class Runner:
 
     def __init__(self, content: bytes):
         self._session = open_session(content)
+        self._names = [output.name for output in self._session.get_outputs()]
 
     def answers(self, photos: np.ndarray) -> dict[str, np.ndarray]:
         """The outputs by name for photos of one size, uint8 (n, H, W, 3)."""
         try:
-            found = self._session.run(list(OUTPUTS), {"photos": photos})
+            found = self._session.run(self._names, {"photos": photos})
         except MemoryError:
             raise
         except Exception as error:  # onnxruntime's errors share no class but this
@@ -189,7 +200,7 @@ class Runner:
                 f"({cause(error)}): export the backbone for any number of images, and learn with "
                 "that"
             ) from error
-        return dict(zip(OUTPUTS, found, strict=True))
+        return dict(zip(self._names, found, strict=True))
 
 
 def drawings() -> list[list[Photo]]:
@@ -215,7 +226,7 @@ def compare(
     run: Runner,
     model: Model,
     batches: Sequence[Sequence[Photo]],
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Progress = silent,
 ) -> Compared:
     """Compare an exported file with the model on batches of photos, each of one size."""
     model.open()
@@ -287,3 +298,73 @@ def _check_difference(compared: Compared) -> None:
                 f"{difference:.2g}, more than {limit:.2g}, so it was not written: export the "
                 "backbone so that a photo's features do not depend on the photos beside it"
             )
+
+
+def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool = False) -> int:
+    """Write a model as one ONNX file for other programs, or as one .memoryless file to send.
+
+    The ONNX file takes photos of any size and says class, probability, and whether any class fits.
+    It is compared with the model first, and not written if they differ. If photos to compare on
+    cannot be read, the exit code is 1. The .memoryless file is the model in its current state,
+    without those before; it can learn more.
+
+    Parameters
+    ----------
+    model
+        File of the model.
+    file
+        The file to write, which ends in .onnx or .memoryless.
+    check
+        Photos to compare an ONNX file on, a file, folder or zip; by default some drawings only.
+    force
+        Replace a file that is there already.
+    """
+    if file.suffix == ENDING:
+        _export_state(model, file, force)
+        return 0
+    found = find_photos(check, labelled=False) if check else None
+    print_lines("note", found.notes if found else ())
+    with Display("comparing photos", len(found.photos) if found else 0) as bar:
+        done = export_onnx(model, file, found, force, bar)
+    _print_export(model, file, done)
+    return 1 if done.photos and done.photos.broken else 0
+
+
+def _export_state(model: Path, file: Path, force: bool) -> None:
+    state = export_state(model, file, force)
+    classes = counted(len(state.classes.names), "class", "classes")
+    bytes_ = size(file.stat().st_size)
+    print_line("exported", f"{file}: {classes}, {bytes_}, state {state.number} alone")
+    print_privacy(state)
+    print_line("next", f"memoryless predict {shlex.quote(str(file))} PHOTO")
+
+
+def _print_export(model: Path, file: Path, done: Exported) -> None:
+    classes = counted(len(done.state.classes.names), "class", "classes")
+    print_line("exported", f"{file}: {classes}, {size(done.size)}, state {done.state.digest[:12]}")
+    print_line("takes", "photos: uint8 (n, height, width, 3), RGB, upright, one size a batch")
+    print_line("gives", "scores, probabilities, margin and known of each photo")
+    _print_compared("drawings", done.drawings)
+    if done.photos:
+        _print_compared("photos", done.photos)
+        for sentence in done.photos.broken:
+            print_line("broken", sentence)
+    else:
+        line = shlex.join(["memoryless", "export", str(model), str(file)])
+        print_line("note", "only drawings were compared; compare photos of your own by "
+                   f"{line} --check PHOTOS --force")  # fmt: skip
+    say("")
+    say(honest(done.state))
+    say("")
+    print_line("next", "docs/export.md has ten lines of Python that run it without memoryless")
+
+
+def _print_compared(what: str, compared: Compared) -> None:
+    number, smaller = f"{compared.photos:,} {what}", compared.smaller
+    print_line("compared", f"on {number} probabilities differ by {compared.difference:.1g} at most")
+    if smaller:
+        share = f"{compared.same:,} of {smaller:,} large {what}"
+        percent = f"{100 * compared.same / smaller:.1f} %"
+        print_line("decoded", f"in full, {share} ({percent}) get the same answer")
+    else:
+        print_line("decoded", f"in full anyway: none of the {what} is large")

@@ -1,18 +1,18 @@
-"""Photos through a model: read in threads, in order; those that cannot be read come as errors."""
+"""Photos read in threads, embedded and classified in order; an unreadable one comes as an error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from memoryless.images.read import Facts, Photo, UnreadableError, load, read
+from memoryless.model import Model
+from memoryless.model.file import load_state
 from memoryless.threads import ahead
-
-if TYPE_CHECKING:
-    from memoryless.model import Model
 
 T = TypeVar("T")
 Progress = Callable[[int], None]
@@ -20,19 +20,20 @@ CHUNK = 256  # photos that are classified together
 
 
 def silent(done: int) -> None:
-    """Tell nobody how many photos are done."""
+    """Ignore how many photos are done."""
 
 
 class Embedded(NamedTuple):
     """A photo, what a model learns from it, and the facts about it."""
 
     photo: Photo
-    look: np.ndarray
+    features: np.ndarray
+    """(d,); where features are trained, the photo's central square."""
     facts: Facts
 
 
-class Verdict(NamedTuple):
-    """What a model makes of one photo."""
+class Prediction(NamedTuple):
+    """What a model answers for one photo."""
 
     scores: np.ndarray  # (N,)
     probabilities: np.ndarray  # (N,)
@@ -42,6 +43,13 @@ class Verdict(NamedTuple):
     @property
     def known(self) -> bool:
         return bool(self.margin >= 0)
+
+
+def load_to_classify(path: Path) -> Model:
+    """The model in a file, without what only learning needs."""
+    model = Model.of(load_state(path, names=("features", "scorer")))
+    model.check_taught()
+    return model
 
 
 def embed(
@@ -81,20 +89,20 @@ def _each(
         progress(done)
 
 
-def judge(
+def classify(
     model: Model, photos: Sequence[Photo], progress: Progress = silent
-) -> Iterator[Verdict | UnreadableError]:
-    """Yield what the model makes of each photo."""
+) -> Iterator[Prediction | UnreadableError]:
+    """Yield what the model answers for each photo."""
     found = features(model, photos, progress)
     while some := list(islice(found, CHUNK)):
         sound = [one for one in some if not isinstance(one, UnreadableError)]
-        verdicts = iter(_verdicts(model, np.stack(sound)) if sound else ())
-        yield from (one if isinstance(one, UnreadableError) else next(verdicts) for one in some)
+        predictions = _predictions(model, sound) if sound else iter(())
+        yield from (one if isinstance(one, UnreadableError) else next(predictions) for one in some)
 
 
-def _verdicts(model: Model, looks: np.ndarray) -> Iterator[Verdict]:
-    found = model.judge(looks)
+def _predictions(model: Model, rows: Sequence[np.ndarray]) -> Iterator[Prediction]:
+    found = model.judge(np.stack(rows))
     for scores, probabilities, margin in zip(
         found.scores, found.probabilities, found.margin, strict=True
     ):
-        yield Verdict(scores, probabilities, float(margin))
+        yield Prediction(scores, probabilities, float(margin))

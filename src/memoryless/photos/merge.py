@@ -1,7 +1,8 @@
-"""Several models become one, as if it had been taught all their photos; no photo is needed."""
+"""memoryless merge: several models become one, without a photo."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +12,17 @@ from memoryless.errors import ConfigError, StoreError
 from memoryless.model import Model
 from memoryless.model.database import model_file
 from memoryless.model.file import State, check_unwritten, load_state, writing
-from memoryless.names import first_ten
+from memoryless.names import counted, first_ten
+from memoryless.output import print_line, print_lines
 from memoryless.photos.cautions import alike_names
+from memoryless.photos.kept import AVERAGED, kept_bytes, print_privacy
 
 RENAME = "rename one by memoryless rename and merge again with `same_class=join`"
 
 
 @dataclass(frozen=True)
 class Merged:
-    """What came of a merge."""
+    """A merged model, and the models that it was made of."""
 
     parts: dict[str, State]
     """The states that were merged, by their paths."""
@@ -31,7 +34,7 @@ class Merged:
     warnings: list[str]
 
 
-def merge(
+def merge_models(
     out: Path, paths: Sequence[Path], same_class: Literal["refuse", "join"] = "refuse"
 ) -> Merged:
     """Merge models into a new one; classes of the same name are refused, or joined into one."""
@@ -103,3 +106,42 @@ def _alike(parts: Mapping[str, State]) -> Iterator[str]:
         found = alike_names(names, known, RENAME)
         yield from (warning for warning in found if warning not in own)
         known += names
+
+
+def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "refuse") -> None:
+    """Merge models into a new one, equal to a model that learned all their photos.
+
+    No photo is needed, and the models stay as they are. They must use the same network and prepare
+    photos in the same way.
+
+    Parameters
+    ----------
+    out
+        File of the new model.
+    models
+        Files of two models or more.
+    same_class
+        What to do with a class that several models know: refuse to merge, or join its photos.
+    """
+    done = merge_models(out, models, same_class)
+    about, sure = done.saved.description, done.saved.description.confidence
+    for path, part in done.parts.items():
+        states = counted(len(part.classes.learned), "state", "states")
+        print_line("merged", f"{path}: {_classes(part)}, {states}")
+    joined = [f"{name} ({' and '.join(map(str, n))} photos)" for name, n in done.joined.items()]
+    if joined:
+        print_line("joined", first_ten(joined))
+    print_line("made", f"{out} knows {_classes(done.saved)}")
+    if sure and sure.averaged:
+        print_line("averaged", f"temperature {sure.temperature:.3g}, threshold "
+                   f"{sure.threshold:.3g}: {AVERAGED}")  # fmt: skip
+    print_line("kept", f"{kept_bytes(about.record)}, and no photo")
+    print_lines("note", done.notes)
+    print_lines("warning", done.warnings)
+    print_privacy(done.saved)
+    print_line("next", f"memoryless evaluate {shlex.quote(str(out))} TEST")
+
+
+def _classes(state: State) -> str:
+    classes = counted(len(state.classes.names), "class", "classes")
+    return f"{classes} from {sum(state.classes.counts):,} photos"

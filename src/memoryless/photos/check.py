@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memoryless.errors import StoreError
+from memoryless.model.file import check_file, kept_states
+from memoryless.names import counted
+from memoryless.output import say
+
 
 def check(model: Path, /) -> None:
     """Read all of a model's file and compare it with its checksums.
@@ -13,11 +18,6 @@ def check(model: Path, /) -> None:
     model
         File of the model.
     """
-    from memoryless.cli.output import say
-    from memoryless.errors import StoreError
-    from memoryless.images.dataset import counted
-    from memoryless.model.file import check_file, kept_states
-
     problems = list(check_file(model))
     if problems:
         for problem in problems[:-1]:
