@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from cyclopts.help import DefaultFormatter
 
-from memoryless import settings as parts
 from memoryless.lab.config import Config, StreamSettings
+from memoryless.settings import BackboneSettings, DataSettings, SizeSettings
 from memoryless.strategies import STRATEGIES
 from memoryless.train.settings import RecordSettings, TrainingSettings
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 SECTIONS: dict[str, tuple[type, ...]] = {
     "Runs": (Config,),
-    "Data": (parts.DataSettings, parts.SizeSettings),
+    "Data": (DataSettings, SizeSettings),
     "Stream": (StreamSettings,),
-    "Backbone": (parts.BackboneSettings,),
+    "Backbone": (BackboneSettings,),
     "Training": (TrainingSettings,),
     "One strategy's own": tuple(s.settings for s in STRATEGIES.values() if s.settings),
     "Record": (RecordSettings,),

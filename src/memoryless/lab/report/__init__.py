@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from memoryless import pages
 from memoryless.errors import ConfigError
 from memoryless.images.dataset import counted
 from memoryless.lab.analysis.comparison import Comparison, comparisons, main_comparisons
@@ -24,6 +23,10 @@ from memoryless.lab.report.tables import class_table, method_tables, states_tabl
 from memoryless.lab.run_format import Description, plain
 from memoryless.lab.runs import RunFolder
 from memoryless.names import size
+from memoryless.pages import Table as PageTable
+from memoryless.pages import render as render_page
+from memoryless.pages import table as page_table
+from memoryless.pages import write
 from memoryless.tables import Table
 
 Working = Callable[[str], None]
@@ -40,7 +43,7 @@ def write_report(
 
     `working` is called with what is being done; `places` are the folders where the runs were found.
     """
-    pages.write(path, render(runs, methods, working, places), "output")
+    write(path, render(runs, methods, working, places), "output")
 
 
 def render(
@@ -67,7 +70,7 @@ def render(
     figures = paper_figures(by_state) if by_state else []
     working("scoring classes")
     classes = [class_table(comparison) for comparison in found]
-    return pages.render(
+    return render_page(
         "report",
         title=f"memoryless: report of {counted(len(runs), 'run', 'runs')}",
         leads=[list(sentences(c)) for c in main_comparisons(found)],
@@ -88,9 +91,9 @@ def render(
     )
 
 
-def as_table(table: Table) -> pages.Table:
+def as_table(table: Table) -> PageTable:
     """A table of the laboratory as a table of the page."""
-    return pages.table(table.title, table.columns, table.rows, table.caption)
+    return page_table(table.title, table.columns, table.rows, table.caption)
 
 
 def _against_full(found: Sequence[Comparison]) -> list[Table]:
