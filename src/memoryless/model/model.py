@@ -21,14 +21,13 @@ import numpy as np
 
 from memoryless.errors import ConfigError, DataError, StoreError, extras
 from memoryless.images.dataset import counted
-from memoryless.labels import class_names
 from memoryless.model.classes import SAFE, Classes, model_name
 from memoryless.model.database import PLACE
 from memoryless.model.description import HISTORY, Description, LabelType, check_history, now
 from memoryless.model.file import State, Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
 from memoryless.model.trained import TrainedFeatures
-from memoryless.names import choose, first_ten
+from memoryless.names import choose, class_names, first_ten
 from memoryless.stats.confidence import Judgement, Measured
 from memoryless.train.settings import ModelSettings
 
@@ -160,6 +159,10 @@ class Model:
         """The feature (d,) of a photo, uint8 (H, W, 3)."""
         return self._opened().feature(photo)
 
+    def features(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
+        """Features (n, d) of images, of whatever `learn` takes."""
+        return self._opened().features(_checked_images(images))
+
     @alone
     @extras()
     def learn(
@@ -277,8 +280,7 @@ class Model:
         features.
         """
         self.check_taught()
-        knows = self._opened()
-        return knows.judge(knows.features(_checked_images(images)))
+        return self._opened().judge(self.features(images))
 
     def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
         """Scores (n, classes), the larger the likelier."""
@@ -422,6 +424,9 @@ def _checked_images(images: Any) -> Any:
         raise DataError(
             f"images must be several, in a list of paths or of arrays of pixels, not {images!r}"
         )
+    shape = tuple(getattr(images, "shape", ()))
+    if hasattr(images, "dtype") and len(shape) == 3 and shape[2] in (1, 3):
+        raise DataError(f"an array of the shape {shape} is one image, not several: give [image]")
     return images
 
 

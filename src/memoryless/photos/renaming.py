@@ -6,8 +6,8 @@ import unicodedata
 from pathlib import Path
 
 from memoryless.errors import DataError
-from memoryless.labels import class_names
 from memoryless.model.file import State, load_state
+from memoryless.names import class_names
 from memoryless.photos.place import teaching
 
 
