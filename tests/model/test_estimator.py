@@ -238,7 +238,7 @@ def test_before_the_first_batch_it_is_not_fitted(use):
 
 
 def test_photos_need_a_backbone(tmp_path):
-    with pytest.raises(ConfigError, match="^`backbone=none` takes features, not photos"):
+    with pytest.raises(ConfigError, match=r"^`backbone=none` takes features, not photos"):
         make().learn_folder(tmp_path)
 
 
@@ -285,7 +285,7 @@ def fitted(*labels: Any) -> IncrementalClassifier:
     ],
 )
 def test_only_estimators_by_name_merge(parts):
-    with pytest.raises(DataError, match="^merge takes fitted estimators by name"):
+    with pytest.raises(DataError, match=r"^merge takes fitted estimators by name"):
         IncrementalClassifier.merge(parts)
 
 
@@ -297,7 +297,7 @@ def test_what_does_not_merge():
         "labels are of the types int, str": {"a": one, "b": fitted("x")},
     }
     for sentence, parts in refusals.items():
-        with pytest.raises(ValueError, match=f"^{sentence}"):
+        with pytest.raises(ValueError, match=rf"^{sentence}"):
             IncrementalClassifier.merge(parts, same_class="join")
 
 
@@ -325,7 +325,7 @@ def test_labels_that_several_have_are_refused_unless_they_are_joined():
 )
 def test_labels_that_cannot_be_forgotten(given, sentence):
     estimator = fitted(7, 8, 9)
-    with pytest.raises(ValueError, match=f"^{sentence}"):
+    with pytest.raises(ValueError, match=rf"^{sentence}"):
         estimator.forget(*given)
     assert estimator.classes_.tolist() == [7, 8, 9]
 
@@ -339,7 +339,7 @@ def test_numbers_of_numpy_are_forgotten_too(label):
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "2"])
 def test_there_is_no_top_of_less_than_one(k):
-    with pytest.raises(DataError, match="^k must be a whole number of at least 1"):
+    with pytest.raises(DataError, match=r"^k must be a whole number of at least 1"):
         fitted(1, 2).top_k(np.zeros((1, 4)), k)
 
 
@@ -351,7 +351,7 @@ def test_labels_must_be_among_the_classes_that_are_given():
         estimator.partial_fit(X, odd, classes=[1, 2])
     with pytest.raises(DataError, match=sentence + "call partial_fit, which takes any$"):
         estimator.more(X, odd)
-    with pytest.raises(DataError, match="^there is no label"):
+    with pytest.raises(DataError, match=r"^there is no label"):
         estimator.partial_fit(X, Y, classes=[])
     assert estimator.model_.counts == (12, 12)
 

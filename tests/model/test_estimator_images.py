@@ -175,7 +175,7 @@ BAD = [
 def test_what_is_no_image_is_refused(make, photos, X, sentence):
     estimator = make().fit(*photos)
     for use in (lambda: estimator.partial_fit(X, ["a", "b"]), lambda: estimator.predict(X)):
-        with pytest.raises(DataError, match=f"^{sentence}"):
+        with pytest.raises(DataError, match=rf"^{sentence}"):
             use()
     assert estimator.model_.counts == (12, 12, 12)
 
@@ -196,7 +196,7 @@ def test_a_broken_image_of_pillow_is_named(make, photos, tmp_path):
 
 
 def test_images_without_labels_are_refused(make, photos):
-    with pytest.raises(DataError, match="^learning requires y to be passed"):
+    with pytest.raises(DataError, match=r"^learning requires y to be passed"):
         make().fit(photos[0])
 
 
@@ -234,9 +234,7 @@ def test_folders_must_be_labels_of_the_type_so_far(make, tmp_path, photos):
     estimator = make().fit(paths, [1] * 12 + [2] * 24)
     estimator.learn_folder(make_colours(tmp_path / "numbers", "3", number=24))
     assert estimator.classes_.tolist() == [1, 2, 3]
-    with pytest.raises(
-        DataError, match="^labels are of the type int, and the class 'robin' is none"
-    ):
+    with pytest.raises(DataError, match=r"^labels are of the type int, and the class"):
         estimator.learn_folder(make_colours(tmp_path / "names", "robin", number=24))
 
 

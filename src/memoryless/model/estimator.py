@@ -1,4 +1,4 @@
-"""scikit-learn's interface over `Model`: it learns batch by batch, and classes may appear anytime."""
+"""scikit-learn's interface over `Model`, with labels of any one type."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     settings
         Other settings of the backbone by name, such as crop, mean and std.
 
-    `model_` is the `memoryless.Model`, `lesson_` the last batch as its held-out samples measured it.
+    `model_` is the `memoryless.Model`, `lesson_` its `Lesson` about the last batch.
     """
 
     def __init__(
