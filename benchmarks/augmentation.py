@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from benchmarks.timing import side_by_side
-from memoryless.images.augment import Preparation
+from memoryless.train.augment import Preparation
 
 SETS = {
     "pad_crop+flip": ("pad_crop", "flip"),

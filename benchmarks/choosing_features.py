@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from memoryless.embed.session import Extractor, ahead
+from memoryless.embed.session import Extractor
 from memoryless.images.cifar import load_cifar
 from memoryless.images.dataset import Split, place_within_class
 from memoryless.images.quickdraw import load_quickdraw100
 from memoryless.model.fixed import features_graph_of
+from memoryless.threads import ahead
 from memoryless.train.settings import ModelSettings
 
 CIFAR_TRAIN, CIFAR_TEST, MANY_CLASSES, MANY = 100, 30, 10, 500  # photos a class

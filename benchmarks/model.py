@@ -21,7 +21,7 @@ from PIL import Image, ImageOps
 
 from benchmarks.features import photo_files
 from benchmarks.timing import side_by_side
-from memoryless.embed.session import Extractor, ahead
+from memoryless.embed.session import Extractor
 from memoryless.images.find import find_photos
 from memoryless.images.read import load
 from memoryless.model import Model
@@ -29,6 +29,7 @@ from memoryless.model.file import load_state
 from memoryless.photos.learning import carry_out
 from memoryless.photos.place import teaching
 from memoryless.photos.plan import make_plan
+from memoryless.threads import ahead
 
 CLASSES, EACH, ROUNDS = 40, 30, 10
 MANY, D = 1000, 1280

@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.timing import side_by_side
 from memoryless.model import Model
 from memoryless.model.classes import Classes
+from memoryless.model.database import model_file
 from memoryless.model.description import now
 from memoryless.photos.merging import merge
 from memoryless.stats.class_statistics import ClassStatistics, Group
@@ -35,13 +36,14 @@ def model_of(folder: Path, first: int, classes: int, seed: int) -> Path:
     names = {f"class {first + i}": EACH for i in range(classes)}
     model._classes = Classes().learn(names, now())
     model.save(folder)
-    return folder
+    return model_file(folder)
 
 
-def copy(folders: list[Path], to: Path) -> None:
+def copy(files: list[Path], to: Path) -> None:
     """The bytes alone: what is read, and as many written."""
-    for i, folder in enumerate(folders):
-        shutil.copytree(folder, to / str(i))
+    to.mkdir()
+    for i, file in enumerate(files):
+        shutil.copy(file, to / str(i))
 
 
 def forget(folder: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from memoryless import Model, export
 from memoryless.errors import MemorylessError
+from memoryless.model.database import model_file
 from photo_toys import tiny_settings
 
 NAMES = ("cat", "dog", "owl")
@@ -28,7 +29,8 @@ def teach(folder: Path, backbone: Path, *names: str, **settings: object) -> Path
     model.learn(
         [p for name in names for p in draw(name, 12)], [n for n in names for _ in range(12)]
     )
-    return model.save(folder).path
+    model.save(folder)
+    return model_file(folder)
 
 
 def refusal(kind: type[MemorylessError], *arguments, **settings) -> str:

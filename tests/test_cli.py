@@ -70,7 +70,9 @@ BAD = {
     "run --seeds 0 1.5": "--seeds must be a whole number, not 1.5",
     "paper --states 2.5": "--states must be a whole number, not 2.5",
     "run extra": "unexpected 'extra': settings are given as --name value; see --help",
-    "run --data folder --root nowhere": "there is no folder nowhere: check --root",
+    "run --data folder --root nowhere": (
+        "there is no folder or file nowhere (No such file or directory): check its name"
+    ),
     "run --config none.toml": (
         "the config file none.toml cannot be read: No such file or directory"
     ),
@@ -276,5 +278,5 @@ def test_an_interrupt_while_a_library_is_imported(error, capsys, monkeypatch):
     def importing(*_, **__):
         raise error from KeyboardInterrupt()
 
-    monkeypatch.setattr("memoryless.model.file.load_state", importing)
+    monkeypatch.setattr("memoryless.photos.overview.load_state", importing)
     assert call("show", "model", capsys=capsys)[0] == 130

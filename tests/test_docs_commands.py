@@ -39,7 +39,7 @@ HOSPITALS = {
     "north-photos": {"Indigo_Bunting": slice(10), "Lazuli_Bunting": slice(10)},
     "south-photos": {"Lazuli_Bunting": slice(10, 20), "Painted_Bunting": slice(10)},
 }
-LANGUAGES = {"", "console", "console long", "python", "pycon", "toml", "tree"}
+LANGUAGES = {"", "console", "console long", "python", "pycon", "sql", "toml", "tree"}
 
 
 def make_birds() -> None:

@@ -10,7 +10,6 @@ from torch import nn
 from conftest import make_toy
 from memoryless.errors import ConfigError
 from memoryless.images import SOURCES, Dataset, Source
-from memoryless.images.augment import Preparation
 from memoryless.lab import estimate as module
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import (
@@ -25,6 +24,7 @@ from memoryless.lab.estimate import (
 from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
 from memoryless.progress import Observer
+from memoryless.train.augment import Preparation
 from memoryless.train.backbones import ResNet18
 from memoryless.train.learner import Learner
 from memoryless.train.loop import LESS

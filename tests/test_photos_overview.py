@@ -22,8 +22,8 @@ def folder(tmp_path, tiny_backbone) -> Path:
     model = Model(**tiny_settings(tiny_backbone))
     for names in (["cat", "dog"], ["owl"]):
         model.learn(FEATURES[:20], names * (20 // len(names)))
-        file = model.save(tmp_path / "model").path
-    return file
+        model.save(tmp_path / "model")
+    return tmp_path / "model.memoryless"
 
 
 def test_an_overview_tells_everything(folder):

@@ -38,7 +38,7 @@ class OutputError(MemorylessError):
 
 
 class StoreError(MemorylessError):
-    """A folder that is damaged, or not what it is taken for."""
+    """A file or folder that is damaged, or not what it is taken for."""
 
     exit_code = 3
 

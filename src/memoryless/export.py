@@ -22,7 +22,7 @@ from PIL import Image
 from memoryless.embed import without_folder
 from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
 from memoryless.embed.graph import LARGEST
-from memoryless.embed.session import ahead, open_session
+from memoryless.embed.session import open_session
 from memoryless.errors import ConfigError, DataError, WriteError, cause
 from memoryless.images.find import Found
 from memoryless.images.quickdraw import SIDE, read_drawings
@@ -34,6 +34,7 @@ from memoryless.model.parts import scorer_facts
 from memoryless.names import printable
 from memoryless.stats.scorers import restore
 from memoryless.store import write_bytes
+from memoryless.threads import ahead
 
 LIMIT = 1e-3
 """The largest difference in probability, and in margin as a share of the range of margins; what is
@@ -82,7 +83,7 @@ def export(
     force: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Exported:
-    """Write the model in a folder as an ONNX file, compared on drawings and on photos found.
+    """Write the model in a file as an ONNX file, compared on drawings and on photos found.
 
     If anything fails, nothing is written, and a file that was there before stays.
     """

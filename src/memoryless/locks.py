@@ -40,22 +40,22 @@ _held: set[int] = set()  # descriptors of the locks of this process
 
 
 @contextmanager
-def locked(folder: Path, place: str = OUTPUT) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Hold a folder for this process alone; the lock ends with the process, however that ends."""
     while True:
-        with _holding(folder, place) as descriptor:
+        with _holding(folder) as descriptor:
             if _is_named(descriptor, folder / ".lock"):
                 yield
                 return
 
 
 @contextmanager
-def _holding(folder: Path, place: str) -> Iterator[int]:
+def _holding(folder: Path) -> Iterator[int]:
     """Hold the lock file that was there when it was opened."""
-    descriptor = _open_lock(folder, place)
+    descriptor = _open_lock(folder)
     _held.add(descriptor)
     try:
-        _lock(descriptor, folder, place)
+        _lock(descriptor, folder)
         yield descriptor
     finally:
         if descriptor in _held:  # not in a forked child, where the number may be another file's
@@ -63,13 +63,13 @@ def _holding(folder: Path, place: str) -> Iterator[int]:
             os.close(descriptor)
 
 
-def _open_lock(folder: Path, place: str) -> int:
+def _open_lock(folder: Path) -> int:
     flags = os.O_RDWR | os.O_CREAT | NO_CHILD | NO_LINK
     try:
         make_folder(folder)
         return os.open(folder / ".lock", flags, 0o666)
     except OSError as error:
-        raise cannot_write(folder, error, place) from error
+        raise cannot_write(folder, error) from error
 
 
 def _is_named(descriptor: int, path: Path) -> bool:
@@ -80,17 +80,17 @@ def _is_named(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _lock(descriptor: int, folder: Path, place: str) -> None:
+def _lock(descriptor: int, folder: Path) -> None:
     try:
         _take(descriptor)
     except BlockingIOError as error:
         raise WriteError(
-            f"{_holder(descriptor)} is writing in {folder}: wait for it, or choose another {place}"
+            f"{_holder(descriptor)} is writing in {folder}: wait for it, or choose another {OUTPUT}"
         ) from error
     except OSError as error:
         raise WriteError(
-            f"{folder} cannot be locked ({error.strerror}): choose another {place}, on a disk with "
-            "locks"
+            f"{folder} cannot be locked ({error.strerror}): choose another {OUTPUT}, on a disk "
+            "with locks"
         ) from error
     with suppress(OSError):  # it only tells others who holds the lock
         os.ftruncate(descriptor, 0)

@@ -66,7 +66,7 @@ def reading(path: Path, fix: str) -> Iterator[None]:
         raise StoreError(f"the file {path} is damaged ({reason}): {fix}") from error
 
 
-def commit_folder(folder: Path, fill: Callable[[Path], None], place: str = OUTPUT) -> None:
+def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Make `folder` appear with everything that `fill` writes, or not at all."""
     draft = folder.with_name(folder.name + ".draft")
     try:
@@ -78,7 +78,7 @@ def commit_folder(folder: Path, fill: Callable[[Path], None], place: str = OUTPU
         draft.rename(folder)
         sync(folder.parent)
     except OSError as error:
-        raise cannot_write(folder, error, place) from error
+        raise cannot_write(folder, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +15,15 @@ from onnx import TensorProto
 from memoryless.embed import PhotoPreparation
 from memoryless.embed.graph import Nodes, features_graph
 from memoryless.embed.session import (
-    AHEAD,
     CPU,
     CUDA,
     Extractor,
-    ahead,
     providers,
     sound_feature,
     trial_photo,
 )
 from memoryless.errors import ConfigError
+from memoryless.threads import ahead
 
 FLOAT, UINT8, STRING = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.STRING
 
@@ -175,48 +172,3 @@ def test_cuda_that_onnxruntime_gives_up_on_is_refused(monkeypatch):
     graph = features_graph(backbone("Relu"), PhotoPreparation(8))
     with pytest.raises(ConfigError, match="cannot use device cuda"):
         Extractor(graph, "cuda")
-
-
-def test_results_come_in_order_and_few_are_ahead():
-    begun = []
-
-    def work(i: int) -> int:
-        begun.append(i)
-        time.sleep(0.001 * (i % 3))
-        return i
-
-    results = ahead(work, range(50), threads=2)
-    assert next(results) == 0
-    assert len(begun) <= 2 * AHEAD + 3
-    assert list(results) == list(range(1, 50))
-
-
-def test_an_error_within_reaches_the_caller_and_ends_the_work():
-    def work(i: int) -> int:
-        if i == 3:
-            raise ValueError("broken")
-        return i
-
-    results = ahead(work, range(1_000_000), threads=2)
-    assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(ValueError, match="broken"):
-        next(results)
-
-
-def test_who_stops_asking_ends_the_work():
-    """What has begun is waited for, what has not never begins."""
-    begun, gate, before = [], threading.Event(), threading.active_count()
-
-    def work(i: int) -> None:
-        begun.append(i)
-        if i:
-            gate.wait(10)
-
-    results = ahead(work, range(1_000_000), threads=2)
-    next(results)
-    timer = threading.Timer(0.5, gate.set)
-    timer.start()
-    results.close()
-    timer.join()
-    assert len(begun) <= 3
-    assert threading.active_count() == before

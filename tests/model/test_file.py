@@ -336,12 +336,12 @@ def test_the_page_is_enough_to_read_a_model(tmp_path, tiny_backbone):
     exec(compile(code, "model-format.md", "exec"), names)
     model = Model(**tiny_settings(tiny_backbone))
     model.learn(*draw_photos(0, 1))
-    state = model.save(tmp_path / "m")
+    model.save(tmp_path / "m")
     photos = np.stack(draw_photos(0, 2)[0])
-    classes, scores, known = names["read_model"](state.path, photos)
+    classes, scores, known = names["read_model"](tmp_path / "m.memoryless", photos)
     judged = model.judge(photos)
     assert classes == ["class 0", "class 1"]
-    temperature = state.description.confidence.temperature
+    temperature = load_state(tmp_path / "m").description.confidence.temperature
     assert np.allclose(scores * temperature, judged.scores, rtol=1e-4, atol=1e-5)
     assert (known == (judged.margin >= 0)).all()
 

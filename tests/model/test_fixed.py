@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.dataset import hold_out_groups
+from memoryless.images.read import as_photo
 from memoryless.model.file import load_state
-from memoryless.model.fixed import as_photo
 from photo_toys import tiny_settings
 
 
@@ -236,7 +236,8 @@ def test_a_group_of_two_classes_is_held_out_in_both_or_none(seed):
 def test_the_device_and_folders_of_this_machine_are_not_kept(tiny_backbone, tmp_path):
     model = Model(**tiny_settings(tiny_backbone), device="cpu")
     model.learn([np.full((9, 9, 3), 20 * i, np.uint8) for i in range(10)], ["a", "b"] * 5)
-    file = model.save(tmp_path / "model").path
+    file = tmp_path / "model.memoryless"
+    model.save(file)
     kept = Model.load(file).settings
     assert (kept.device, kept.backbone) == ("auto", f"onnx:{tiny_backbone.name}")
     assert str(tiny_backbone.parent).encode() not in file.read_bytes()

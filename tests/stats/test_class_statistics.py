@@ -18,7 +18,7 @@ from memoryless.stats.class_statistics import (
     low_rank,
 )
 from memoryless.stats.scorers import View, square_roots
-from memoryless.stats.threads import blas_threads
+from memoryless.threads import blas_threads
 
 close = np.testing.assert_allclose
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from memoryless.images.augment import Preparation
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
+from memoryless.train.augment import Preparation
 from memoryless.train.backbones import ResNet18
 from memoryless.train.features import compact, extract_features
 

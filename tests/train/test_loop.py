@@ -13,13 +13,13 @@ from torch import nn
 
 from conftest import learn, make_learner, make_toy
 from memoryless.errors import DataError, TrainingError
-from memoryless.images.augment import Preparation
-from memoryless.images.batches import batches
 from memoryless.images.dataset import Split
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import numpy_generator
+from memoryless.train.augment import Preparation
+from memoryless.train.batches import batches
 from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.learner import Learner
 from memoryless.train.loop import StateTraining, advice

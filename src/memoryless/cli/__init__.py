@@ -5,7 +5,7 @@ Exit codes:
 0    done
 1    some inputs failed, or nobody read the output to its end; the rest was done
 2    usage: a setting, an image or the machine must be changed first
-3    a folder that is damaged, or not what it is taken for
+3    a model or run that is damaged, or not what it is taken for
 130  interrupted
 """
 

@@ -118,14 +118,14 @@ def learn(
     return 1 if done.broken else 0
 
 
-def _tell_plan(plan: Plan, folder: Path) -> None:
+def _tell_plan(plan: Plan, file: Path) -> None:
     from memoryless.cli.wording import reasons, tell, tell_each
     from memoryless.images.dataset import counted
     from memoryless.names import as_flags
 
     model = plan.model
     knows = counted(len(model.classes), "class", "classes")
-    tell("model", f"{folder} knows {knows}" if model.classes else f"{folder} will be made")
+    tell("model", f"{file} knows {knows}" if model.classes else f"{file} will be made")
     for place, layout in plan.layouts.items():
         tell("reads", f"{place}: {layout}")
     if plan.new:
@@ -188,18 +188,18 @@ def _time(plan: Plan) -> str:
 
 
 def _tell_result(
-    plan: Plan, done: Taught, saved: State, folder: Path, places: tuple[Path, ...]
+    plan: Plan, done: Taught, saved: State, file: Path, places: tuple[Path, ...]
 ) -> None:
     from memoryless.cli.output import say
     from memoryless.cli.wording import reasons, size, tell, tell_each
     from memoryless.model.card import parts_kept, privacy
     from memoryless.names import as_flags
 
-    lesson, name = done.lesson, shlex.quote(str(folder))
+    lesson, name = done.lesson, shlex.quote(str(file))
     about, classes = saved.description, len(saved.classes.names)
     alone = saved.number > 1 and saved.parent is None
     say("")
-    tell("learned", f"{_learned(plan)}: {folder} knows {classes:,} now")
+    tell("learned", f"{_learned(plan)}: {file} knows {classes:,} now")
     if done.broken:
         tell("broken", f"left out {reasons(done.broken)}")
     tell("held out", _held_out(lesson, classes, "these" if plan.more else "the new"))

@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from memoryless.embed import MARGIN, PhotoPreparation
 from memoryless.errors import ConfigError, cause
+from memoryless.threads import ahead
 
 if TYPE_CHECKING:
     import onnxruntime
 
-AHEAD = 4  # photos in work for each thread: enough to keep it busy, few to hold in memory
 FATAL = 4  # onnxruntime's level of logging; what is an error is raised too
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class Extractor:
@@ -178,25 +172,3 @@ def providers(device: str, offered: Sequence[str]) -> list[Any]:
     # TF32 would round to three digits, and features must compare with those of a CPU.
     number = device.partition(":")[2] or "0"
     return [(CUDA, {"device_id": number, "use_tf32": "0"}), CPU]
-
-
-def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
-    """What `work` gives for each item, in order, computed by threads a little ahead."""
-    threads, left = threads or cores(), iter(items)
-    with ThreadPoolExecutor(threads) as pool:
-        waiting = deque(pool.submit(work, item) for item in islice(left, AHEAD * threads))
-        try:
-            while waiting:
-                result = waiting.popleft().result()
-                waiting.extend(pool.submit(work, item) for item in islice(left, 1))
-                yield result
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from memoryless.embed.session import ahead
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.dataset import (
     Dataset,
@@ -29,6 +28,7 @@ from memoryless.images.read import Facts, Photo, UnreadableError, read, remarks
 from memoryless.images.sources import note, read_text
 from memoryless.names import first_ten
 from memoryless.settings import DataSettings
+from memoryless.threads import ahead
 
 if TYPE_CHECKING:
     import torch

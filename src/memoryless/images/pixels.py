@@ -19,7 +19,7 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
-from memoryless.embed.session import cores
+from memoryless.threads import cores
 
 T = TypeVar("T")
 Box = tuple[int, int, int, int]

@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from PIL import Image
 
-from memoryless.embed.session import ahead
 from memoryless.errors import DataError
 from memoryless.images.duplicates import perceptual_hash
 from memoryless.images.pixels import (
@@ -27,6 +26,7 @@ from memoryless.images.pixels import (
     threads,
 )
 from memoryless.images.sources import note
+from memoryless.threads import ahead
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from memoryless.stats.methods import Method, parts_used
 from memoryless.stats.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Linear
-from memoryless.stats.threads import in_threads
+from memoryless.threads import in_threads
 
 CHUNK = 256  # images scored at once: 1 MB of scores for 1,000 classes, which caches hold
 Progress = Callable[[int, int], None]

@@ -16,7 +16,7 @@ from msgspec import structs
 from torch import nn
 
 from memoryless.errors import StoreError, WriteError
-from memoryless.images import Dataset, augment, load
+from memoryless.images import Dataset, load
 from memoryless.images.dataset import counted
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import check_memory, images_per_second, looks_long, passes
@@ -40,6 +40,7 @@ from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import Method, grid_of, headline, lacking, methods_of, parse_method
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import as_tensors
+from memoryless.train import augment
 from memoryless.train.backbones import named_backbone
 from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.features import compact

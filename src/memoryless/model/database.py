@@ -66,6 +66,11 @@ FOR_WRITING = ("synchronous = FULL", "secure_delete = ON")
 READERS_WAIT = 5.0  # seconds, while a commit is written
 WRITERS_WAIT = 0.3
 COMMITS_WAIT = 60_000  # milliseconds, for readers to finish
+SMALL_PAGE, LARGE_PAGE = (
+    4096,
+    65536,
+)  # bytes; large bytes are read four times as fast from large pages
+LARGE = 1_000_000
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 """What a disk without hard links says, such as a USB stick."""
 NO_LOCKS = ("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PROTOCOL")
@@ -273,8 +278,10 @@ def _clear_new(path: Path) -> Path:
     return new
 
 
-def build(path: Path, fill: Callable[[Connection], None], replaces: bool = False) -> None:
-    """Make a database appear at a reserved path, whole or not at all."""
+def build(
+    path: Path, fill: Callable[[Connection], None], size: int = 0, replaces: bool = False
+) -> None:
+    """Make a database of about this size appear at a reserved path, whole or not at all."""
     journal = _beside(path, "-journal")
     if journal.exists():
         raise WriteError(f"{journal} is of a model that is gone: delete it, then try again")
@@ -282,6 +289,7 @@ def build(path: Path, fill: Callable[[Connection], None], replaces: bool = False
         new = _clear_new(path)
         try:
             with closing(connect(new, "mode=rwc", WRITERS_WAIT, SETTINGS + FOR_WRITING)) as db:
+                db.execute(f"PRAGMA page_size = {LARGE_PAGE if size > LARGE else SMALL_PAGE}")
                 _fill(db, fill)
             _name(new, path, replaces)
             sync(path.parent)

@@ -273,7 +273,8 @@ class Writer:
         keep = 0 if alone else description.history
         if self._db is None:
             state = self._state(1, None, done, description, classes, contents)
-            database.build(self.path, lambda db: _insert(db, state, contents))
+            size = sum(map(len, contents.values()))
+            database.build(self.path, lambda db: _insert(db, state, contents), size)
         else:
             _check_whole(self._db, self.path)
             number = max(_numbers(self._db), default=0) + 1
@@ -430,5 +431,6 @@ def export_state(path: Path | str, target: Path, force: bool = False) -> State:
     if target.exists() and not force:
         raise WriteError(f"{target} is there already: name another file, or add `force=True`")
     with database.reserved(target):
-        database.build(target, lambda db: _insert(db, state, state._bytes), replaces=force)
+        size = sum(map(len, state._bytes.values()))
+        database.build(target, lambda db: _insert(db, state, state._bytes), size, replaces=force)
     return state

@@ -32,7 +32,7 @@ from memoryless.stats.class_statistics import AT_ONCE, ClassStatistics
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, average, judge
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
-from memoryless.stats.threads import one_thread
+from memoryless.threads import one_thread
 from memoryless.train.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -150,11 +150,10 @@ class FixedFeatures:
         """Features (n, d) of whatever `pixels_of` reads; features are given back."""
         if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
             return self._checked(images)
-        from memoryless.embed.session import ahead
+        from memoryless.threads import ahead
 
-        side = self.least
         self.open()
-        features = list(ahead(lambda image: self.look(pixels_of(image, side)), ready(images)))
+        features = list(ahead(lambda image: self.look(pixels_of(image, self.least)), ready(images)))
         return self._checked(np.stack(features) if features else np.zeros((0, self._d or 0)))
 
     @property

@@ -41,7 +41,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def alone(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
+def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
     """A method of a model that one thread at a time may run."""
 
     @wraps(method)
@@ -144,7 +144,7 @@ class Model:
         """Features (n, d) of images, of whatever `learn` takes."""
         return self._opened().features(_checked_images(images))
 
-    @alone
+    @one_at_a_time
     @extras()
     def learn(
         self,
@@ -184,7 +184,7 @@ class Model:
         """Whether the states before this one are kept when it is saved."""
         return not (self._traceable or "forget" in self._done)
 
-    @alone
+    @one_at_a_time
     def forget(self, *names: str) -> dict[str, float]:
         """Forget classes; gives the weight that each had in the covariance that classes share.
 
@@ -252,7 +252,7 @@ class Model:
         """The likeliest class of each image."""
         return [self.classes[i] for i in self.scores(images).argmax(1)]
 
-    @alone
+    @one_at_a_time
     def rename(self, names: Mapping[str, str]) -> None:
         """Give classes other names; their columns stay."""
         for name in names:
@@ -283,8 +283,8 @@ class Model:
         )
         return about, contents
 
-    @alone
-    def save(self, path: Path | str, history: int | None = None) -> State:
+    @one_at_a_time
+    def save(self, path: Path | str, history: int | None = None) -> None:
         """Write the model; what was saved there before is replaced at once or not at all.
 
         Only a file that is new, or that holds what this model was loaded from or saved as, is
@@ -301,7 +301,7 @@ class Model:
                     f"{writer.path} holds another model, or this one as changed since it was "
                     f"loaded: choose another {PLACE}, or load that one"
                 )
-            return self.save_in(writer, history)
+            self.save_in(writer, history)
 
     def save_in(self, writer: Writer, history: int | None = None) -> State:
         """The same, in a file that is held for writing since before the model was loaded."""

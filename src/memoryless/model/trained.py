@@ -23,8 +23,7 @@ from memoryless.images.read import one_by_one, pixels_of, ready
 from memoryless.model import description
 from memoryless.model.lesson import Lesson
 from memoryless.model.parts import scorer_facts, to_bytes
-from memoryless.settings import plain_values
-from memoryless.settings import restore as restore_settings
+from memoryless.settings import conform, plain_values
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, judge
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.train.settings import ModelSettings
@@ -59,7 +58,7 @@ class TrainedFeatures:
         """What was saved."""
         about = state.description
         assert about.train is not None
-        settings = restore_settings(ModelSettings, about.train.settings)
+        settings = ModelSettings(**conform(ModelSettings(**about.train.settings))[0])
         sure = about.confidence and Confidence(**structs.asdict(about.confidence))
         found = cls(about.method, settings, about.seed, sure or Confidence())
         if state.classes.names:
@@ -78,9 +77,9 @@ class TrainedFeatures:
         return self._learner
 
     def _restored(self, saved: State) -> Learner:
-        from memoryless.images.augment import Preparation
         from memoryless.stats.record import Record
         from memoryless.tensors import as_tensors
+        from memoryless.train.augment import Preparation
         from memoryless.train.learner import Learner
 
         preparation = Preparation(**self._stored_preparation)

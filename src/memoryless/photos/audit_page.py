@@ -141,7 +141,7 @@ def render(found: Audit) -> str:
     left_out = [[name] for name in found.left_out]
     return pages.render(
         "audit",
-        title=f"Audit of {found.model['file']}",
+        title=f"Audit of {pages.name_of(found.model['file'])}",
         summary=summary(found),
         limits=[LIMITS, found.honest],
         measures=[

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from memoryless.embed.session import ahead
 from memoryless.images.read import Facts, Photo, UnreadableError, load, read
+from memoryless.threads import ahead
 
 if TYPE_CHECKING:
     from memoryless.model import Model

@@ -22,7 +22,7 @@ import numpy as np
 from memoryless.errors import ConfigError
 from memoryless.names import suggestion
 from memoryless.stats.scorers import View
-from memoryless.stats.threads import one_thread
+from memoryless.threads import one_thread
 
 AT_ONCE = 2**21  # numbers in work: they stay in the cache, and matrix products are still fast
 ROUNDING = 1e-24

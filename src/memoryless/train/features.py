@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from memoryless.images import Split
-from memoryless.images.augment import Preparation
-from memoryless.images.batches import batches
+from memoryless.train.augment import Preparation
+from memoryless.train.batches import batches
 
 FLOAT16_MAX = np.finfo(np.float16).max
 

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.images import Images, Split, hold_out
-from memoryless.images.augment import Preparation
-from memoryless.images.batches import channel_statistics
 from memoryless.randomness import derive, numpy_generator
 from memoryless.stats.build import fitted_name, view_of
 from memoryless.stats.class_statistics import ClassStatistics
@@ -25,6 +23,7 @@ from memoryless.stats.scorers import Scorer, View
 from memoryless.stats.transports import TRANSPORTS, Drift, Passage, measure_drift
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import part
+from memoryless.train.augment import Preparation
 from memoryless.train.backbones import (
     NO_STAGES,
     EfficientNetLite0,
@@ -34,6 +33,7 @@ from memoryless.train.backbones import (
     feature_size,
     own_normalisation,
 )
+from memoryless.train.batches import channel_statistics
 from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.features import FeatureImages, compact, extract_features
 from memoryless.train.loop import LOWER_RATE, History, Report, StateTraining

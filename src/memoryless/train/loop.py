@@ -18,11 +18,11 @@ from torch import Tensor
 
 from memoryless.errors import DataError, TrainingError
 from memoryless.images import Split
-from memoryless.images.augment import Preparation
-from memoryless.images.batches import batches
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import derive, numpy_generator
 from memoryless.tensors import as_tensors, part
+from memoryless.train.augment import Preparation
+from memoryless.train.batches import batches
 from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.network import Network
 from memoryless.train.randomness import seeded, torch_generator

@@ -153,9 +153,9 @@ class ModelSettings(StrategySettings, RecordSettings, TrainingSettings, Backbone
     def problems(self) -> list[str]:
         """What is wrong with resolved settings; every name is looked up."""
         from memoryless.embed import check_backbone
-        from memoryless.images.augment import check_augmentations
         from memoryless.stats.class_statistics import check_form
         from memoryless.stats.transports import TRANSPORTS
+        from memoryless.train.augment import check_augmentations
         from memoryless.train.network import check_device
         from memoryless.train.schedules import LR_RULES, SCHEDULES
 

@@ -13,7 +13,7 @@ import numpy as np
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads.base import Head
 from memoryless.stats.scorers import Linear, Quadratic, unit
-from memoryless.stats.threads import in_threads, one_thread
+from memoryless.threads import in_threads, one_thread
 
 
 def ncm(statistics: ClassStatistics) -> Linear:

@@ -15,7 +15,7 @@ from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads.base import Head
 from memoryless.stats.heads.classes import cholesky
 from memoryless.stats.scorers import Linear, unit
-from memoryless.stats.threads import in_threads
+from memoryless.threads import in_threads
 
 FITTED = 8000  # features of all classes together that are fitted
 FEWEST = 40  # of one class, however many classes there are

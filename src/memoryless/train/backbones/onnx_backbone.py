@@ -10,7 +10,8 @@ from onnx import ModelProto
 from torch import Tensor, nn
 
 from memoryless.embed.graph import images_input
-from memoryless.embed.session import ahead, open_session
+from memoryless.embed.session import open_session
+from memoryless.threads import ahead
 
 
 class OnnxBackbone(nn.Module):

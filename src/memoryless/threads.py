@@ -1,4 +1,4 @@
-"""How many threads NumPy and SciPy multiply and solve with.
+"""Threads: work done a little ahead, and how many threads NumPy and SciPy multiply and solve with.
 
 Results of several threads differ in the last bits from those of one. What must be the same on every
 machine is computed under `one_thread`.
@@ -6,15 +6,19 @@ machine is computed under `one_thread`.
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
+AHEAD = 4  # items in work for each thread: enough to keep it busy, few to hold in memory
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -48,3 +52,25 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     threads = blas_threads()
     with one_thread(), ThreadPoolExecutor(threads) as pool:
         yield from pool.map(work, items)
+
+
+def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
+    """What `work` gives for each item, in order, computed by threads a little ahead."""
+    threads, left = threads or cores(), iter(items)
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = deque(pool.submit(work, item) for item in islice(left, AHEAD * threads))
+        try:
+            while waiting:
+                result = waiting.popleft().result()
+                waiting.extend(pool.submit(work, item) for item in islice(left, 1))
+                yield result
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

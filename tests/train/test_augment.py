@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from memoryless.errors import ConfigError
-from memoryless.images.augment import (
+from memoryless.train.augment import (
     AUGMENTATIONS,
     Preparation,
     affine,

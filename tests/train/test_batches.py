@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from conftest import make_toy
-from memoryless.images.batches import batches, channel_statistics
 from memoryless.images.dataset import Split
+from memoryless.train.batches import batches, channel_statistics
 
 
 def test_channel_statistics_equal_numpys():
