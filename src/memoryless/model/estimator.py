@@ -283,7 +283,13 @@ def names_of(labels: Iterable[Any], so_far: str | None = None) -> tuple[list[str
     (['3', '1', '3'], 'int')
     """
     values = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    kind = _type_of(values)
+    kinds = sorted({type(value).__name__ for value in values})
+    if len(kinds) != 1 or kinds[0] not in READ:
+        raise DataError(
+            "labels must be strings, whole numbers or bools, one or more and all of one type, not "
+            f"{' and '.join(kinds) or 'none'}: turn them into strings"
+        )
+    (kind,) = kinds
     if kind == "float":
         _check_whole(values)
         values = [value + 0.0 for value in values]  # -0.0 becomes 0.0
@@ -292,22 +298,6 @@ def names_of(labels: Iterable[Any], so_far: str | None = None) -> tuple[list[str
             f"labels were of the type {so_far} so far and are of {kind} now: choose one"
         )
     return [*map(str, values)], kind
-
-
-def _type_of(values: Sequence[Any]) -> str:
-    kinds = sorted({type(value).__name__ for value in values})
-    if not kinds:
-        raise DataError("there is no label: give one or more")
-    if len(kinds) > 1:
-        raise DataError(
-            f"labels must be of one type, not of {len(kinds)} ({', '.join(kinds)}): turn them all "
-            "into strings, or into whole numbers"
-        )
-    if kinds[0] not in READ:
-        raise DataError(
-            f"labels must be strings, numbers or bools, not {kinds[0]}: turn them into one"
-        )
-    return kinds[0]
 
 
 def _check_whole(values: Iterable[float]) -> None:

@@ -193,7 +193,8 @@ class FixedFeatures:
         """
         d = self.view(features[:0]).shape[1]
         past = self.statistics or ClassStatistics.empty(d, self.forgettable)
-        held = hold_out_groups(within(labels)[1], groups, HELD_OUT, past.classes)
+        _, own = np.unique(labels, return_inverse=True)
+        held = hold_out_groups(own, groups, HELD_OUT, past.classes)
         without = past.join(*self._statistics_of(features, labels, ~held))
         scores, margin = self._scored_rows(layer_of(without), features, np.flatnonzero(held))
         both = without.join(*self._statistics_of(features, labels, held)) if held.any() else without
@@ -216,7 +217,7 @@ class FixedFeatures:
     ) -> tuple[ClassStatistics, np.ndarray]:
         """Statistics of the photos of a mask by their classes, and which classes these are."""
         rows = np.flatnonzero(mask)
-        places, own = within(labels[rows])
+        places, own = np.unique(labels[rows], return_inverse=True)
         made = ClassStatistics.of(
             features,
             own,
@@ -367,16 +368,6 @@ def _differing(
 
 def _kind(view: View) -> str:
     return "square roots" if view.square_roots else "numbers as they are"
-
-
-def within(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes that labels name, and each label's place among them.
-
-    >>> [found.tolist() for found in within(np.array([7, 2, 7]))]
-    [[2, 7], [1, 0, 1]]
-    """
-    there = np.bincount(labels) > 0
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[labels]
 
 
 def layer_of(statistics: ClassStatistics) -> Linear:
