@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
 from memoryless.lab.analysis.compare import combinations, compare
+
 from memoryless.lab.config import Config
 from memoryless.lab.run_format import Description, Preparation, Results, made
 from memoryless.lab.runs import RunFolder, provenance

@@ -217,7 +217,7 @@ class FakeRun:
             "config": replace(TINY.resolved(8), **dict(config)), "seed": 0, "dataset": "toy",
             "classes": ("a",) * classes, "sizes": [2] * self.finished,
             "train_images": [12] * classes, "test_images": [4] * classes,
-            "preparation": Preparation(8, [0.5], [0.5], []), "memoryless": True,
+            "preparation": Preparation(8, [0.5], [0.5], ["flip"]), "memoryless": True,
             "backbone_class": "resnet18_3x3", "versions": {}, "commit": None, "command": [],
             "machine": Machine("Linux", 2), "started": "",
         }  # fmt: skip
@@ -229,11 +229,11 @@ class FakeRun:
             Results(
                 state=t,
                 new_classes=2,
-                classes_seen=2 * t + 2,
+                classes_seen=sum(self.about.sizes[: t + 1]),
                 train_images=24,
                 test_images=8 * t + 8,
                 history=History([], [], [], []),
-                seconds=Durations(1.0, 1.0, 1.0),
+                seconds=Durations(1.5, 1.0, 1.0),
                 bytes=Sizes({"W": 300 * (t + 1), "b": 50}, 9000),
                 methods={name: self._scored(values, t) for name, values in self.accuracies.items()},
             )

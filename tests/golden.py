@@ -21,8 +21,7 @@ import torch
 from msgspec import to_builtins
 
 from conftest import make_toy
-from memoryless.lab.analysis.compare import combinations
-from memoryless.lab.analysis.rescore import results_with
+from memoryless.lab.analysis.rescore import combinations, results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder

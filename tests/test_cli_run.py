@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from conftest import PHOTO_FLAGS, call
 from memoryless.cli import main
-from memoryless.lab.analysis.lead import sentences
-from memoryless.lab.analysis.side_by_side import comparisons
+from memoryless.lab.analysis.comparison import comparisons
+from memoryless.lab.analysis.conclusion import average_line
 from memoryless.lab.runs import find_runs
 from memoryless.stats.methods import methods_of
 
@@ -31,27 +32,24 @@ def test_run_and_table(photos, capsys):
     assert out.endswith("next: memoryless table runs/latest\n")
     runs = find_runs([Path("runs/latest")])
     (comparison,) = comparisons(runs)
-    assert out.splitlines()[-5:-1] == [*sentences(comparison)]
-    assert "`--statistics full --level middle --square-roots`" in out
+    assert average_line(comparison) in " ".join(out.split())
+    assert max(map(len, out.splitlines()[-3:])) <= 80
+    assert "untrained+lda" in average_line(comparison)
     assert "\x1b" not in out  # nothing but lines when not a terminal
     code, out, _ = call(
         "table", "runs/latest", "--all", "--write", "t.csv", "t.json", "t.md", capsys=capsys
     )
     assert code == 0
-    assert "runs/latest: photos, 3 states, order natural, finetune, 2 seeds" in out
-    assert (
-        "runs/latest/untrained: photos, 3 states, order natural, untrained, statistics of middle "
-        "stages, roots, 2 seeds"
-    ) in " ".join(out.split())
-    assert "chance: top-1 41.7, top-5 100.0" in out
-    assert "inFT_siw_mc" in out
+    assert "photos, 3 states, 2 seeds; percent, average of states 1-2" in out
+    assert "width 2, epochs 1 (later 1), augmentation" in out
+    assert ["chance", "41.7", "100.0"] in [line.split() for line in out.splitlines()]
     rows = list(csv.DictReader(Path("t.csv").read_text().splitlines()))
     mine = [r["method"] for r in rows if r["strategy"] == "finetune"]
-    assert mine == list(methods_of("finetune"))
+    assert {*mine} == {*methods_of("finetune")}
     assert [r["method"] for r in rows] == [
         r["method"] for r in json.loads(Path("t.json").read_text())
     ]
-    assert Path("t.md").read_text().count("\n| inFT") == len(mine) - 1  # and FT
+    assert Path("t.md").read_text().count("\n| finetune") == len(mine)
 
 
 def test_run_goes_on_where_it_stopped(photos, capsys):
@@ -98,16 +96,16 @@ def test_interrupt(photos, capsys, monkeypatch):
 def test_a_run_that_keeps_what_the_control_reads_is_compared(toy_runs, capsys):
     words = "run --data toy --states 2 --width 1 --epochs 1 --statistics full --level middle"
     assert main([*words.split(), "--square-roots"]) == 0
-    *_, control, done = capsys.readouterr().out.splitlines()
-    assert control.endswith((" (one seed).", "middle stages, roots."))
+    out = capsys.readouterr().out
+    assert re.search(r"\nAccuracy: .*untrained\+lda\s[\d.]+\s\(control\)", out, re.DOTALL)
+    done = out.splitlines()[-1]
     assert done == "next: memoryless table runs/latest"
 
 
 def test_a_run_without_its_control(tiny, toy_runs, capsys):
     words = "run --data toy --states 2 --width 1 --epochs 1 --no-control".split()
     assert main(words) == 0
-    out = capsys.readouterr().out
-    assert "\nNo untrained control is among these runs, so nothing shows" in out
+    assert "control" not in capsys.readouterr().out
     assert [p.name for p in Path("runs/latest").iterdir()] == ["seed-0"]
 
 

@@ -22,12 +22,12 @@ from memoryless import membership
 from memoryless.cli import LABORATORY, app, main
 from memoryless.images import SOURCES, Dataset, samples
 from memoryless.images.quickdraw import load_quickdraw100
-from memoryless.lab.analysis.published import paper_name
 from memoryless.lab.config import Config
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.settings import DataSettings
 from memoryless.stats.heads import fitted
+from memoryless.stats.methods import parse_method
 from pages import PAGES, ROOT, blocks, commands, consoles, headings, masked, prose_of, text_of
 from photo_toys import tiny_flags
 
@@ -158,7 +158,7 @@ def check_memoryless(words: list[str]) -> None:
     command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     values = bound.arguments
     for name in values.get("methods", ()):
-        paper_name(name)
+        parse_method(name)
     if command.__name__ == "run":
         values.get("experiment", Config()).resolved()
     if command.__name__ == "paper":

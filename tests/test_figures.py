@@ -18,6 +18,7 @@ from conftest import TINY, FakeRun, make_toy
 from memoryless.errors import WriteError
 from memoryless.lab.analysis import measures
 from memoryless.lab.analysis.chart_style import COLOURS, FAINT
+from memoryless.lab.analysis.comparison import comparisons
 from memoryless.lab.analysis.figures import (
     FIGURES,
     METADATA,
@@ -26,7 +27,6 @@ from memoryless.lab.analysis.figures import (
     save_figures,
     shown,
 )
-from memoryless.lab.analysis.summary import summarise
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
@@ -59,8 +59,8 @@ def test_figures_show_the_numbers(finished):
     bars = draw("magnitudes", finished).axes[0].containers
     assert [b.get_height() for b in bars[0]] == measures.weight_magnitudes(finished)["new"]
     panels = draw("confusion", finished, columns=2).axes
-    assert [panel.get_title() for panel in panels] == ["FT", "inFT_siw"]
-    for panel, method in zip(panels, ("FT", "inFT_siw"), strict=True):
+    assert [panel.get_title() for panel in panels] == ["finetune", "finetune+siw"]
+    for panel, method in zip(panels, ("finetune", "finetune+siw"), strict=True):
         expected = measures.state_confusion(finished, method)
         (cells,) = panel.collections
         assert np.allclose(cells.get_alpha(), 0.8 * expected / 100)
@@ -68,8 +68,8 @@ def test_figures_show_the_numbers(finished):
 
 
 def test_of_several_data_sets_the_one_with_most_trainings_is_drawn():
-    few = FakeRun({"FT": [1.0, 2.0]}, "a/s", dataset="few")
-    more = [FakeRun({"FT": [30.0, 40.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
+    few = FakeRun({"finetune": [1.0, 2.0]}, "a/s", dataset="few")
+    more = [FakeRun({"finetune": [30.0, 40.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
     lines = draw("accuracy", few, *more).axes[0].lines
     assert [list(line.get_ydata()) for line in lines] == [[30.0, 40.0]] * 2
 
@@ -107,7 +107,7 @@ def ticks(axis: Axis) -> list[float]:
 def test_text_stays_text(finished, tmp_path):
     save_figures([finished], tmp_path, ["accuracy"], ["svg", "pdf"])
     words = ["".join(e.itertext()) for e in ElementTree.parse(tmp_path / "accuracy.svg").iter(TEXT)]
-    assert {"inFT_siw", "FT", "state", "top-1 accuracy (%)"} <= set(words)
+    assert {"finetune+siw", "finetune", "state", "top-1 accuracy (%)"} <= set(words)
     assert b"/FontFile2" in (tmp_path / "accuracy.pdf").read_bytes()  # TrueType, embedded
 
 
@@ -146,17 +146,24 @@ def made(methods: dict[str, list[float]], path: str = "r/seed-0", **config) -> F
     return FakeRun(methods, path, config=config)
 
 
-MANY = {"FT": [90.0, 20.0], "inFT": [90.0, 25.0], "inFT_siw": [90.0, 30.0], "inFT_mc": [9.0, 99.0]}
+MANY = {
+    "finetune": [90.0, 20.0],
+    "finetune+initial": [90.0, 25.0],
+    "finetune+siw": [90.0, 30.0],
+    "finetune+initial+mc": [9.0, 99.0],
+}
 
 
 def test_lines_have_their_names_at_their_ends():
-    other = {"LwF": [50.0, 26.0]}
+    other = {"lwf": [50.0, 26.0]}
     (panel,) = draw("accuracy", made(MANY), made(other, "l/s", strategy="lwf")).axes
     lines = {line.get_label(): list(line.get_ydata()) for line in panel.lines}
     assert lines == {
-        name: v for name, v in {**MANY, "LwF": [50.0, 26.0]}.items() if name != "inFT_mc"
+        name: v
+        for name, v in {**MANY, "lwf": [50.0, 26.0]}.items()
+        if name != "finetune+initial+mc"
     }
-    names = {text.get_text(): text for text in panel.texts}
+    names = {text.get_text().replace("\n", ""): text for text in panel.texts}
     assert set(names) == set(lines)
     for name, text in names.items():
         assert text.xy == (1, lines[name][-1])
@@ -170,7 +177,7 @@ def test_lines_have_their_names_at_their_ends():
 
 
 def test_seeds_have_a_band_around_their_mean():
-    runs = [FakeRun({"FT": [98.0, v]}, f"f/seed-{v}", seed=v) for v in (20, 40)]
+    runs = [FakeRun({"finetune": [98.0, v]}, f"f/seed-{v}", seed=v) for v in (20, 40)]
     (panel,) = draw("accuracy", *runs).axes
     (band,) = panel.collections
     corners = band.get_paths()[0].vertices
@@ -180,7 +187,7 @@ def test_seeds_have_a_band_around_their_mean():
 
 @pytest.mark.parametrize("states", [2, 10, 50, 1000])
 def test_states_are_whole_numbers_and_few_are_marked(states):
-    (panel,) = draw("accuracy", made({"FT": [9.0] * states})).axes
+    (panel,) = draw("accuracy", made({"finetune": [9.0] * states})).axes
     assert states / panel.lines[0].get_markevery() <= 11
     assert ticks(panel.xaxis)[0] == 0
     assert 2 <= len(ticks(panel.xaxis)) <= 11
@@ -189,7 +196,7 @@ def test_states_are_whole_numbers_and_few_are_marked(states):
 
 def test_few_states_make_a_low_confusion_under_whole_names(monkeypatch):
     middle = {"statistics": "full", "level": "middle", "square_roots": True}
-    values = {"FT": [9.0, 9.0], "finetune+rda+widened": [9.0, 9.0]}
+    values = {"finetune": [9.0, 9.0], "finetune+rda+widened": [9.0, 9.0]}
     other = made({"finetune+lda": [9.0, 9.0]}, "l/s", statistics="full", level="last")
     heights = []
     for states in (2, 12):
@@ -197,12 +204,12 @@ def test_few_states_make_a_low_confusion_under_whole_names(monkeypatch):
         figure = draw("confusion", made(values, **middle), other)
         heights.append(figure.get_figheight())
     titles = [panel.get_title() for panel in figure.axes]
-    assert titles == ["FT", "finetune+rda+widened (middle\nstages, roots)"]
+    assert titles == ["finetune", "finetune+rda+widened (middle\nstages, roots)"]
     assert heights[0] < heights[1] / 2
 
 
 def test_no_more_than_six_lines_are_drawn():
-    runs = [made({"LwF": [1.0, 2.0]}, f"{lr}/s", strategy="lwf", lr=lr / 10) for lr in range(1, 9)]
+    runs = [made({"lwf": [1.0, 2.0]}, f"{lr}/s", strategy="lwf", lr=lr / 10) for lr in range(1, 9)]
     assert len(draw("accuracy", made(MANY), *runs).axes[0].lines) == 6
 
 
@@ -211,9 +218,9 @@ FACTS = {"nothing": (0, 7.0), "few": (2_000, 10.0), "worse": (30_000, 5.0), "man
 
 @pytest.fixture
 def rows():
-    (row,) = summarise([made({"FT": [1.0, 2.0]})])
+    row = comparisons([made({"finetune": [1.0, 2.0]})])[0].reference.row
     return {
-        name: replace(row, method=name, bytes_kept=size, top1=top1, top1_std=3.0)
+        name: row._replace(method=name, bytes=size, top1=top1, top1_std=3.0)
         for name, (size, top1) in FACTS.items()
     }
 
@@ -238,7 +245,7 @@ def test_the_front_is_named_and_has_bars(rows):
 @pytest.mark.parametrize(("least", "most"), [(5, 2_000), (20_000, 30_000), (1, 2 * 10**9)])
 def test_ticks_of_bytes_do_not_overlap(least, most, rows):
     sizes = dict(zip(rows, (0, least, least + 1, most), strict=True))
-    methods = {name: replace(row, bytes_kept=sizes[name]) for name, row in rows.items()}
+    methods = {name: row._replace(bytes=sizes[name]) for name, row in rows.items()}
     figure = pareto_figure({"": methods})
     figure.draw_without_rendering()
     spans = [text.get_window_extent().intervalx for text in figure.axes[0].get_xticklabels()]
@@ -252,17 +259,21 @@ def test_streams_have_a_panel_each(rows):
     assert two.axes[0].get_ylabel() == "top-5 accuracy (%)"
 
 
-def test_what_is_recommended_is_named_and_lies_over_all_others():
-    values = {"FT": [90.0, 50.0], "inFT": [90.0, 20.0], "inFT_siw": [90.0, 20.0]}
+def test_the_reference_is_named_and_lies_over_all_others():
+    values = {
+        "finetune": [90.0, 50.0],
+        "finetune+initial": [90.0, 20.0],
+        "finetune+siw": [90.0, 20.0],
+    }
     (panel,) = draw("pareto", made(values)).axes
-    assert [text.get_text() for text in panel.texts] == ["FT", "inFT_siw"]
+    assert [text.get_text() for text in panel.texts] == ["finetune", "finetune+siw"]
     every, over, _ = panel.collections
     assert over.get_zorder() > every.get_zorder()
     assert [mpl.colors.to_hex(c.get_facecolor()[0]) for c in (every, over)] == [FAINT, COLOURS[0]]
 
 
 def test_what_keeps_images_has_no_place_on_the_front():
-    (row,) = summarise([FakeRun({"replay": [1.0, 2.0]}, memoryless=False)])
+    row = comparisons([FakeRun({"replay": [1.0, 2.0]}, memoryless=False)])[0].reference.row
     (panel,) = pareto_figure({"": {"replay": row}}).axes
     assert len(panel.lines) == len(panel.collections) == 0
 

@@ -14,9 +14,10 @@ from pathlib import Path, PurePath
 import pytest
 
 import memoryless
+from memoryless.cli import WITH_PHOTOS
 
 STOREYS = [
-    {"errors", "names"},
+    {"errors", "names", "tables"},
     {
         "settings",
         "strategies",
@@ -25,18 +26,19 @@ STOREYS = [
         "tensors",
         "randomness",
         "progress",
+        "output",
         "pages",
         "threads",
     },
     {"images", "embed"},
-    {"stats", "membership"},
+    {"stats"},
     {"train"},
     {"model"},
-    {"lab", "photos", "export"},
+    {"lab", "photos"},
     {"cli"},
     {"__main__"},
 ]
-TOOL = {"photos", "export", "serve"}  # one face; the laboratory is the other
+TOOL = {"photos", "serve"}  # one face; the laboratory is the other
 ROOT = Path(memoryless.__file__).parent
 TESTS = Path(__file__).parent
 STOREY = {name: i for i, names in enumerate(STOREYS) for name in names}
@@ -46,13 +48,15 @@ ELSEWHERE = {
     "__init__": "what it exports, and that it does so lazily, is tested here",
     "__main__": "test_cli runs `python -m memoryless`",
     "model/__init__": "it names what model/model holds",
-    "cli/check": "model/test_file damages files and calls it",
     "stats/__init__": "it is empty",
     "stats/heads/base": "a dataclass; test_heads checks what every head says of itself",
-    "lab/__init__": "it is empty",
+    "lab/__init__": "analysis/test_frame reads results through it",
     "lab/analysis/__init__": "it is empty",
-    "lab/analysis/grid": "a dataclass without a method",
+    "lab/analysis/conclusion": "test_comparison checks its numbers",
+    "lab/analysis/paired": "test_rescore checks intervals beside what they are made of",
+    "tables": "a dataclass without a method",
     "photos/__init__": "it is empty",
+    "photos/check": "model/test_file damages files and calls it",
     "lab/run_format": "test_runs damages run folders in the ways that it checks",
     "train/__init__": "it is empty",
     "train/settings": "test_settings and test_strategies check settings in all their parts",
@@ -68,15 +72,14 @@ WITHOUT_TORCH = [
     ".settings",
     ".store",
 ]
-WITHOUT_TORCH += [".photos.learning", ".photos.evaluation", ".photos.page", ".photos.prediction"]
-WITHOUT_TORCH += [".train.schedules", ".model.file", ".cli", ".model.card", ".locks"]
+WITHOUT_TORCH += [f".photos.{name}" for name in WITH_PHOTOS]
+WITHOUT_TORCH += [".train.schedules", ".model.file", ".cli", ".locks"]
 WITHOUT_TORCH += [".images", ".images.find", ".images.read", ".images.samples"]
 WITHOUT_TORCH += [".model.fixed", ".model.trained", ".stats.build", ".lab.evaluate"]
 WITHOUT_TORCH += [".progress", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
-WITHOUT_TORCH += [".export", ".membership", ".photos.merging"]
-WITHOUT_TORCH += [".photos.auditing", ".photos.audit_page"]
-WITHOUT_TORCH += [".photos.forgetting", ".cli.settings_help"]
+WITHOUT_TORCH += [".stats.membership", ".cli.settings_help"]
+WITHOUT_TORCH += [".lab.analysis.frame", ".lab.analysis.paired", ".lab.analysis.paper_table"]
 
 
 def modules() -> list[Path]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from conftest import call
-from memoryless.cli.list_names import KINDS, about, meanings
+from memoryless.cli.list_names import KINDS, METHODS_NOTE, about, meanings
 from memoryless.lab.presets import PRESETS
 from memoryless.stats.methods import METHODS, method_name
 from memoryless.strategies import STRATEGIES
@@ -29,7 +31,11 @@ def test_list_explains_everything(capsys):
 def test_one_kind_alone(kind, capsys):
     head, *lines = call("list", kind, capsys=capsys)[1].splitlines()
     assert head == kind
-    named = [line.split()[0] for line in lines[kind == "methods" :] if line[2] != " "]
+    if kind == "methods":
+        note = textwrap.wrap(METHODS_NOTE, 78)
+        assert [line.strip() for line in lines[: len(note)]] == note
+        lines = lines[len(note) :]
+    named = [line.split()[0] for line in lines if line[2] != " "]
     assert named == [name.split()[0] for name in meanings(kind)]
 
 
@@ -37,30 +43,15 @@ def test_every_backbone_is_explained():
     assert [*BACKBONES, "timm:NAME", "onnx:FILE", "none"] == [*meanings("backbones")]
 
 
-def test_a_method_has_its_name_by_its_parts_beside_it(capsys):
-    out = call("list", "methods", capsys=capsys)[1]
-    assert "  inFT_siw      finetune+siw         initial rows standardised (Eq. 4)\n" in out
-    assert "  inFT_mc       finetune+initial+mc  initial rows as they are (Eq. 2),\n" in out
-    assert "  Full          joint                all classes at once, with all images" in out
-    assert (
-        "  inLwF_siw     lwf+siw              initial rows standardised (Eq. 4), with lwf\n" in out
-    )
-    lines = [line.split()[:2] for line in out.splitlines()[2:] if line[2] != " "]
-    named = [[name, method_name(method)] for name, method in METHODS.items()]
-    assert lines[: len(METHODS)] == named
-
-
-def test_what_is_recommended_for_a_strategy_stands_among_its_methods(capsys):
-    out = call("list", "methods", capsys=capsys)[1]
-    rows = [line.split()[0] for line in out.splitlines()[2:] if line[2] != " "][len(METHODS) :]
-    memoryless = {n: one.recommended for n, one in STRATEGIES.items() if one.memoryless}
-    assert dict(row.split("+")[:2] for row in rows) == memoryless
-    told = " ".join(out.split())
-    assert (
-        "finetune+rda+widened distance by half the class's and half the shared covariance, moved "
-        "by widened; recommended with --statistics full"
-    ) in told
-    assert "(Deep SLDA), with untrained; the control" in told
+def test_a_method_has_its_name_in_the_paper_beside_it(capsys):
+    out = " ".join(call("list", "methods", capsys=capsys)[1].split())
+    for name, method in METHODS.items():
+        assert f" {method_name(method)} {name} in the paper: " in out
+    for name, one in STRATEGIES.items():
+        row = f" {name}+{one.recommended}"
+        assert (row in out) == one.memoryless
+    assert " finetune+rda+widened the reference method of finetune " in out
+    assert " untrained+lda the control " in out
 
 
 @pytest.mark.parametrize(("columns", "width"), [(0, 80), (40, 80), (100, 100), (300, 120)])

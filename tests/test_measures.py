@@ -58,9 +58,9 @@ def test_row_distributions_tell_normal_from_not(finished, made):
 
 
 def test_state_confusion_equals_the_stored_accuracy_by_blocks(finished):
-    confusion = measures.state_confusion(finished, "inFT")
+    confusion = measures.state_confusion(finished, "finetune+initial")
     assert confusion.sum(1) == pytest.approx([100, 100, 100])
-    typology = finished.results()[-1].methods["inFT"].typology
+    typology = finished.results()[-1].methods["finetune+initial"].typology
     assert confusion[2, :2].sum() == pytest.approx(typology.e_np)
     assert confusion[:2, 2].mean() == pytest.approx(typology.e_pn)
 
@@ -72,13 +72,15 @@ def test_answers_by_hand(finished, made):
     truth, given = np.array([0, 1, 1, 2, 3, 4]), np.array([0, 1, 5, 2, 2, 0])
     made[2, "test"] = {"features": eye[given], "labels": truth}
     for found, expected in zip(
-        measures.final_answers(finished, "FT"), (truth, given, [0, 0, 1, 1, 2, 2]), strict=True
+        measures.final_answers(finished, "finetune"),
+        (truth, given, [0, 0, 1, 1, 2, 2]),
+        strict=True,
     ):
         assert list(found) == list(expected)
-    confusion = measures.state_confusion(finished, "FT")
+    confusion = measures.state_confusion(finished, "finetune")
     np.testing.assert_allclose(confusion, [[200 / 3, 0, 100 / 3], [0, 100, 0], [100, 0, 0]])
     with np.errstate(invalid="ignore"):
-        by_class = measures.class_accuracies(finished, "FT")
+        by_class = measures.class_accuracies(finished, "finetune")
     np.testing.assert_allclose(by_class, [100, 50, 100, 0, 0, np.nan])
 
 
@@ -110,7 +112,7 @@ def test_similarity_is_of_the_first_states_classes_and_of_what_rows_read(
 ):
     """One class in the first state; columns after those of rows are of the middle."""
     made[0, "rows"] = finished.arrays(0, "rows")
-    monkeypatch.setitem(finished.about, "sizes", [1, 2, 3])
+    monkeypatch.setattr(finished.about, "sizes", [1, 2, 3])
     first, last = np.zeros((2, 3, 20))
     first[:, 0] = last[0, 0] = 1  # class 0 stays, classes 1 and 2 turn around
     last[1:, 0] = -1

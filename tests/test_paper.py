@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from memoryless.cli.output import FORMATS, write_tables
 
 from conftest import TOY_PRESET, make_toy
-from memoryless.cli.output import FORMATS
 from memoryless.errors import DataError
 from memoryless.images import SOURCES, Source
 from memoryless.lab.analysis.figures import draw_similarity, shown
-from memoryless.lab.analysis.paper_table import NORMALISATIONS
+from memoryless.lab.analysis.paper_table import CLAIMS, NORMALISATIONS
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
 from memoryless.lab.runs import RunFolder
 from memoryless.progress import Observer, TrainingProgress
-from memoryless.stats.methods import METHODS
+from memoryless.stats.methods import METHODS, method_name
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_trainings_of_figure_3(table):
     assert [(c.strategy, c.memory) for c in few.cells[1:3]] == [("replay", 0.25), ("replay", 0.5)]
     assert few.cells[2].output == table.output / "toy/3-states/replay-0.5"
     few.train(0, 1, Observer())
-    methods = [line[0] for grid in few.grids(few.complete()) for line in grid.rows]
+    methods = [line[0] for table in few.tables(few.complete()) for line in table.rows]
     assert "independent" in methods
     assert "replay" not in methods  # it is not memoryless
     runs = [RunFolder(c.output / "seed-0") for c in few.cells]
@@ -69,7 +69,7 @@ def shards(tmp_path_factory) -> Iterator[tuple[PaperTable, list]]:
 
         table.train(0, 2, Watch())
         seen = [
-            table.grids(table.complete())[0].title,
+            table.tables(table.complete())[0].title,
             started,
             [seconds for *_, seconds in table.estimate()],
         ]
@@ -77,25 +77,25 @@ def shards(tmp_path_factory) -> Iterator[tuple[PaperTable, list]]:
         yield table, seen
 
 
-def test_the_whole_table(shards):
+def test_the_whole_table(shards, tmp_path):
     table, _ = shards
-    grid, normalisations = table.grids(table.complete())
-    assert grid.title == "toy: 14 of 14 trainings, Table 1: top-5"
-    left_out = ("Full", *NORMALISATIONS[:2])
-    assert [line[0] for line in grid.rows] == [m for m in METHODS if m not in left_out]
-    assert {line[0] for line in normalisations.rows} == set(NORMALISATIONS)
-    assert grid.columns[:4] == ["method", "T=2", "T=3", "G_IL"]
-    full = [
-        RunFolder(table.output / "toy" / "joint" / f"seed-{s}").results()[-1].methods["Full"]
-        for s in (0, 1)
-    ]
-    mean_full = sum(f.top5 for f in full) / 2
-    record = next(r for r in grid.entries if r["method"] == "inFT_siw" and r["states"] == 3)
-    assert record["measured_full"] == mean_full
-    assert record["seeds"] == 2
-    assert f"Full, not memoryless: {mean_full:.1f}±" in grid.caption
-    for form in FORMATS.values():
-        assert "inFT" in form([grid])
+    first, normalisations, claims = table.tables(table.complete())
+    assert first.title == "toy: 14 of 14 trainings, Table 1: top-5"
+    named = [f"{method_name(m)} ({name})" for name, m in METHODS.items() if name != "Full"]
+    own = [name for name in named if name.split()[0] not in NORMALISATIONS[:2]]
+    assert [line[0] for line in first.rows] == own
+    assert {line[0].split()[0] for line in normalisations.rows} == set(NORMALISATIONS)
+    assert first.columns[:4] == ["method", "T=2", "T=3", "G_IL"]
+    assert [line[0] for line in claims.rows] == list(CLAIMS)
+    folders = [RunFolder(table.output / "toy" / "joint" / f"seed-{s}") for s in (0, 1)]
+    full = [folder.results()[-1].methods["joint"].top5 for folder in folders]
+    row = first.figures.query("method == 'finetune+siw' and T == 3").iloc[0]
+    assert row["full_top5"] == pytest.approx(sum(full) / 200)
+    assert row["seeds"] == 2
+    assert f"all images at once: {sum(full) / 2:.1f}±" in first.caption
+    for ending in FORMATS:
+        write_tables([first, normalisations, claims], tmp_path / f"t{ending}")
+        assert "inFT" in (tmp_path / f"t{ending}").read_text().replace("\\_", "_")
 
 
 def test_shards_do_every_cell_once_and_finished_ones_are_skipped(shards):
@@ -103,7 +103,7 @@ def test_shards_do_every_cell_once_and_finished_ones_are_skipped(shards):
     assert title == "toy: 7 of 14 trainings, Table 1: top-5"
     assert not started
     assert [left == 0 for left in seconds] == [True, False] * 7
-    assert table.grids(table.complete())[0].title == "toy: 14 of 14 trainings, Table 1: top-5"
+    assert table.tables(table.complete())[0].title == "toy: 14 of 14 trainings, Table 1: top-5"
     assert all(left == 0 for _, left, _ in table.estimate())
 
 

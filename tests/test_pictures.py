@@ -10,7 +10,8 @@ import pytest
 
 from conftest import FakeRun
 from memoryless.lab.analysis import measures
-from memoryless.lab.analysis.side_by_side import comparisons
+from memoryless.lab.analysis.chart_style import wrapped
+from memoryless.lab.analysis.comparison import comparisons
 from memoryless.lab.report.pictures import PAPER_FIGURES, charts, paper_figures
 from memoryless.lab.runs import RunFolder
 
@@ -28,14 +29,15 @@ def drawn(comparison):
 def test_charts_name_their_lines_dots_and_panels(comparison, drawn):
     accuracy, kept, confusion = (picture.drawing for picture in drawn.pictures)
     assert drawn.title == "toy, 3 states"
-    assert all(f">{entry.label}<" in accuracy for entry in comparison.lines)
-    assert f">{comparison.recommended.label}<" in kept
-    assert all(f">{text}<" in confusion for text in ("FT", "inFT_siw", "true state"))
+    names = [wrapped(entry.label, 16) for entry in comparison.lines]
+    assert all(f">{line}<" in accuracy for name in names for line in name.split("\n"))
+    assert f">{comparison.reference.label}<" in kept
+    assert all(f">{text}<" in confusion for text in ("finetune", "finetune+siw", "true state"))
 
 
 def test_captions_tell_of_the_spread_of_seeds(monkeypatch):
     monkeypatch.setattr(measures, "state_confusion", lambda run, method: np.eye(2))
-    runs = [FakeRun({"FT": [90.0, 10.0 * s]}, f"f/seed-{s}", seed=s) for s in (1, 2)]
+    runs = [FakeRun({"finetune": [90.0, 10.0 * s]}, f"f/seed-{s}", seed=s) for s in (1, 2)]
     accuracy, kept, _ = charts(comparisons(runs)[0], "c").pictures
     assert accuracy.note == "bands: ± standard deviation over seeds"
     assert kept.note.endswith("; bars: ± standard deviation over seeds")
@@ -56,7 +58,8 @@ def test_figures_have_the_colours_of_the_page_and_ids_of_their_own(finished_run,
     """The page's style gives texts their colour and font."""
     figures = paper_figures([RunFolder(finished_run)])
     assert [picture.caption for picture in figures] == list(PAPER_FIGURES.values())
-    one, each = "toy: finetune, 3 states, seed 0", "toy, 3 states: the first seed of each line"
+    one = "toy, 3 states: finetune, the first seed"
+    each = "toy, 3 states: the first seed of each line"
     assert [picture.note for picture in figures] == [one, each, one]
     every = [*drawn.pictures, *figures]
     for picture in every:

@@ -15,13 +15,12 @@ from markupsafe import Markup
 from conftest import TINY, FakeRun, hostile_text, make_toy
 from html_pages import Page, check_alone
 from memoryless import pages
-from memoryless.lab.analysis.side_by_side import comparisons
-from memoryless.lab.analysis.summary import summarise
-from memoryless.lab.analysis.table import run_names
-from memoryless.lab.analysis.typology import typology_grids
+from memoryless.lab.analysis.comparison import comparisons
+from memoryless.lab.analysis.frame import averages, results_frame
+from memoryless.lab.analysis.tables import run_names
 from memoryless.lab.control import control_of
 from memoryless.lab.experiment import run
-from memoryless.lab.report import _against_full, few_methods, render
+from memoryless.lab.report import _against_full, render
 from memoryless.lab.report.pictures import PAPER_FIGURES, Charts, Picture
 from memoryless.lab.report.tables import Folded
 from memoryless.lab.run_format import plain
@@ -44,13 +43,13 @@ def page(runs) -> str:
 
 def test_the_page_has_everything(runs, page):
     page = Page(page)
-    for row in summarise(runs):
+    for row in averages(results_frame(runs)).itertuples():
         assert row.method in page.text
-        assert f"{row.last_top5:.1f}" in page.text
+        assert f"{100 * row.A_last:.1f}" in page.text
     about = runs[0].about
     for part in (
-        "top-1", "forgetting", "kept", "G_IL", "multiplications", "not memoryless", "chance",
-        about.commit or "not from a checkout", "kept of the past", "recommended", "strategy",
+        "top-1", "lost", "kept", "G_IL", "multiplications", "not memoryless", "chance",
+        about.commit or "not from a checkout", "kept of the past", "reference", "strategy",
         "468 bytes for all methods together", "its training images would have taken 4.6 kB",
         "c(p)", "after the last state, worst first", "fixed in advance",
         "memoryless table RUN --show typology", "seed", *plain(about.config),
@@ -112,15 +111,15 @@ def test_commands_are_quoted(tiny, toy, tmp_path, monkeypatch):
     assert f"memoryless figures '{path}'" in page.text
 
 
-def test_the_page_begins_with_what_to_use(runs, page):
-    (row,) = [row for row in summarise(runs) if row.method == "inFT_siw"]
+def test_the_page_begins_with_the_reference(runs, page):
+    row = comparisons(runs)[0].reference.row
     text = Page(page).text.translate({0xA0: " ", 0x2011: "-"})
     sentence = (
-        f"Use inFT_siw: on toy in 3 states it gets {row.top1:.1f} % of the test images right "
-        "(top-1, average over states 1 and later), where guessing gets 20.8 %"
+        f"is finetune+siw. It gets {row.top1:.1f} % of the test images right (top-1, average of "
+        "states 1 and later); chance is 20.8 %."
     )
-    assert text.index(sentence) < text.index("No untrained control is among these runs")
-    assert text.index("No untrained control") < text.index("how often the first answer is right")
+    assert text.index(sentence) < text.index("There is no untrained control")
+    assert text.index("There is no untrained") < text.index("how often the first answer is right")
 
 
 def test_g_il_is_of_every_kind_of_statistics():
@@ -128,7 +127,7 @@ def test_g_il_is_of_every_kind_of_statistics():
     kinds = ({"level": "last"}, {"level": "middle"})
     runs = [FakeRun(values, f"{i}/s", config={"statistics": "full"} | kind)
             for i, kind in enumerate(kinds)]  # fmt: skip
-    joint = FakeRun({"Full": [80.0]}, "j/s", config={"strategy": "joint"}, memoryless=False)
+    joint = FakeRun({"joint": [80.0]}, "j/s", config={"strategy": "joint"}, memoryless=False)
     names = [row[0] for grid in _against_full(comparisons([*runs, joint])) for row in grid.rows]
     assert names == ["finetune+rda (last stage)", "finetune+rda (middle stages)"]
 
@@ -137,22 +136,16 @@ def test_runs_are_named_in_words_and_found_again_by_their_folder(runs, page):
     text = Page(render(runs, places=[Path("my runs")])).text
     assert f"memoryless figures '{Path.cwd() / 'my runs'}'\n" in text
     folds = re.findall("<summary>(.*?)</summary>", page)
-    name = "finetune, 3 states, seed 0"  # of where its images go, and of what was run
-    assert folds[-5:] == [name, name, "Every setting", "joint, 1 state, seed 0", "Every setting"]
+    name = "toy, 3 states: finetune, seed 0"  # of where its images go, and of what was run
+    assert folds[-5:] == [name, name, "Every setting", str(runs[1].path), "Every setting"]
     assert f"<dt>folder</dt><dd>{runs[0].path}</dd>" in page
 
 
-def test_namesakes_have_their_folder_beside_their_name():
-    one = [FakeRun({"FT": [1.0, 2.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
-    other = FakeRun({"FT": [1.0]}, "x/s", seed=3, sizes=[2, 2])
-    assert run_names([one[0], other]) == [
-        "finetune, 2 states, seed 0", "finetune, 1/2 states, seed 3",
-    ]  # fmt: skip
-    assert run_names(one) == [f"finetune, 2 states, seed 0 ({lr}/s)" for lr in (0.1, 0.2)]
-    more = FakeRun({"FT": [1.0]}, "y/s", dataset="more")
-    assert run_names([one[0], more]) == [
-        "toy: finetune, 2 states, seed 0", "more: finetune, 1 state, seed 0",
-    ]  # fmt: skip
+def test_runs_have_distinct_names():
+    runs = [FakeRun({"finetune": [1.0, 2.0]}, f"{lr}/s", config={"lr": lr}) for lr in (0.1, 0.2)]
+    assert list(run_names(runs, comparisons(runs)).values()) == [
+        f"toy, 2 states: finetune (lr {lr}), seed 0" for lr in (0.1, 0.2)
+    ]
 
 
 def test_a_run_in_two_folders_is_reported_once(finished_run, tmp_path):
@@ -162,18 +155,10 @@ def test_a_run_in_two_folders_is_reported_once(finished_run, tmp_path):
     assert str(copy) not in page
 
 
-def test_only_few_methods_are_shown_where_images_go(runs, page):
-    text = Page(page).text
-    text = text[text.index("Past and new classes") : text.index("What was run")]
-    assert "inFT_siw c(p)" in text
-    assert "inFT_mc c(p)" not in text
-    grid = typology_grids(runs[:1])[0]
-    wide = replace(grid, columns=["percent", *(f"state {t}" for t in range(1, 50))])
-    wide = replace(wide, rows=[[row[0], *(str(t) for t in range(1, 50))] for row in grid.rows])
-    table = few_methods(wide)
-    assert table.columns[1:] == [f"state {t}" for t in (1, 8, 15, 22, 28, 35, 42, 49)]
-    assert table.rows[0].cells == ["1", "8", "15", "22", "28", "35", "42", "49"]
-    assert len(table.rows) == 6 * 3
+def test_only_few_methods_are_shown_where_images_go(page):
+    text = page[page.index("Past and new classes") : page.index("What was run")]
+    assert "finetune+<wbr>siw<" in text
+    assert "finetune+<wbr>initial+<wbr>mc" not in text
 
 
 def several_runs(folder: Path) -> list[RunFolder]:

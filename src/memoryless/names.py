@@ -86,6 +86,15 @@ def _unfit(name: str) -> str:
     return f"has {size:,} bytes, more than {LONGEST_NAME}" if size > LONGEST_NAME else ""
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number and its noun, in singular or plural.
+
+    >>> counted(1, "entry", "entries"), counted(1200, "entry", "entries")
+    ('1 entry', '1,200 entries')
+    """
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def in_words(value: object) -> str:
     """A value as one would type it.
 

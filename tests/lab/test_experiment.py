@@ -20,7 +20,7 @@ from torch import nn
 from conftest import Interrupt, assert_same_run, make_toy
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.images import Split
-from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.analysis.frame import results_frame
 from memoryless.lab.config import Config
 from memoryless.lab.evaluate import score
 from memoryless.lab.experiment import passes_left, run
@@ -80,8 +80,8 @@ def test_every_method_can_be_scored_again_from_the_folder(finished):
 
 def test_first_state_heads_agree_where_they_must(finished):
     first = finished.results()[0].methods
-    for others in (("FT", "inFT", "inFT_mc"), ("inFT_siw", "inFT_siw_mc")):
-        reached = [structs.replace(first[m], bytes=0) for m in others]
+    for others in (("", "+initial", "+initial+mc"), ("+siw", "+siw+mc")):
+        reached = [structs.replace(first[f"finetune{m}"], bytes=0) for m in others]
         assert all(r == reached[0] for r in reached)
 
 
@@ -153,7 +153,7 @@ def test_other_images_are_another_experiment(tiny, finished):
 def test_a_foreign_run_json_is_named(finished):
     (finished.path / "run.json").write_text("[]")
     with pytest.raises(StoreError, match="Expected `object`, got `array`"):
-        summarise(find_runs([finished.path]))
+        results_frame(find_runs([finished.path]))
 
 
 def test_a_finished_run_is_not_run_again(tiny, toy, finished):
@@ -216,7 +216,7 @@ def test_after_nan_the_finished_states_are_usable(tiny, toy):
     folder = RunFolder(tiny.output / "seed-0")
     assert folder.finished == 1
     assert np.isfinite(read_rows(folder, 0).W).all()
-    assert summarise([folder])[0].states == "1/3"
+    assert results_frame([folder])["finished"].unique().tolist() == [1]
     Spoilable.spoilt = False
     run(tiny, toy, Spoilable())
     assert folder.finished == 3

@@ -60,7 +60,7 @@ def test_statistics_are_of_roots_and_rows_are_not(gathering, gathered, toy):
 def test_statistics_are_of_the_middle_and_rows_are_not(gathering, gathered, toy, short_fits):
     config = replace(gathering, level="middle", output=gathering.output / "middle")
     last, middle = gathered, RunFolder(run(config, toy)[0])
-    rows = [name for name in methods_of("finetune") if name != "FT"]
+    rows = [name for name in methods_of("finetune") if name != "finetune"]
     for state, other in zip(results_with(last, rows), results_with(middle, rows), strict=True):
         for name in rows:  # compared as text, where a nan is equal to itself
             assert str(state.methods[name]) == str(other.methods[name])

@@ -1,9 +1,11 @@
-"""The command line: thin, one file for each command; errors are one sentence.
+"""The command line: the list of commands and their exit codes; errors are one sentence.
+
+A command is imported when it is called.
 
 Exit codes:
 
 0    done
-1    some inputs failed, or nobody read the output to its end; the rest was done
+1    some inputs failed, or the output pipe was closed; the rest was done
 2    usage: a setting, an image or the machine must be changed first
 3    a model or run that is damaged, or not what it is taken for
 130  interrupted
@@ -15,74 +17,105 @@ import difflib
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import cyclopts
 from cyclopts import App, Group, Parameter
 
 from memoryless.cli.arguments import check_whole_numbers, fill_from_file
-from memoryless.cli.audit import audit
-from memoryless.cli.check import check
-from memoryless.cli.compare import compare
-from memoryless.cli.demo import demo
-from memoryless.cli.evaluate import evaluate
-from memoryless.cli.export import export
-from memoryless.cli.figures import figures
-from memoryless.cli.forget import forget
-from memoryless.cli.learn import learn
-from memoryless.cli.list_names import list_names
-from memoryless.cli.merge import merge
-from memoryless.cli.paper import paper
-from memoryless.cli.predict import predict
-from memoryless.cli.rename import rename
-from memoryless.cli.report import report
-from memoryless.cli.run import run
-from memoryless.cli.samples import samples
-from memoryless.cli.settings_help import default_in_words, in_sections
-from memoryless.cli.show import show
-from memoryless.cli.table import table
-from memoryless.cli.undo import undo
 from memoryless.errors import ConfigError, MemorylessError, extras, telling
-from memoryless.names import as_flags, printable
+from memoryless.names import as_flags, in_words, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+# Each line is the beginning of the command's docstring, which a test compares.
+WITH_PHOTOS = {
+    "learn": "Learn new classes from photos. Creates MODEL if it does not exist.",
+    "predict": "Name the class of each photo, or answer that none fits.",
+    "evaluate": "Measure a model on test photos of its classes.",
+    "show": "Show the states of a model: when they were learned, classes, photos, and bytes kept.",
+    "undo": "Go back to the state before the last change.",
+    "rename": "Give a class another name.",
+    "forget": "Forget classes for good: this cannot be undone.",
+    "merge": "Merge models into a new one, equal to a model that learned all their photos.",
+    "audit": "Measure how well attacks find out which photos a model learned.",
+    "check": "Read all of a model's file and compare it with its checksums.",
+    "export": "Write a model as one ONNX file for other programs, or as one .memoryless file to "
+    "send.",
+    "samples": "Write some drawings as folders of PNG files, to try the commands without photos.",
+}
+TRAINING = {
+    "demo": "Teach a model some drawings in two states; then compare methods on 100 classes in ten "
+    "states.",
+    "run": "Learn a stream of classes state by state and score every method after each.",
+    "paper": "Train what the paper's table needs, and show it with G_IL beside the published "
+    "numbers.",
+}
+READING = {
+    "table": "Show what methods reach in these runs: those to look at first, beside control and "
+    "chance.",
+    "compare": "Score any combinations of head, calibration and transport on finished runs.",
+    "figures": "Draw rows, feature similarity, accuracy, confusion between states and bytes kept.",
+    "report": "Write one self-contained page: which method to use, accuracies, charts, classes, "
+    "runs.",
+}
+NAMES = {"list": "Explain the names that settings take: strategies, heads, methods and the rest."}
+LABORATORY = TRAINING | READING | NAMES
+GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
+NARROWEST = 40  # columns of help
+
+
+def _default_in_words(value: object) -> str | None:
+    """A default for the help; where it is empty, the setting's own text explains it."""
+    return None if value in (None, (), "") else in_words(value)
+
+
+def _in_sections(console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+    from memoryless.cli.settings_help import in_sections  # imports all settings
+
+    in_sections(console, options, panel)
+
+
+def _usage(name: str) -> str | None:
+    if name in NAMES:
+        return f"memoryless {name} [KIND]"
+    return f"memoryless {name} RUNS... [OPTIONS]" if name in READING else None
+
 
 app = App(
     name="memoryless",
     help="Learn new image classes over time and keep no image of the past.",
     version_flags=["--version"],
     default_parameter=Parameter(
-        consume_multiple=True, negative_iterable=(), show_default=default_in_words
+        consume_multiple=True, negative_iterable=(), show_default=_default_in_words
     ),
     config=[fill_from_file, check_whole_numbers],
     suppress_keyboard_interrupt=False,
 )
-Command = Callable[..., Any]
-WITH_PHOTOS: list[Command] = [learn, predict, evaluate, show, undo, rename, forget, merge]
-WITH_PHOTOS += [audit, check, export, samples]
-TRAINING: list[Command] = [demo, run, paper]
-READING: list[Command] = [table, compare, figures, report]
-LABORATORY = [*TRAINING, *READING, list_names]
-GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
-NARROWEST = 40  # columns of help
-SWITCHES = Parameter(negative_bool=())
-for i, command in enumerate(WITH_PHOTOS):
-    app.command(command, group=GROUPS[0], sort_key=i, default_parameter=SWITCHES)
-USAGES = {list_names: "memoryless list [KIND]"}
-USAGES |= {c: f"memoryless {c.__name__} RUNS... [OPTIONS]" for c in READING}
-for i, command in enumerate(LABORATORY):
+for i, (name, about) in enumerate(WITH_PHOTOS.items()):
     app.command(
-        command,
-        name="list" if command is list_names else None,
+        f"memoryless.photos.{name}:{name}",
+        help=about,
+        group=GROUPS[0],
+        sort_key=i,
+        default_parameter=Parameter(negative_bool=()),
+    )
+for i, (name, about) in enumerate(LABORATORY.items()):
+    module = "list_names" if name == "list" else name  # list.py would hide Python's own
+    app.command(
+        f"memoryless.cli.{module}:{module}",
+        name=name,
+        help=about,
         group=GROUPS[1],
         sort_key=i,
-        usage=USAGES.get(command),
-        help_formatter=in_sections if command is run else None,
+        usage=_usage(name),
+        help_formatter=_in_sections if name == "run" else None,
     )
 app.register_install_completion_command(
-    help="Let the shell complete commands and flags; a new terminal does so."
+    help="Install shell completion (open a new terminal afterwards)."
 )
 
 
@@ -95,6 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if "" in words:  # which a path would take for the folder that one is in
             raise ConfigError("an argument is empty, perhaps a variable that was not set: name it")
+        _whole_help(words)
         with extras():
             code = app(
                 words,
@@ -121,6 +155,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _whole_help(words: Sequence[str]) -> None:
+    """Let the help of a command be all of its docstring, not only the line in the list."""
+    if words and words[0] in WITH_PHOTOS | LABORATORY:
+        app[words[0]].help = None
+
+
 def _console_for_help() -> Console:
     """A console that is wide enough: below some columns, rich lays help out without an end."""
     from rich.console import Console
@@ -131,7 +171,7 @@ def _console_for_help() -> Console:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether a library that was being imported has made an error of its own of an interrupt."""
+    """Whether this is an interrupt, or an error that a library made of one on its import."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
             return True
@@ -140,11 +180,11 @@ def _was_interrupted(error: BaseException | None) -> bool:
 
 
 def _stopped(words: Sequence[str]) -> str:
-    """What a command leaves behind that was interrupted."""
+    """What an interrupted command leaves behind."""
     command = words[0] if words else ""
-    if command in {one.__name__ for one in WITH_PHOTOS}:
+    if command in WITH_PHOTOS:
         return "stopped; the model is as it was, unless the command had said that it is done"
-    if command in {one.__name__ for one in TRAINING}:
+    if command in TRAINING:
         return "stopped; the same command goes on from the last finished epoch"
     return "stopped; the runs are as they were"
 

@@ -20,12 +20,13 @@ def compare(
     transports: tuple[str, ...] = (),
     methods: tuple[str, ...] = (),
     by: Literal["top-1", "top-5"] = "top-1",
+    all: bool = False,
     write: tuple[Path, ...] = (),
     figure: Path | None = None,
 ) -> None:
     """Score any combinations of head, calibration and transport on finished runs.
 
-    The highest accuracy stands first. Nothing is trained. Runs that differ only by seed are
+    Nothing is trained. The highest accuracy stands first. Runs that differ only by seed are
     averaged.
 
     Parameters
@@ -41,18 +42,22 @@ def compare(
     methods
         Methods by name in place of combinations, such as lwf_kd+lda:0.3+linear.
     by
-        What the order and the front go by.
+        The accuracy that orders the methods and makes the front.
+    all
+        Show every method, not only the best, the front and the reference method.
     write
-        Files to write the table to as well; .csv, .json, .md or .tex says the format.
+        Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
     figure
-        File for accuracy against bytes kept; .png, .svg or .pdf says the format.
+        File for a figure of accuracy against bytes kept: .png, .svg or .pdf.
     """
-    from memoryless.cli.output import check_formats, present, say
     from memoryless.errors import ConfigError
     from memoryless.images.dataset import counted
-    from memoryless.lab.analysis import compare as comparison
+    from memoryless.lab.analysis import rescore
+    from memoryless.lab.analysis.comparison import comparisons
+    from memoryless.lab.analysis.tables import compare_table
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
+    from memoryless.output import check_formats, present, say
     from memoryless.progress import Display
     from memoryless.stats.calibration import CALIBRATIONS
     from memoryless.stats.heads import HEADS
@@ -68,8 +73,8 @@ def compare(
     ):
         for name in names:
             choose(kind, name, table)
-    chosen = methods or comparison.combinations(found, heads, calibrations, transports)
-    wanted = comparison.named_methods(found, chosen)
+    chosen = methods or rescore.combinations(found, heads, calibrations, transports)
+    wanted = rescore.named_methods(found, chosen)
     if not wanted:
         raise ConfigError(CANNOT_GIVE + _nonsense(found, heads, calibrations, transports))
     check_formats(write)
@@ -77,14 +82,15 @@ def compare(
         from memoryless.lab.analysis import figures as drawing
 
         choose("format", figure.suffix[1:], drawing.METADATA)
-    with Display() as shown:
-        shown.reading(found, f"scoring up to {counted(len(wanted), 'method', 'methods')}", True)
-        rows = comparison.compare(found, wanted, k, leave_out=not methods)
-    if not rows:
+    with Display() as display:
+        display.reading(found, f"scoring up to {counted(len(wanted), 'method', 'methods')}", True)
+        streams = comparisons(found, wanted, leave_out=not methods)
+    if not streams:
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))
-    present(comparison.compare_grids(rows, k), write)
+    present([compare_table(stream, k, all or bool(methods)) for stream in streams], write)
     if figure:
-        drawn = drawing.pareto_figure(comparison.labelled_streams(rows), k)
+        rows = {s.title: {entry.label: entry.row for entry in s.entries} for s in streams}
+        drawn = drawing.pareto_figure(rows, k)
         say(f"written: {drawing.save_figure(drawn, figure)}")
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoryless.lab.analysis.grid import Grid
     from memoryless.lab.runs import RunFolder
+    from memoryless.tables import Table
 
 # Chosen on a held-out fifth of the training drawings (--validation 0.2).
 SETTINGS: dict[str, Any] = {
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
     "square_roots": True,
 }
 # What training on all classes at once reaches, as docs/results.md has it.
-FULL_TOP1, FULL_TOP5 = 53.4, 81.9
+FULL_TOP1 = 53.4
 
 
 def demo(*, output: Path = Path("runs/demo")) -> None:
@@ -42,12 +42,12 @@ def demo(*, output: Path = Path("runs/demo")) -> None:
 
 
 def _show_photos(drawings: Path, model: Path) -> None:
-    from memoryless.cli.evaluate import evaluate
-    from memoryless.cli.learn import learn
-    from memoryless.cli.output import say
-    from memoryless.cli.predict import predict
     from memoryless.model.database import model_file
     from memoryless.model.file import load_state
+    from memoryless.output import say
+    from memoryless.photos.evaluate import evaluate
+    from memoryless.photos.learn import learn
+    from memoryless.photos.predict import predict
 
     there = model_file(model).exists()
     known = load_state(model, names=()).classes.names if there else ()
@@ -76,7 +76,7 @@ def _in_two(drawings: Path) -> list[Path]:
 
 def _type(command: Callable[..., Any], *words: Path | str) -> None:
     """Show a command as one would type it, and run it."""
-    from memoryless.cli.output import say
+    from memoryless.output import say
 
     texts = [str(word) for word in words]
     say(f"$ memoryless {command.__name__} {shlex.join(texts)}")
@@ -87,7 +87,6 @@ def _type(command: Callable[..., Any], *words: Path | str) -> None:
 def _show_laboratory(output: Path) -> None:
     from rich.console import Console
 
-    from memoryless.cli.output import say, show
     from memoryless.cli.run import set_threads
     from memoryless.images import load
     from memoryless.lab.config import Config
@@ -95,6 +94,7 @@ def _show_laboratory(output: Path) -> None:
     from memoryless.lab.experiment import passes_left, run
     from memoryless.lab.runs import RunFolder
     from memoryless.names import size
+    from memoryless.output import say, show
     from memoryless.progress import Display
 
     config = Config(**SETTINGS, output=output)
@@ -117,23 +117,25 @@ def _show_laboratory(output: Path) -> None:
     _report(folders, output / "report.html")
 
 
-def _table(runs: list[RunFolder]) -> Grid:
-    """The methods to look at first, the control and chance, and Full, which is not run here."""
-    from memoryless.lab.analysis.side_by_side import comparisons
-    from memoryless.lab.analysis.table import first_grids, full_row
+def _table(runs: list[RunFolder]) -> Table:
+    """The methods to look at first, with the control, chance, and Full, which is not run here."""
+    from memoryless.lab.analysis.comparison import comparisons
+    from memoryless.lab.analysis.tables import method_table
 
-    (grid,) = first_grids(comparisons(runs))
+    (comparison,) = comparisons(runs)
+    table = method_table(comparison)
+    full = {"method": "Full", "A_last": f"{FULL_TOP1:.1f}", "kept": "images"}
     return replace(
-        grid,
-        rows=[*grid.rows, full_row(grid.columns, FULL_TOP1, FULL_TOP5)],
-        caption=f"{grid.caption}; Full (all classes at once) is from docs/results.md, not run here",
+        table,
+        rows=[*table.rows, [full.get(name, "") for name in table.columns]],
+        caption=f"{table.caption} Full is from docs/results.md, not run here.",
     )
 
 
 def _report(runs: list[RunFolder], page: Path) -> None:
     """Write the report about the runs."""
-    from memoryless.cli.output import say
     from memoryless.lab.report import write_report
+    from memoryless.output import say
 
     write_report(runs, page, places=[page.parent])
     say(f"the report is {page}: open it in a browser")

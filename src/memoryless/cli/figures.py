@@ -31,10 +31,10 @@ def figures(
     columns
         Width: one column of a paper (3.3 inches), or two (6.9 inches).
     """
-    from memoryless.cli.output import say
     from memoryless.lab.analysis import figures as drawing
     from memoryless.lab.runs import find_later_runs
     from memoryless.names import choose
+    from memoryless.output import say
     from memoryless.progress import Display
 
     for name in only:

@@ -32,6 +32,10 @@ TABLES = {
     "statistics": "stats.class_statistics.FORMS",
 }
 KINDS = [*TABLES, "methods"]
+METHODS_NOTE = (
+    "strategy+head+calibration+transport; omitted parts are current or none. A reference method "
+    "was fixed in advance, and needs a run with --statistics full."
+)
 
 
 def list_names(
@@ -52,7 +56,7 @@ def list_names(
     for name in [kind] if kind else KINDS:
         print(name)
         if name == "methods":
-            print("  strategy+head+calibration+transport; a part left out is current or none")
+            print(textwrap.indent(textwrap.fill(METHODS_NOTE, _width() - 2), "  "))
         for line in _lines(meanings(name)):
             print(line)
 
@@ -77,30 +81,23 @@ def about(entry: Any) -> str:
 
 
 def _methods() -> dict[str, str]:
-    """The paper's methods, each with its name by its parts and what these mean; then the method
-    that is recommended for each strategy.
-    """
+    """The paper's methods with their names in the paper; then the reference of each strategy."""
     from memoryless.stats.methods import METHODS, method_name
 
-    longest = max(map(len, METHODS))
-    named = {
-        f"{name:{longest}}  {method_name(method)}": _meaning(method)
-        for name, method in METHODS.items()
-    }
-    return named | _recommended()
+    named = {method_name(m): f"{name} in the paper: {_meaning(m)}" for name, m in METHODS.items()}
+    return named | _references()
 
 
-def _recommended() -> dict[str, str]:
-    """The method of each memoryless strategy that statistics give, and what it is for."""
+def _references() -> dict[str, str]:
+    """The reference method of each memoryless strategy, which reads class statistics."""
     from memoryless.lab.control import CONTROL
-    from memoryless.stats.methods import grid_of, headline, parse_method
+    from memoryless.stats.methods import grid_of, headline
     from memoryless.strategies import STRATEGIES
 
     able = [name for name, strategy in STRATEGIES.items() if strategy.memoryless]
     methods = {strategy: headline(grid_of(strategy))[-1] for strategy in able}
     return {
-        name: _meaning(parse_method(name))
-        + ("; the control" if strategy == CONTROL else "; recommended with --statistics full")
+        name: "the control" if strategy == CONTROL else f"the reference method of {strategy}"
         for strategy, name in methods.items()
     }
 
@@ -118,16 +115,20 @@ def _meaning(method: Method) -> str:
     return text + f", calibrated by {method.calibration}" * (method.calibration != "none")
 
 
+def _width() -> int:
+    """How many columns lines may take."""
+    return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
+
+
 def _lines(meanings: Mapping[str, str]) -> list[str]:
     """Names and meanings in two columns that fit the terminal."""
-    width = min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
     indent = " " * (max(map(len, meanings)) + 4)
     return [
         line
         for name, meaning in meanings.items()
         for line in textwrap.wrap(
             meaning,
-            width,
+            _width(),
             initial_indent=f"  {name}".ljust(len(indent)),
             subsequent_indent=indent,
             break_on_hyphens=False,

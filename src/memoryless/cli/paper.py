@@ -74,27 +74,27 @@ def paper(
         Run each stream through a network that never learns too, and show what it reaches in the
         last row of the table.
     methods
-        Methods of the table, scored anew without training, such as Full FT lwf_kd+lda+linear.
+        Methods of the table, scored again without training, such as finetune+siw or FT.
     write
-        Files to write the table to as well; .csv, .json, .md or .tex says the format.
+        Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
     """
     from rich.console import Console
 
-    from memoryless.cli.output import check_formats, present, say
     from memoryless.cli.run import set_threads
     from memoryless.errors import ConfigError
     from memoryless.images.dataset import counted
-    from memoryless.lab.analysis.published import paper_name
     from memoryless.lab.paper import PaperTable
     from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
     from memoryless.names import choose
+    from memoryless.output import check_formats, present, say
     from memoryless.progress import Display
+    from memoryless.stats.methods import method_name, parse_method
 
     part = re.fullmatch(r"(\d+)/(\d+)", shard)
     if not part or not 1 <= int(part[1]) <= int(part[2]):
         raise ConfigError(f"shard '{shard}' is not i/n with i from 1 to n, such as 1/4")
     check_formats(write)
-    methods = tuple(map(paper_name, methods))
+    methods = tuple(method_name(parse_method(name)) for name in methods)
     chosen = choose("preset", preset, PRESETS)
     settings = {
         "order": order,
@@ -136,8 +136,8 @@ def paper(
         if methods:
             what = f"scoring up to {counted(len(methods), 'method', 'methods')}"
             display.reading(done, what, True)
-        grids = table.grids(done, methods)
-    present(grids, write)
+        tables = table.tables(done, methods)
+    present(tables, write)
     for sentence in left_out:
         say(f"{sentence}; the same command adds its row later")
     say(f"the runs are in {output / preset}")

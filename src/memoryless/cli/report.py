@@ -26,11 +26,11 @@ def report(
     force
         Write the page even if a file is there that is no page of memoryless.
     """
-    from memoryless.cli.output import say
     from memoryless.errors import ConfigError
-    from memoryless.lab.analysis.compare import named_methods
+    from memoryless.lab.analysis.rescore import named_methods
     from memoryless.lab.report import write_report
     from memoryless.lab.runs import find_runs
+    from memoryless.output import say
     from memoryless.pages import check_replaceable
     from memoryless.progress import Display
 

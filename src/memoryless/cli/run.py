@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import textwrap
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,15 +42,16 @@ def run(
     # Imported here, with torch, so that --help and errors are immediate.
     from rich.console import Console
 
-    from memoryless.cli.output import say
+    from memoryless.output import say
     from memoryless.progress import Display
 
     settings = experiment.resolved()
     set_threads(settings)
     with Display(console=Console()) as display:
-        told = _run_both(settings, control, display)
-    for sentence in told:
-        say(sentence)
+        averages = _run_both(settings, control, display)
+    for average in averages:
+        for line in textwrap.wrap(average, 80, subsequent_indent="  ", break_on_hyphens=False):
+            say(line)
     say(f"next: memoryless table {shlex.quote(str(experiment.output))}")
 
 
@@ -69,11 +71,11 @@ def set_threads(config: Config) -> None:
 
 
 def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
-    """Finish an experiment and its control on the same data; the sentences say what came of it."""
+    """Finish an experiment and its control on the same data; gives a line of averages."""
     from memoryless.images import load
     from memoryless.lab import experiment as laboratory
-    from memoryless.lab.analysis.lead import sentences
-    from memoryless.lab.analysis.side_by_side import comparisons, main_comparisons
+    from memoryless.lab.analysis.comparison import comparisons, main_comparisons
+    from memoryless.lab.analysis.conclusion import average_line
     from memoryless.lab.control import control_of
     from memoryless.lab.runs import RunFolder
 
@@ -87,5 +89,4 @@ def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
         for config in both
         for folder in laboratory.run(config, dataset, None, display)
     ]
-    leading = main_comparisons(comparisons(folders))
-    return [sentence for comparison in leading for sentence in sentences(comparison)]
+    return [average_line(found) for found in main_comparisons(comparisons(folders))]

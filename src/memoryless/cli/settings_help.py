@@ -1,4 +1,4 @@
-"""Help of commands: defaults as one would type them, and the settings of a run in sections."""
+"""Help of memoryless run: its settings in sections."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from cyclopts.help import DefaultFormatter
 
-from memoryless import settings as parts
 from memoryless.lab.config import Config, StreamSettings
-from memoryless.names import in_words
+from memoryless.settings import BackboneSettings, DataSettings, SizeSettings
 from memoryless.strategies import STRATEGIES
 from memoryless.train.settings import RecordSettings, TrainingSettings
 
@@ -18,18 +17,13 @@ if TYPE_CHECKING:
 
 SECTIONS: dict[str, tuple[type, ...]] = {
     "Runs": (Config,),
-    "Data": (parts.DataSettings, parts.SizeSettings),
+    "Data": (DataSettings, SizeSettings),
     "Stream": (StreamSettings,),
-    "Backbone": (parts.BackboneSettings,),
+    "Backbone": (BackboneSettings,),
     "Training": (TrainingSettings,),
     "One strategy's own": tuple(s.settings for s in STRATEGIES.values() if s.settings),
     "Record": (RecordSettings,),
 }
-
-
-def default_in_words(value: object) -> str | None:
-    """A default for the help; where it is empty, the setting's own text explains it."""
-    return None if value in (None, (), "") else in_words(value)
 
 
 def in_sections(console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:

@@ -1,96 +1,85 @@
-"""memoryless table shows accuracies of finished runs; with `--all` it needs no torch."""
+"""memoryless table shows what methods reached in finished runs; it needs no torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from memoryless.lab.analysis.grid import Grid
     from memoryless.lab.runs import RunFolder
+    from memoryless.tables import Table
+
+Kind = Literal["accuracy", "paired", "typology", "data"]
 
 
 def table(
     *runs: Path,
-    show: Literal["accuracy", "paired", "typology", "data"] = "accuracy",
+    show: Kind = "accuracy",
     all: bool = False,
     methods: tuple[str, ...] = (),
     by: Literal["top-1", "top-5"] = "top-1",
     write: tuple[Path, ...] = (),
-    include_first: bool = False,
 ) -> None:
-    """Show what methods reach in these runs: those to look at first, beside control and chance.
+    """Show what methods reach in these runs, with the control, chance and Full.
 
-    Accuracies are averages over states 1 and later. Runs that differ only by seed are averaged:
-    mean ± standard deviation.
+    Runs that differ only by seed are averaged: mean ± standard deviation. Files have every figure,
+    accuracies as shares from 0 to 1; memoryless.lab.results(RUN) in Python has every state.
 
     Parameters
     ----------
     runs
         Run folders, or folders that hold some.
     show
-        accuracy; paired, each method against the first on the same checkpoints; typology, where
-        past and new images go by state; or data, the sizes of the data sets.
+        accuracy; paired, differences to the first method with 95 % intervals; typology, which
+        answers past and new images get; or data, the sizes of the data sets.
     all
-        Show every method that the runs have scored, in a table for each strategy and folder.
+        Show every method that the runs scored, not only the reference methods.
     methods
-        Methods to score anew from the runs, without training: names of the paper, or any
-        strategy+head+calibration+transport such as lwf_kd+lda+linear; by default those each run
-        has scored.
+        Methods to score again from the runs, without training, such as finetune+siw+mc, the
+        paper's inFT_siw_mc, or lwf_kd+lda+linear; by default those that each run scored.
     by
-        For --show paired: the accuracy that is compared.
+        For --show paired: the accuracy to compare.
     write
-        Files to write the table to as well; .csv, .json, .md or .tex says the format.
-    include_first
-        Count state 0 in the averages, as newer papers do; the paper leaves it out.
+        Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
     """
-    from memoryless.cli.output import check_formats, present
     from memoryless.errors import ConfigError
-    from memoryless.lab.analysis.paired import paired_grids
-    from memoryless.lab.analysis.typology import data_grid, typology_grids
     from memoryless.lab.runs import find_runs
+    from memoryless.output import check_formats, present
 
     found = [run for run in find_runs(runs) if run.finished]
     check_formats(write)
     names: list[str] = []
     if methods:
-        from memoryless.lab.analysis.compare import named_methods
+        from memoryless.lab.analysis.rescore import named_methods
 
         names = named_methods(found, methods)
-    make = {
-        "accuracy": lambda: _accuracies(found, names, all or bool(names), include_first),
-        "paired": lambda: paired_grids(found, names, by.replace("-", "")),
-        "typology": lambda: typology_grids(found, names),
-        "data": lambda: [data_grid(found)] if found else [],
-    }[show]
-    tables = _telling(found, names, make) if names else make()
+    tables = _tables(found, show, names, all, int(by[-1]))
     if not tables:
         raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
     present(tables, write)
 
 
-def _telling(
-    runs: Sequence[RunFolder], names: Sequence[str], make: Callable[[], list[Grid]]
-) -> list[Grid]:
-    """Tables whose methods are scored anew, with progress, which needs torch."""
+def _tables(
+    runs: Sequence[RunFolder], show: Kind, names: Sequence[str], every: bool, k: int
+) -> list[Table]:
+    """The tables of a kind; progress is shown where methods are scored."""
     from memoryless.images.dataset import counted
+    from memoryless.lab.analysis import tables
+    from memoryless.lab.analysis.comparison import comparisons
     from memoryless.progress import Display
 
-    with Display() as shown:
-        shown.reading(runs, f"scoring up to {counted(len(names), 'method', 'methods')}", True)
-        return make()
+    if show == "data":
+        return [tables.data_table(runs)] if runs else []
+    with Display() as display:
+        if names:
+            what = f"scoring up to {counted(len(names), 'method', 'methods')}"
+            display.reading(runs, what, True)
+        if show == "typology":
+            return tables.typology_tables(runs, names, every or bool(names))
+        if show == "paired":
+            from memoryless.lab.analysis.paired import paired_tables
 
-
-def _accuracies(
-    runs: Sequence[RunFolder], names: Sequence[str], every: bool, include_first: bool
-) -> list[Grid]:
-    """Tables of every method, or of those to look at first, for which methods must be known."""
-    from memoryless.lab.analysis.summary import summarise
-    from memoryless.lab.analysis.table import first_grids, grids
-
-    if every:
-        return grids(summarise(runs, include_first, names))
-    from memoryless.lab.analysis.side_by_side import comparisons
-
-    return first_grids(comparisons(runs, include_first=include_first))
+            return paired_tables(runs, names, k, every)
+        found = comparisons(runs, names)
+        return [tables.method_table(comparison, every or bool(names)) for comparison in found]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from memoryless.errors import DataError
-from memoryless.names import first_ten
+from memoryless.names import counted, first_ten
 from memoryless.randomness import numpy_generator
 
 if TYPE_CHECKING:
@@ -157,15 +157,6 @@ def place_within_class(labels: np.ndarray) -> np.ndarray:
     place = np.empty(len(labels), dtype=np.int64)
     place[order] = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
     return place
-
-
-def counted(number: int, one: str, many: str) -> str:
-    """A number and its noun, in singular or plural.
-
-    >>> counted(1, "entry", "entries"), counted(1200, "entry", "entries")
-    ('1 entry', '1,200 entries')
-    """
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def validation_set(dataset: Dataset, share: float) -> Dataset:

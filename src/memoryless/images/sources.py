@@ -15,9 +15,8 @@ from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from memoryless.errors import DataError
-from memoryless.images.dataset import counted
 from memoryless.images.pixels import check_size, open_file, reason
-from memoryless.names import first_ten
+from memoryless.names import counted, first_ten
 
 IGNORED = {"thumbs.db", "desktop.ini", "__macosx"}
 NOWHERE, OUTSIDE = "there is no such file", "its path leads out of the folder"

@@ -18,7 +18,7 @@ from memoryless.lab.run_format import Scored, Typology, made
 from memoryless.stats.build import EndOfState, build_scorer, head_scorer
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import Method, parts_used
+from memoryless.stats.methods import Method, bytes_needed
 from memoryless.stats.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Linear
@@ -65,14 +65,9 @@ def score_methods(
 ) -> dict[str, Scored]:
     """What every method reaches on these images, in percent."""
     outcomes = score(features, labels, methods, end, progress)
-    ledger = end.record.ledger
+    record = end.record.arrays()
     return {
-        name: figures_of(
-            outcome,
-            labels,
-            end.record,
-            sum(ledger[part] for part in parts_used(methods[name], ledger)),
-        )
+        name: figures_of(outcome, labels, end.record, bytes_needed(methods[name], record))
         for name, outcome in outcomes.items()
     }
 

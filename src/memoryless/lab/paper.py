@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from memoryless.errors import WriteError
 from memoryless.images import Dataset, load
-from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.paper_table import paper_tables
-from memoryless.lab.analysis.summary import summarise
+from memoryless.lab.analysis.frame import averages, in_percent, results_frame
+from memoryless.lab.analysis.paper_table import FULL, claims_table, paper_tables
 from memoryless.lab.config import Config
 from memoryless.lab.control import control_of
 from memoryless.lab.estimate import images_per_second
@@ -23,6 +24,7 @@ from memoryless.locks import writer_in
 from memoryless.progress import Observer
 from memoryless.settings import OPEN
 from memoryless.stats.methods import headline
+from memoryless.tables import Table
 
 
 @dataclass(frozen=True)
@@ -109,15 +111,20 @@ class PaperTable:
         """The run folders of all cells that have finished."""
         return _complete(self.cells)
 
-    def grids(self, done: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Grid]:
+    def tables(self, done: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Table]:
         """The paper's tables from cells that have finished; `methods` in place of all."""
         title = f"{self.name}: {len(done)} of {len(self.cells)} trainings"
-        rows = summarise(done, methods=methods, leave_out=True)
-        rows = [row for row in rows if row.memoryless or row.method == "Full"]
-        beside = summarise(_complete(self.controls))
-        control = headline(row.method for row in beside)[-1:]
-        rows += [row for row in beside if row.method in control]
-        return paper_tables(rows, title, self.preset.published, control)
+        results = results_frame(done, methods, leave_out=True)
+        rows, beside = averages(results), averages(results_frame(_complete(self.controls)))
+        if len(rows):
+            rows = rows[rows["memoryless"] | (rows["method"] == FULL)]
+        control = headline(beside["method"])[-1:] if len(beside) else []
+        beside = beside[beside["method"].isin(control)] if len(beside) else beside
+        found = paper_tables(
+            in_percent(pd.concat([rows, beside])), title, self.preset.published, control
+        )
+        claims = claims_table(results)
+        return [*found, claims] if claims else found
 
     def estimate(self, observer: Observer | None = None) -> list[tuple[Config, int, float]]:
         """Image passes and seconds that each cell and control has still to go, from a short

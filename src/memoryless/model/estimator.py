@@ -168,7 +168,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
         With `more`, classes may be known. Remarks about the photos become warnings.
         """
-        from memoryless.photos.learning import teach
+        from memoryless.photos.learn import learn_photos
         from memoryless.photos.plan import make_plan
 
         if self.backbone == "none":
@@ -176,7 +176,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         model = self._model()
         plan = make_plan(model, [Path(folder)], few, more=more)
         labels_of(sorted({str(photo.label) for photo in plan.photos}), model.label_type)
-        done = teach(plan)
+        done = learn_photos(plan)
         lost = [f"{name} ({why})" for name, why in done.broken.items()]
         left_out = [f"left out {first_ten(lost)}"] if lost else []
         for sentence in (*plan.warnings, *done.warnings, *left_out):

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 import numpy as np
 
 from memoryless.errors import ConfigError, DataError, StoreError, extras
-from memoryless.images.dataset import counted
 from memoryless.model.classes import SAFE, Classes, model_name
 from memoryless.model.database import PLACE
 from memoryless.model.description import HISTORY, Description, LabelType, check_history, now
@@ -28,7 +27,7 @@ from memoryless.model.file import State, Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
 from memoryless.model.lesson import Lesson
 from memoryless.model.trained import TrainedFeatures
-from memoryless.names import choose, class_names, first_ten
+from memoryless.names import choose, class_names, counted, first_ten
 from memoryless.stats.confidence import Judgement
 from memoryless.train.settings import ModelSettings
 

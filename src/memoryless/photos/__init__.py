@@ -1,4 +1,1 @@
-"""What the commands for people with photos do: plan, learn, predict, evaluate, tell.
-
-Nothing here needs torch before a network is trained, so that commands answer at once.
-"""
+"""What people do with photos: each command is one file, which learns, classifies, and prints."""

@@ -1,7 +1,7 @@
-"""What learning photos will mean, found out before it is done; what cannot be is refused.
+"""The plan of what to learn: which model, which photos, at what cost; or an error that refuses it.
 
-A plan counts files and reads headers. A few photos are embedded to say how long it will take, which
-decides nothing; what they gave is used when the others are read.
+A plan counts files and reads headers. It embeds a few photos to estimate the time, which decides
+nothing; their features are used when the others are read.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from memoryless.embed import PHOTO_SIDE, PRETRAINED
 from memoryless.embed.session import trial_photo
 from memoryless.errors import ConfigError, DataError
-from memoryless.images.dataset import counted
 from memoryless.images.find import Found, find_photos
 from memoryless.images.read import Photo, UnreadableError, shorter_sides
-from memoryless.names import first_ten
+from memoryless.model import Model
+from memoryless.model.file import State
+from memoryless.model.fixed import features_graph_of
+from memoryless.names import counted, first_ten
 from memoryless.photos.cautions import (
     ADD,
     TOGETHER,
@@ -36,25 +39,27 @@ from memoryless.photos.cautions import (
     spanned_photos,
     too_few,
 )
-from memoryless.photos.seeing import Embedded, embed
+from memoryless.photos.embedding import Embedded, embed
 from memoryless.stats.class_statistics import spread_rows
 from memoryless.stats.confidence import MARGINS, TEMPERATURES
-
-if TYPE_CHECKING:
-    from memoryless.model import Model
 
 TRIAL = 8  # photos that are timed: enough to keep a few threads busy
 LARGE = 320
 """Side in pixels of what a new model's network sees where half of the first photos are large, if it
 can see any size: more right answers for 2.6 times the time (docs/choosing.md)."""
-COUNTS_TWICE = (
-    "it is not noticed if photos of known classes were learned before: these would count twice"
-)
+COUNTS_TWICE = "photos learned twice are counted twice; this is not detected"
+# The best of the laboratory for trained features, by its results on drawings (docs/results.md), of
+# those that keep one covariance for all classes. rda is better by seven points, but the covariance
+# of a class with fewer photos than features spans just these photos.
+TRAINED = "lwf_kd+lda+widened"
+TRAINED_SETTINGS: dict[str, Any] = {"statistics": "tied", "square_roots": True}
+HELD_OUT = 0.1
+"""The share of photos that measure a model with trained features; they are not trained on."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Photos that will be learned, and all that is to be said of them first."""
+    """Photos to learn, and everything to print about them first."""
 
     model: Model
     known: tuple[str, ...]
@@ -91,6 +96,64 @@ class Plan:
     @property
     def seconds(self) -> float | None:
         return None if self.rate is None else len(self.photos) / self.rate
+
+
+def model_to_learn(before: State | None, given: Mapping[str, Any], train: bool = False) -> Model:
+    """The model of a file, or a new one with these settings."""
+    return _known(before, given, train) if before else _new(given, train)
+
+
+def _new(given: Mapping[str, Any], train: bool) -> Model:
+    if train and str(given.get("method")).partition("+")[0] == "fixed":
+        raise ConfigError(
+            f"`train=True` trains the backbone, which {given['method']} never does: leave one out"
+        )
+    if not train or "method" in given:
+        model = Model(**given)
+        return model if model.fixed else Model(**given, held_out=HELD_OUT)
+    of_resnet = str(given.get("backbone", "resnet")).startswith("resnet")
+    level = "middle" if of_resnet else "last"  # others have no middle that we know of
+    return Model(TRAINED, held_out=HELD_OUT, level=level, **TRAINED_SETTINGS, **given)
+
+
+def _known(before: State, given: Mapping[str, Any], train: bool) -> Model:
+    """The model of a file; of what it was made with only the device can change."""
+    model, path = Model.of(before), before.path
+    if given.get("forgettable") and not model.forgettable:
+        raise ConfigError(
+            f"{path} was made without `forgettable=True`, and the photos that this needs "
+            "are gone: leave it out, or learn everything into another MODEL"
+        )
+    made = vars(model.settings) | {k: getattr(model, k) for k in ("method", "seed", "forgettable")}
+    other = [name for name, value in given.items() if not _same(name, value, made, before)]
+    if train and model.fixed and "method" not in other:
+        other.append("method")
+    if other:
+        was = first_ten(_made(name, made[name]) for name in other)
+        raise ConfigError(
+            f"{path} was made {was}, and what it keeps fits nothing else: leave that "
+            "setting out, or choose another MODEL"
+        )
+    if "device" in given:
+        model.choose_device(given["device"])
+    return model
+
+
+def _made(name: str, value: Any) -> str:
+    """How a model was made: with this value of a setting, or without it."""
+    typed = " ".join(map(str, value)) if isinstance(value, tuple) else value
+    return f"without `{name}`" if value is None else f"with `{name}={typed}`"
+
+
+def _same(name: str, value: Any, made: Mapping[str, Any], before: State) -> bool:
+    """Whether a model was made with this value of a setting; files are compared by their graph."""
+    backbone = before.description.backbone
+    file = name == "backbone_weights" or str(value).startswith("onnx:")
+    if file and backbone and made["strategy"] == "fixed":
+        settings = replace(Model.of(before).settings, **{name: value})
+        return sha256(features_graph_of(settings)[0]).hexdigest() == backbone.sha256
+    value = tuple(value) if isinstance(value, list) else value
+    return name == "device" or bool(made[name] == value)
 
 
 def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: bool = False) -> Plan:
@@ -141,7 +204,7 @@ def counts_after(model: Model, photos: Sequence[Photo]) -> dict[str, int]:
 
 
 def check_settings(model: Model, more: bool = False) -> None:
-    """Raise if a model cannot be taught with its settings, before a photo is read."""
+    """Raise if a model cannot learn with its settings, before a photo is read."""
     given = model.settings
     if more:
         model.check_sums("add photos to known classes")
@@ -207,9 +270,7 @@ def _check_new(past: Sequence[str], model: Model) -> None:
 
 
 def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
-    """Return the share of photos large enough for `LARGE`, by their headers; None where the size of
-    what the network sees is settled already.
-    """
+    """The share of photos large enough for `LARGE`, by their headers; None if the size is fixed."""
     able = model.settings.backbone in (None, PRETRAINED)
     if not (able and model.fixed and not model.classes and model.settings.image_size is None):
         return None
@@ -219,7 +280,7 @@ def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
 
 
 def _sized(model: Model, large: float | None) -> Model:
-    """Return the model, or, if it is new and half of its photos are large, one that sees more."""
+    """The model, or, if it is new and half of its photos are large, one of larger images."""
     if large is None or large < 0.5:
         return model
     wide = copy.copy(model)

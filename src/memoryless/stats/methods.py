@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.stats.calibration import CALIBRATIONS
@@ -51,18 +53,16 @@ def methods_of(strategy: str) -> dict[str, Method]:
     """All methods of the paper's kind that one training with this strategy serves.
 
     A strategy that the paper does not name serves the combinations that the paper has of
-    fine-tuning, called `strategy+head+calibration`.
+    fine-tuning.
 
     >>> list(methods_of("lucir"))
-    ['LUCIR', 'LUCIR_mc']
+    ['lucir', 'lucir+current+mc']
     >>> list(methods_of("frozen"))[:4]
     ['frozen', 'frozen+initial', 'frozen+l2', 'frozen+initial+mc']
     """
-    named = {name: method for name, method in METHODS.items() if method.strategy == strategy}
-    if named:
-        return named
-    combinations = [(m.head, m.calibration) for m in METHODS.values() if m.strategy == "finetune"]
-    methods = [Method(strategy, *combination) for combination in combinations]
+    named = [method for method in METHODS.values() if method.strategy == strategy]
+    of_finetune = [(m.head, m.calibration) for m in METHODS.values() if m.strategy == "finetune"]
+    methods = named or [Method(strategy, *combination) for combination in of_finetune]
     return {method_name(method): method for method in methods}
 
 
@@ -91,8 +91,8 @@ def headline(names: Iterable[str]) -> list[str]:
     The last is the one that is recommended. The order is fixed, so that no test image has a part
     in the choice; it was found on held-out images.
 
-    >>> headline(["FT", "inFT_mc", "inFT_siw", "finetune+rda", "finetune+rda+linear"])
-    ['FT', 'inFT_siw', 'finetune+rda+linear']
+    >>> headline(["finetune", "finetune+siw", "finetune+rda", "finetune+rda+linear"])
+    ['finetune', 'finetune+siw', 'finetune+rda+linear']
     """
     methods = {name: parse_method(name) for name in names}
     plain = {
@@ -122,7 +122,7 @@ def parse_method(name: str) -> Method:
     strategy, *parts = name.split("+")
     if parts:
         choose("strategy", strategy, STRATEGIES)
-    else:  # a name of the paper may have been meant
+    else:  # a name of the paper may be meant
         choose("method", name, {**METHODS, **STRATEGIES})
     found: dict[str, str] = {}
     kinds = dict.fromkeys(HEADS, "head") | dict.fromkeys(CALIBRATIONS, "calibration")
@@ -153,6 +153,15 @@ def method_name(method: Method) -> str:
         return method.strategy
     rest = [part for part in (method.calibration, method.transport) if part != "none"]
     return "+".join([method.strategy, head, *rest])
+
+
+def paper_name(method: Method) -> str:
+    """A method's name in the paper, or nothing.
+
+    >>> paper_name(parse_method("finetune+mc+siw")), paper_name(parse_method("frozen"))
+    ('inFT_siw_mc', '')
+    """
+    return next((name for name, same in METHODS.items() if same == method), "")
 
 
 def _shrinkage(name: str, head: str, text: str) -> str:
@@ -232,10 +241,31 @@ def settings_for(method: Method, given: Any) -> dict[str, Any]:
     return needs
 
 
-def parts_used(method: Method, ledger: Mapping[str, int]) -> list[str]:
-    """The parts of a record that a method reads; `ledger` has them all.
+def bytes_needed(method: Method, record: Mapping[str, np.ndarray]) -> int:
+    """Bytes of the past that a method reads, of a record with these arrays.
 
-    >>> record = {"W": 40, "b": 4, "class_state": 8, "mu": 4, "linear.count": 4, "linear.mean": 40}
+    A head over one covariance for all classes needs one triangle, even of a record that holds a
+    covariance of each class.
+
+    >>> record = {"none.count": np.zeros(3), "none.mean": np.zeros((3, 4))}
+    >>> record["none.own"] = np.zeros((3, 4, 4))
+    >>> [bytes_needed(Method("finetune", head), record) // 8 for head in ("ncm", "lda", "rda")]
+    [12, 25, 63]
+    """
+    used = {part: record[part] for part in parts_used(method, record)}
+    needed = sum(array.nbytes for array in used.values())
+    covariances = [used[part] for part in used if part.endswith((".own", ".factors", ".rest"))]
+    if not HEADS[method.head].one_covariance or not covariances:
+        return needed
+    d, of_covariances = covariances[0].shape[-1], sum(array.nbytes for array in covariances)
+    triangle = d * (d + 1) // 2 * covariances[0].itemsize
+    return needed - max(0, of_covariances - triangle)
+
+
+def parts_used(method: Method, record: Iterable[str]) -> list[str]:
+    """The parts of a record that a method reads; `record` names them all.
+
+    >>> record = ["W", "b", "class_state", "mu", "linear.count", "linear.mean"]
     >>> parts_used(METHODS["FT"], record), parts_used(METHODS["LUCIR_mc"], record)
     ([], ['class_state', 'mu'])
     >>> parts_used(Method("finetune", "ncm", transport="linear"), record)
@@ -249,4 +279,4 @@ def parts_used(method: Method, ledger: Mapping[str, int]) -> list[str]:
         "covariances": lambda part: part.startswith(f"{transport}."),
         "projection": lambda part: part.startswith("projection."),
     }[HEADS[method.head].reads]
-    return [p for p in ledger if of_head(p) or p in CALIBRATIONS[method.calibration].reads]
+    return [p for p in record if of_head(p) or p in CALIBRATIONS[method.calibration].reads]

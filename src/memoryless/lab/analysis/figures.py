@@ -30,14 +30,13 @@ from memoryless.lab.analysis.chart_style import (
     spread,
     wrapped,
 )
-from memoryless.lab.analysis.compare import pareto_front
-from memoryless.lab.analysis.side_by_side import (
+from memoryless.lab.analysis.comparison import (
     MOST_LINES,
     Comparison,
     comparisons,
     training_names,
 )
-from memoryless.lab.analysis.summary import Summary
+from memoryless.lab.analysis.tables import pareto_front
 from memoryless.lab.runs import RunFolder
 from memoryless.names import choose, printable
 
@@ -105,7 +104,7 @@ def _p_value(p: float) -> str:
 
 @mpl.rc_context(STYLE)
 def draw_accuracy(comparison: Comparison, columns: int = 1) -> Figure:
-    """Lines show top-1 accuracy by state, of what is recommended and a few others.
+    """Lines show top-1 accuracy by state, of the reference method and a few others.
 
     Bands show the standard deviation over seeds, to both sides.
     """
@@ -131,7 +130,7 @@ def _band(panel: Axes, values: list[float], deviations: list[float], colour: str
 
 @mpl.rc_context(STYLE)
 def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
-    """Cells show true by predicted state at the end, for the strategy and what is recommended."""
+    """Cells show true by predicted state at the end, for the strategy and the reference method."""
     chosen = comparison.before_and_after
     cells = [
         measures.coarser(measures.state_confusion(entry.training.runs[0], entry.row.method))
@@ -155,12 +154,12 @@ def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
 def draw_pareto(comparison: Comparison, columns: int = 1) -> Figure:
     """Dots show top-1 accuracy against bytes kept, of the methods that the runs have scored."""
     rows = {entry.label: entry.row for entry in comparison.entries}
-    return pareto_figure({"": rows}, columns=columns, named=[comparison.recommended.label])
+    return pareto_figure({"": rows}, columns=columns, named=[comparison.reference.label])
 
 
 @mpl.rc_context(STYLE)
 def pareto_figure(
-    streams: Mapping[str, Mapping[str, Summary]],
+    streams: Mapping[str, Mapping[str, Any]],
     k: str = "top1",
     columns: int = 1,
     named: Sequence[str] = (),
@@ -182,27 +181,27 @@ def pareto_figure(
 
 
 def _draw_front(
-    panel: Axes, rows: Mapping[str, Summary], k: str, columns: int, named: Sequence[str]
+    panel: Axes, rows: Mapping[str, Any], k: str, columns: int, named: Sequence[str]
 ) -> None:
     front = pareto_front(list(rows.values()), k)
     few = few_of(front, MOST_LINES - 1)
     shown = {name: row for name, row in rows.items() if row in few or name in named}
     over = [row for row in rows.values() if row in front or row in shown.values()]
-    _scale_bytes(panel, [row.bytes_kept for row in rows.values()])
+    _scale_bytes(panel, [row.bytes for row in rows.values()])
     panel.scatter(*_places(rows.values(), k), s=9, color=FAINT)
     panel.step(*_places(front, k), where="post", color=COLOURS[0], marker="")
     panel.scatter(*_places(over, k), s=9, color=COLOURS[0], zorder=3)
     deviations = [getattr(row, f"{k}_std") for row in shown.values()]
     panel.errorbar(*_places(shown.values(), k), deviations, fmt="none", ecolor=COLOURS[0])
     _from_0(panel)
-    ends = {name: (row.bytes_kept, getattr(row, k)) for name, row in shown.items()}
+    ends = {name: (row.bytes, getattr(row, k)) for name, row in shown.items()}
     _name_at_end(panel, ends, columns)
 
 
-def _places(rows: Iterable[Summary], k: str) -> tuple[list[int], list[float]]:
+def _places(rows: Iterable[Any], k: str) -> tuple[list[int], list[float]]:
     """Bytes and accuracies of rows."""
     rows = list(rows)
-    return [row.bytes_kept for row in rows], [getattr(row, k) for row in rows]
+    return [row.bytes for row in rows], [getattr(row, k) for row in rows]
 
 
 def _from_0(panel: Axes) -> None:

@@ -1,59 +1,85 @@
-"""Paired tables compare methods in the same states: every later state of every seed is a pair."""
+"""Methods in pairs: differences on the same trained networks, with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.summary import Summary, by_seed, results_of, rows_of
-from memoryless.lab.analysis.table import stream_name
-from memoryless.lab.run_format import Results
+from memoryless.lab.analysis.comparison import Comparison, Training, comparisons
+from memoryless.lab.analysis.rescore import image_shares
+from memoryless.lab.analysis.tables import protocol
 from memoryless.lab.runs import RunFolder
+from memoryless.tables import Table
+
+QUANTILE = 1.96  # of the normal distribution, for an interval of 95 %
 
 
-def paired_grids(
-    runs: Sequence[RunFolder], methods: Sequence[str] = (), k: str = "top1"
-) -> list[Grid]:
-    """Each training gets a table: every method's points of accuracy more than the first method."""
-    groups = [(group, [results_of(run, methods) for run in group]) for group in by_seed(runs)]
-    grids = [_grid(rows, results, k) for g, results in groups if (rows := rows_of(g, results))]
-    return [grid for grid in grids if grid.rows]
+def paired_tables(
+    runs: Sequence[RunFolder],
+    methods: Sequence[str] = (),
+    k: int = 1,
+    every: bool = False,
+) -> list[Table]:
+    """Each training gets a table: what other methods reach more than its first method."""
+    return [
+        _paired(comparison, training, every or bool(methods), k)
+        for comparison in comparisons(runs, methods)
+        for training in comparison.trainings
+        if len(training.methods) > 1
+    ]
 
 
-def _grid(named: Sequence[Summary], results: Sequence[list[Results]], k: str) -> Grid:
-    states = [state.methods for by_state in results for state in by_state[1:]]
-    first, *others = [row.method for row in named] if states else [""]
-    reached = {
-        method: np.array([getattr(state[method], k) for state in states])
-        for method in ([first, *others] if states else ())
-    }
-    entries = [_compare(first, other, reached[other] - reached[first]) for other in others]
-    rows = [
-        [r["method"], f"{r['difference']:+.1f}", f"{r['std']:.1f}", f"{r['better']}/{r['pairs']}",
-         "" if r["p_value"] is None else f"{r['p_value']:.2g}"]
-        for r in entries
-    ]  # fmt: skip
-    title = f"{stream_name(named[0])}: {k.replace('top', 'top-')} against {first}"
-    caption = (
-        f"in {len(states)} states after state 0; p of Wilcoxon's signed-rank test, where states of "
-        "one run are not independent"
+def _paired(comparison: Comparison, training: Training, every: bool, k: int) -> Table:
+    first, *others = training.methods["method"] if every else training.headline
+    shares = [image_shares(run, [first, *others], k) for run in training.runs]
+    figures = pd.DataFrame(
+        {"method": other, "against": first, **_difference(training, first, other, shares, k)}
+        for other in others
     )
-    return Grid(title, caption, ["method", "difference", "std", "better", "p"], rows, entries)
+    rows = [
+        [row.method, _signed(row.difference), f"{_signed(row.low)} to {_signed(row.high)}",
+         f"{row.better}/{row.pairs}"]
+        for row in figures.itertuples()
+    ]  # fmt: skip
+    caption = (
+        f"{protocol(training)}. Points of the average accuracy; 95 % interval over test images "
+        "and seeds; better: in how many states after the first."
+    )
+    title = f"{comparison.title}: top-{k} against {first}"
+    return Table(title, caption, ["method", "difference", "95 % interval", "better"], rows, figures)
 
 
-def _compare(reference: str, method: str, differences: np.ndarray) -> dict[str, Any]:
-    from scipy.stats import wilcoxon
+def _signed(points: float) -> str:
+    return f"{round(points, 1) + 0.0:+.1f}"  # which is never -0.0
 
-    p = float(wilcoxon(differences).pvalue) if np.any(differences) else None
+
+def _difference(
+    training: Training, first: str, other: str, shares: Sequence[dict[str, np.ndarray]], k: int
+) -> dict[str, float]:
+    low, high = interval(np.array([run[other] - run[first] for run in shares]))
+    by_state = training.results.pivot_table(f"top{k}", ["run", "state"], "method").query("state>0")
+    gains = by_state[other] - by_state[first]
     return {
-        "method": method,
-        "against": reference,
-        "difference": float(differences.mean()),
-        "std": float(differences.std(ddof=1)) if len(differences) > 1 else 0.0,
-        "better": int((differences > 0).sum()),
-        "pairs": len(differences),
-        "p_value": p,
+        "difference": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "better": int((gains > 0).sum()),
+        "pairs": len(gains),
     }
+
+
+def interval(differences: np.ndarray) -> tuple[float, float]:
+    """The 95 % interval of a sum over images, from what each adds to it in each run (S, n).
+
+    Images and seeds are drawn: their variances add up, that of seeds only where there are several.
+
+    >>> interval(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    (2.0, 2.0)
+    """
+    runs, images = differences.shape
+    of_images = images * differences.mean(0).var(ddof=1)
+    of_seeds = differences.sum(1).var(ddof=1) / runs if runs > 1 else 0.0
+    mean, width = differences.sum(1).mean(), QUANTILE * np.sqrt(of_images + of_seeds)
+    return float(mean - width), float(mean + width)

@@ -1,107 +1,190 @@
-"""The paper's tables show methods at every number of states, with G_IL.
-
-Each number is marked by its column: measured here, or published in the paper.
-"""
+"""The paper's tables: methods at every number of states T, with G_IL, and the paper's claims."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.published import published, published_accuracy, published_g_il
-from memoryless.lab.analysis.summary import Summary
-from memoryless.lab.analysis.table import cell
-from memoryless.stats.methods import METHODS
+import pandas as pd
+
+from memoryless.lab.analysis.frame import in_shares
+from memoryless.lab.analysis.tables import cell
+from memoryless.stats.methods import METHODS, method_name
 from memoryless.stats.metrics import g_il
+from memoryless.tables import Table
 
-# The supplement's table of normalisations; its first two rows are not in Table 1.
-NORMALISATIONS = ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")
+FULL = "joint"
+OURS = {name: method_name(method) for name, method in METHODS.items()}
+ORDER = list(OURS.values())
+NORMALISATIONS = [OURS[name] for name in ("inFT_min_max", "inFT_mean", "inFT_L2", "inFT_siw")]
+"""The supplement's table; its first two rows are not in Table 1."""
+CLAIMS = {
+    "initial rows help fine-tuning": ("inFT", "FT"),
+    "siw beats raw rows": ("inFT_siw", "inFT"),
+    "siw beats L2": ("inFT_siw", "inFT_L2"),
+    "siw beats mean normalisation": ("inFT_siw", "inFT_mean"),
+    "siw beats min-max": ("inFT_siw", "inFT_min_max"),
+    "mc helps siw": ("inFT_siw_mc", "inFT_siw"),
+    "mc helps raw rows": ("inFT_mc", "inFT"),
+    "mc helps L2 rows": ("inFT_L2_mc", "inFT_L2"),
+    "mc hurts LwF": ("inLwF_siw", "inLwF_siw_mc"),
+    "mc hurts LUCIR": ("LUCIR", "LUCIR_mc"),
+    "initial rows help LwF": ("inLwF", "LwF"),
+    "LwF wins on small data": ("LwF", "inFT_siw"),
+    "LwF wins, both with siw": ("inLwF_siw", "inFT_siw"),
+}
+"""Claims of the paper: the first method's top-5 average is above the second's."""
+
+
+@cache
+def published() -> dict[str, Any]:
+    """The tables of the paper and its supplement, by the paper's names of methods."""
+    return json.loads((files("memoryless.lab.analysis") / "published.json").read_text())
+
+
+def published_accuracy(name: str, data: str, states: int) -> float:
+    """The paper's top-5 average incremental accuracy, or nan."""
+    tables = published()
+    if name == "Full":
+        return tables["full"].get(data, math.nan)
+    accuracy = tables["methods"].get(name, {}).get("accuracy", {})
+    return accuracy.get(data, {}).get(str(states), math.nan)
+
+
+def published_g_il(name: str) -> float:
+    """The paper's G_IL, computed from its accuracies, or nan."""
+    if name not in published()["methods"]:
+        return math.nan
+    accuracy, full = published()["methods"][name]["accuracy"], published()["full"]
+    cells = [(accuracy[d][t], full[d]) for d in full for t in accuracy[d]]
+    return g_il(*zip(*cells, strict=True))
 
 
 def paper_tables(
-    rows: Sequence[Summary], title: str, data: str | None = None, control: Sequence[str] = ()
-) -> list[Grid]:
-    """Table 1 and below it the control, the supplement's normalisations, and what the paper does
-    not have. Rows of one method are told apart by words in brackets behind its name.
+    averages: pd.DataFrame, title: str, data: str | None = None, control: Sequence[str] = ()
+) -> list[Table]:
+    """Table 1 with the control, the supplement's normalisations, and what the paper lacks.
+
+    `averages` are in percent. Those of one method are distinguished by `label`, if it is there.
     """
-    main = [*(m for m in METHODS if m not in NORMALISATIONS[:2]), *control]
-    there = dict.fromkeys(named(row.method) for row in rows)
-    others = [method for method in there if method not in (*METHODS, *control)]
+    rows = averages if "label" in averages else averages.assign(label=averages["method"])
+    main = [*(name for name in ORDER if name not in NORMALISATIONS[:2]), *control]
+    others = [name for name in rows["method"].unique() if name not in (*ORDER, *control)]
     tables = {"Table 1": main, "normalisations": NORMALISATIONS, "beyond the paper": others}
-    some = {name: methods for name, methods in tables.items() if {*methods} & {*there}}
-    found = [
-        accuracy_table(
-            [r for r in rows if named(r.method) in (*methods, "Full")],
-            f"{title}, {name}: top-5",
-            data,
-        )
-        for name, methods in (some or {"Table 1": main}).items()
-    ]
-    told = "".join(f"; {name} is the control, a network that never learned" for name in control)
-    return [replace(found[0], caption=found[0].caption + told), *found[1:]]
+    full = rows[rows["method"] == FULL]
+    found = {
+        name: rows[rows["method"].isin(methods) & (rows["method"] != FULL)]
+        for name, methods in tables.items()
+    }
+    shown = {name: own for name, own in found.items() if len(own)} or {"Table 1": rows[:0]}
+    made = [_accuracies(own, full, f"{title}, {name}: top-5", data) for name, own in shown.items()]
+    notes = [f" {name} is the control, a network that never learned." for name in control]
+    return [replace(made[0], caption=made[0].caption + "".join(notes)), *made[1:]]
 
 
-def accuracy_table(rows: Sequence[Summary], title: str, data: str | None = None) -> Grid:
-    """A table of measured top-5 averages, and the paper's own if `data` is one of its sets."""
-    full = next((row for row in rows if row.method == "Full"), None)
-    sizes = sorted({row.states for row in rows if row is not full}, key=lambda s: (len(s), s))
+def _accuracies(rows: pd.DataFrame, full: pd.DataFrame, title: str, data: str | None) -> Table:
+    """Measured top-5 averages, and the paper's own if `data` is one of its sets."""
+    top = float(full["last_top5"].iloc[0]) if len(full) else math.nan
+    figures = [_figures(row, rows, top, data) for row in rows.itertuples()]
+    sizes = sorted(rows["T"].unique())
+    labels = sorted(rows["label"].unique(), key=_place)
     columns = ["method", *(f"T={t}" for t in sizes), "G_IL"]
-    if data:
-        columns += [*(f"T={t} published" for t in sizes), "G_IL published"]
-    lines, entries = [], []
-    for method in [m for m in _in_order(rows) if m != "Full"]:
-        mine = {row.states: row for row in rows if row.method == method}
-        gap = _g_il(list(mine.values()), full)
-        cells = [cell(r.top5, r.top5_std, r.seeds) if (r := mine.get(t)) else "" for t in sizes]
-        theirs = [published_accuracy(method, data, int(t)) for t in sizes] if data else []
-        known = data is not None and method in published()["methods"]
-        lines.append([
-            method, *cells, _number(gap, 2), *(_number(a, 1) for a in theirs),
-            *([_number(published_g_il(method), 2) if known else ""] if data else []),
-        ])  # fmt: skip
-        entries += [
-            {
-                "method": method,
-                "states": int(t),
-                "measured_top5": row.top5,
-                "measured_std": row.top5_std,
-                "seeds": row.seeds,
-                "measured_full": full.last_top5 if full else None,
-                "measured_g_il": gap,
-                "published_top5": published_accuracy(method, data, int(t)) if data else None,
-                "published_g_il": published_g_il(method) if known else None,
-            }
-            for t, row in mine.items()
-        ]
-    caption = "measured top-5, average over states 1 and later"
-    if full:
-        caption += f"; Full, not memoryless: {cell(full.last_top5, full.last_top5_std, full.seeds)}"
-    if data:
-        caption += f"; published Full: {published()['full'][data]:.1f}"
-    return Grid(title, caption, columns, lines, entries)
+    columns += [*(f"paper T={t}" for t in sizes), "paper G_IL"] if data else []
+    return Table(
+        title,
+        _caption(full, data),
+        columns,
+        [_cells(rows[rows["label"] == label], sizes, top, data) for label in labels],
+        in_shares(pd.DataFrame(figures)),
+    )
 
 
-def _in_order(rows: Sequence[Summary]) -> list[str]:
+def _place(label: str) -> tuple[int, str]:
     """Methods stand in the paper's order, others after them."""
-    there = dict.fromkeys(row.method for row in rows)
-    order = list(METHODS)
-    return sorted(there, key=lambda m: order.index(n) if (n := named(m)) in order else len(order))
+    name = label.partition(" (")[0]
+    return (ORDER.index(name), "") if name in ORDER else (len(ORDER), label)
 
 
-def named(label: str) -> str:
-    """The method that a label is of, without the words that tell it apart from others.
+def _cells(rows: pd.DataFrame, sizes: Sequence[int], top: float, data: str | None) -> list[str]:
+    """The line of one method."""
+    label, name = rows["label"].iloc[0], rows["paper_name"].iloc[0]
+    by_size = {row.T: row for row in rows.itertuples()}
+    cells = [cell(r.top5, r.top5_std) if (r := by_size.get(t)) else "" for t in sizes]
+    cells = [f"{label} ({name})" if name else label, *cells, _two_digits(_gap(rows, top))]
+    if data:
+        cells += [cell(published_accuracy(name, data, t)) for t in sizes]
+        cells.append(_two_digits(published_g_il(name)))
+    return cells
 
-    >>> named("finetune+rda (middle stages, roots)")
-    'finetune+rda'
-    """
-    return label.partition(" (")[0]
+
+def _figures(row: Any, rows: pd.DataFrame, top: float, data: str | None) -> dict[str, Any]:
+    """What programs read of one method at one number of states."""
+    own = rows[rows["label"] == row.label]
+    known = published_accuracy(row.paper_name, data, row.T) if data else math.nan
+    return {
+        "method": row.label,
+        "paper_name": row.paper_name,
+        "T": row.T,
+        "seeds": row.seeds,
+        "top5": row.top5,
+        "top5_std": row.top5_std,
+        "G_IL": _gap(own, top),
+        "full_top5": top / 100,
+        "published_top5": known / 100,
+        "published_G_IL": published_g_il(row.paper_name),
+    }
 
 
-def _g_il(rows: list[Summary], full: Summary | None) -> float | None:
-    return g_il([row.top5 for row in rows], [full.last_top5] * len(rows)) if full else None
+def _gap(rows: pd.DataFrame, top: float) -> float:
+    return math.nan if math.isnan(top) else g_il(list(rows["top5"]), [top] * len(rows))
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+def _two_digits(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.2f}"
+
+
+def _caption(full: pd.DataFrame, data: str | None) -> str:
+    caption = "Percent, average of states 1 and later; the paper's names stand in brackets."
+    for row in full[:1].itertuples():
+        caption += f" Full, from all images at once: {cell(row.last_top5, row.last_top5_std)}."
+    return caption + (f" Full in the paper: {published()['full'][data]:.1f}." if data else "")
+
+
+def claims_table(results: pd.DataFrame) -> Table | None:
+    """Whether the paper's claims hold here: in every seed and number of states, none, or some."""
+    later = results[results["state"] > 0]
+    by_seed = later.pivot_table("top5", ["T", "seed"], "method") * 100
+    figures = [
+        _claim(claim, by_seed[[OURS[a], OURS[b]]].dropna(), a, b)
+        for claim, (a, b) in CLAIMS.items()
+        if {OURS[a], OURS[b]} <= {*by_seed.columns}
+    ]
+    found = pd.DataFrame([figure for figure in figures if figure])
+    if found.empty:
+        return None
+    rows = [
+        [r.claim, f"{r.above} > {r.below}", r.outcome, f"{r.difference:+.1f}"]
+        for r in found.itertuples()
+    ]
+    caption = "Holds: in every seed and number of states. points: mean gain of top-5."
+    columns = ["claim", "means", "here", "points"]
+    return Table("The paper's claims", caption, columns, rows)
+
+
+def _claim(claim: str, pairs: pd.DataFrame, above: str, below: str) -> dict[str, Any] | None:
+    if pairs.empty:
+        return None
+    gains = pairs[OURS[above]] - pairs[OURS[below]]
+    outcome = "holds" if (gains > 0).all() else "unclear" if (gains > 0).any() else "does not hold"
+    return {
+        "claim": claim,
+        "above": above,
+        "below": below,
+        "outcome": outcome,
+        "difference": float(gains.mean()),
+    }

@@ -9,29 +9,26 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from memoryless import pages
+import pandas as pd
+
 from memoryless.errors import ConfigError
 from memoryless.images.dataset import counted
-from memoryless.lab.analysis.chart_style import few_of
-from memoryless.lab.analysis.grid import Grid
-from memoryless.lab.analysis.lead import sentences
+from memoryless.lab.analysis.comparison import Comparison, comparisons, main_comparisons
+from memoryless.lab.analysis.conclusion import sentences
+from memoryless.lab.analysis.frame import without_repeats
 from memoryless.lab.analysis.paper_table import paper_tables
-from memoryless.lab.analysis.side_by_side import (
-    Comparison,
-    comparisons,
-    main_comparisons,
-    shown_first,
-)
-from memoryless.lab.analysis.summary import Summary, without_repeats
-from memoryless.lab.analysis.table import run_names
-from memoryless.lab.analysis.typology import data_grid, typology_grids
+from memoryless.lab.analysis.tables import data_table, run_names, typology_tables
 from memoryless.lab.report.pictures import charts, paper_figures
 from memoryless.lab.report.tables import class_table, method_tables, states_tables
 from memoryless.lab.run_format import Description, plain
 from memoryless.lab.runs import RunFolder
 from memoryless.names import size
+from memoryless.pages import Table as PageTable
+from memoryless.pages import render as render_page
+from memoryless.pages import table as page_table
+from memoryless.pages import write
+from memoryless.tables import Table
 
-MOST_STATES = 8  # that a table of where images go has room for on paper
 Working = Callable[[str], None]
 
 
@@ -46,7 +43,7 @@ def write_report(
 
     `working` is called with what is being done; `places` are the folders where the runs were found.
     """
-    pages.write(path, render(runs, methods, working, places), "output")
+    write(path, render(runs, methods, working, places), "output")
 
 
 def render(
@@ -64,7 +61,7 @@ def render(
             "the runs there can give none of these methods: train with `statistics=full`, or name "
             "others"
         )
-    names = dict(zip((str(run.path) for run in runs), run_names(runs), strict=True))
+    names = run_names(runs, found)
     by_state = [run for run in runs if run.finished > 1]
     working("drawing charts")
     later = [comparison for comparison in found if not comparison.main.one_state]
@@ -73,59 +70,53 @@ def render(
     figures = paper_figures(by_state) if by_state else []
     working("scoring classes")
     classes = [class_table(comparison) for comparison in found]
-    return pages.render(
+    return render_page(
         "report",
         title=f"memoryless: report of {counted(len(runs), 'run', 'runs')}",
         leads=[list(sentences(c)) for c in main_comparisons(found)],
         methods=[method_tables(comparison) for comparison in found],
         states=states_tables(found),
-        paper=[as_table(grid) for grid in _against_full(found)],
+        paper=[as_table(table) for table in _against_full(found)],
         charts=drawn,
         classes=classes,
         figures=figures,
         again=_figures_command(places or [run.path for run in by_state]),
         typology=[
-            replace(few_methods(grid), title=names[grid.entries[0]["run"]])
-            for grid in typology_grids(by_state)
+            replace(as_table(table), title=names[str(run.path)])
+            for run in by_state
+            for table in typology_tables([run])
         ],
         runs=[_about(run, names[str(run.path)]) for run in runs],
-        data=as_table(data_grid(runs)),
+        data=as_table(data_table(runs)),
     )
 
 
-def as_table(grid: Grid) -> pages.Table:
+def as_table(table: Table) -> PageTable:
     """A table of the laboratory as a table of the page."""
-    return pages.table(grid.title, grid.columns, grid.rows, grid.caption)
+    return page_table(table.title, table.columns, table.rows, table.caption)
 
 
-def few_methods(grid: Grid) -> pages.Table:
-    """The table of where images go, of the methods that are shown first, after a few states."""
-    few = shown_first(dict.fromkeys(entry["method"] for entry in grid.entries))
-    chosen = [0, *few_of(range(1, len(grid.columns)), MOST_STATES)]
-    rows = [[row[i] for i in chosen] for row in grid.rows if row[0].rpartition(" ")[0] in few]
-    return as_table(replace(grid, columns=[grid.columns[i] for i in chosen], rows=rows))
-
-
-def _against_full(found: Sequence[Comparison]) -> list[Grid]:
+def _against_full(found: Sequence[Comparison]) -> list[Table]:
     """Each data set that was also learned at once gets the paper's tables, with G_IL."""
-    full = {c.main.dataset: c.full.rows for c in found if c.full}
+    full = {c.row.data_id: c.full for c in found if c.full}
     return [
-        grid
-        for dataset, rows in full.items()
-        for grid in paper_tables([*_memoryless(found, dataset), *rows], dataset[0])
+        table
+        for data_id, training in full.items()
+        for table in paper_tables(
+            pd.concat([_memoryless(found, data_id), training.methods]), training.row.data
+        )
     ]
 
 
-def _memoryless(found: Sequence[Comparison], dataset: tuple[str, ...]) -> list[Summary]:
+def _memoryless(found: Sequence[Comparison], data_id: str) -> pd.DataFrame:
     """A data set's rows that keep no image, of trainings that have ended, under their labels."""
-    ended = [c for c in found if "/" not in c.states and not c.main.one_state]
-    return [
-        replace(entry.row, method=f"{entry.label}{c.number}")
-        for c in ended
-        if c.main.dataset == dataset
+    return pd.DataFrame(
+        {**entry.row._asdict(), "label": f"{entry.label}{c.number}"}
+        for c in found
+        if c.row.data_id == data_id and c.row.finished == c.row.T and not c.main.one_state
         for entry in c.entries
         if entry.row.memoryless
-    ]
+    )
 
 
 def _figures_command(places: Sequence[Path]) -> str:

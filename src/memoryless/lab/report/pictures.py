@@ -11,6 +11,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from memoryless.lab.analysis.chart_style import COLOURS, FAINT
+from memoryless.lab.analysis.comparison import Comparison
 from memoryless.lab.analysis.figures import (
     FIGURES,
     draw_accuracy,
@@ -19,8 +20,6 @@ from memoryless.lab.analysis.figures import (
     shown,
     write_figure,
 )
-from memoryless.lab.analysis.side_by_side import Comparison
-from memoryless.lab.analysis.table import count_states, run_name
 from memoryless.lab.runs import RunFolder
 
 PAPER_FIGURES = {
@@ -58,12 +57,10 @@ class Charts:
 
 def charts(comparison: Comparison, name: str) -> Charts:
     """Accuracy by state, accuracy against bytes, and where images go, of one comparison."""
-    row = comparison.recommended.row
     draws = [_accuracy, _pareto, _confusion]
     if not any(entry.row.memoryless for entry in comparison.entries):
         draws.remove(_pareto)
-    title = f"{row.data}, {count_states(row)}{comparison.number}"
-    return Charts(title, [draw(comparison, name) for draw in draws])
+    return Charts(comparison.title, [draw(comparison, name) for draw in draws])
 
 
 def _accuracy(comparison: Comparison, name: str) -> Picture:
@@ -85,16 +82,14 @@ def _pareto(comparison: Comparison, name: str) -> Picture:
 def _confusion(comparison: Comparison, name: str) -> Picture:
     caption = "Where the images of each state go after the last one, in percent."
     drawing = markup(draw_confusion(comparison), f"{name}-confusion", caption)
-    return Picture(caption, drawing, run_name(comparison.main.runs[0]))
+    return Picture(caption, drawing, f"seed {comparison.main.runs[0].about.seed}")
 
 
 def paper_figures(runs: Sequence[RunFolder]) -> list[Picture]:
     """The paper's figures, small enough for a phone and in the colours of the page."""
     comparison = shown(runs)
-    one = f"{comparison.data}: {run_name(comparison.main.runs[0])}"
-    each = (
-        f"{comparison.data}, {count_states(comparison.main.rows[0])}: the first seed of each line"
-    )
+    one = f"{comparison.title}: {comparison.main.row.strategy}, the first seed"
+    each = f"{comparison.title}: the first seed of each line"
     return [
         Picture(
             caption,

@@ -34,6 +34,9 @@ class Head:
     """lda over fixed features: S + fixed_shrinkage tr(S) / n I, n images in all, so that the fewer
     the images, the rounder S becomes. docs/choosing.md compares rules."""
 
+    one_covariance: bool = False
+    """Whether it reads one covariance for all classes, whatever the record holds."""
+
     @property
     def gives_logits(self) -> bool:
         return self.reads in ("layer", "rows")

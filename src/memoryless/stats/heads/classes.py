@@ -145,6 +145,7 @@ CLASS_HEADS = (
         lda,
         shrinkage=0.1,
         fixed_shrinkage=1.0,
+        one_covariance=True,
     ),
     Head(
         "mahalanobis",
@@ -166,5 +167,6 @@ CLASS_HEADS = (
         "covariances",
         ridge,
         shrinkage=0.01,
+        one_covariance=True,
     ),
 )

@@ -1,0 +1,229 @@
+"""Tables and lines as people and programs read them; nothing in a cell is obeyed as markup."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as Lines
+from rich.text import Text
+
+from memoryless.errors import ConfigError, WriteError, telling
+from memoryless.names import as_flags, choose, first_ten, markdown_text, printable
+from memoryless.store import to_json
+from memoryless.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEX = str.maketrans({
+    **{sign: rf"\{sign}" for sign in "{}$_%&#"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "±": r"$\pm$",
+    # A row's end takes either of these at the start of the next row as its own argument.
+    "*": "{*}",
+    "[": "{[}",
+})  # fmt: skip
+FORMULA = ("=", "+", "-", "@")
+GAP = 2  # spaces between columns
+NARROWEST = 12  # of the first column
+HEADING = 10  # characters
+
+
+def terminal_text(text: str, style: str = "") -> Text:
+    """A terminal shows the text and obeys nothing in it, neither control signs nor markup."""
+    return Text(printable(text), style)
+
+
+def latex_text(text: str) -> str:
+    r"""LaTeX sets the text in one line, and no sign of it is a command.
+
+    >>> latex_text("50% of $x_1$\n")
+    '50\\% of \\$x\\_1\\$\\textbackslash{}n'
+    """
+    return printable(text).translate(TEX)
+
+
+def csv_value(value: Any) -> Any:
+    """A spreadsheet takes numbers as they are, and no text for a formula.
+
+    >>> csv_value("=1+1"), csv_value(-1.5), csv_value("-1.5")
+    ("'=1+1", -1.5, "'-1.5")
+    """
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def say(text: str) -> None:
+    """Print one line, its control signs visible."""
+    with telling():
+        print(printable(text))
+
+
+def print_line(heading: str, text: str) -> None:
+    """Print a line under a heading."""
+    say(f"{heading:{HEADING}}{text}")
+
+
+def print_lines(heading: str, sentences: Iterable[str]) -> None:
+    """Print sentences, each under the heading; the settings that they name stand as flags."""
+    for sentence in sentences:
+        print_line(heading, as_flags(sentence))
+
+
+def report_broken(problems: Collection[str]) -> int:
+    """Print on standard error which files could not be read; return the exit code."""
+    for problem in problems:
+        print("memoryless:", printable(problem), file=sys.stderr)
+    return 1 if problems else 0
+
+
+def reasons(left_out: Mapping[str, str]) -> str:
+    """How many things were left out, and the first of them with the reason.
+
+    >>> reasons({"a.jpg": "it is empty"})
+    '1: a.jpg (it is empty)'
+    """
+    return f"{len(left_out):,}: " + first_ten(f"{name} ({why})" for name, why in left_out.items())
+
+
+def show(table: Table, console: Console | None = None) -> None:
+    """Show a table on the terminal; where it is too narrow, names break into several lines."""
+    console = console or Console()
+    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    widths = [max(map(_width, column), default=0) for column in columns]
+    heads = [broken(name, width) for name, width in zip(table.columns, widths, strict=True)]
+    others = sum(GAP + max(pair) for pair in zip(widths[1:], map(_width, heads[1:]), strict=True))
+    room = widths[0]
+    if console.is_terminal:  # elsewhere a line may be as wide as it needs
+        room = min(room, max(console.width - others, NARROWEST))
+    lines = Lines(box=None, padding=(0, GAP, 0, 0), pad_edge=False)
+    for i, head in enumerate(heads):
+        left = i == 0 or head == ""  # names, and remarks behind a row
+        lines.add_column(Text(head), justify="left" if left else "right", no_wrap=True)
+    for name, *cells in table.rows:
+        lines.add_row(Text(broken(name, room)), *map(terminal_text, cells))
+    console.print(terminal_text(table.title, "bold"))
+    width, console.width = (
+        console.width,
+        max(console.width, _width(heads[0]) + others, room + others),
+    )
+    console.print(lines)
+    console.width = width
+    console.print(terminal_text(table.caption, "dim"))
+    console.print()
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return max(cell_len(printable(line)) for line in text.split("\n"))
+
+
+def broken(name: str, room: int) -> str:
+    """A name in lines that fit, broken after a plus or a space.
+
+    >>> broken("finetune+rda+widened (last stage)", 22)
+    'finetune+rda+widened\\n(last stage)'
+    """
+    lines = [""]
+    for part in re.findall(r"[^+ ]+[+ ]?|[+ ]", printable(name)):
+        if lines[-1] and cell_len((lines[-1] + part).rstrip()) > room:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def to_csv(entries: Sequence[dict[str, Any]]) -> str:
+    """Lines of CSV, where pandas may not be installed."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(entries[0]) if entries else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: csv_value(v) for key, v in entry.items()} for entry in entries)
+    return text.getvalue()
+
+
+def _cells(table: Table, escape: Callable[[str], str]) -> pd.DataFrame:
+    """The cells of a table as text, escaped for a format."""
+    import pandas as pd
+
+    columns = [escape(name) for name in table.columns]
+    rows = [[escape(cell) for cell in row] for row in table.rows]
+    return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)
+
+
+def to_markdown(table: Table) -> str:
+    align = ["left", *["right"] * (len(table.columns) - 1)]
+    cells = _cells(table, markdown_text)
+    text = cells.to_markdown(index=False, disable_numparse=True, colalign=align)
+    return f"**{markdown_text(table.title)}** ({markdown_text(table.caption)})\n\n{text}\n"
+
+
+def to_latex(table: Table) -> str:
+    form = "l" + "r" * (len(table.columns) - 1)
+    text = _cells(table, latex_text).to_latex(index=False, column_format=form)
+    return f"% {latex_text(table.title)} ({latex_text(table.caption)})\n{text}"
+
+
+def _figures(tables: Sequence[Table]) -> pd.DataFrame:
+    import pandas as pd
+
+    every = [table.figures for table in tables if table.figures is not None]
+    return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as JSON has them, in which nothing stands for a number that is not there."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+
+def _write_text(render: Callable[[Sequence[Table]], str]) -> Callable[[Sequence[Table], Path], Any]:
+    return lambda tables, path: path.write_text(render(tables), encoding="utf-8", errors="replace")
+
+
+FORMATS: dict[str, Callable[[Sequence[Table], Path], Any]] = {
+    ".csv": _write_text(lambda tables: _figures(tables).map(csv_value).to_csv(index=False)),
+    ".json": _write_text(lambda tables: to_json(_records(_figures(tables)))),
+    ".md": _write_text(lambda tables: "\n".join(map(to_markdown, tables))),
+    ".tex": _write_text(lambda tables: "\n".join(map(to_latex, tables))),
+}
+if find_spec("pyarrow"):
+    FORMATS[".parquet"] = lambda tables, path: _figures(tables).to_parquet(path)
+
+
+def check_formats(paths: Sequence[Path]) -> None:
+    """Raise unless every file's ending names a format that tables are written in."""
+    for path in paths:
+        try:
+            choose("table format", path.suffix, FORMATS)
+        except ConfigError as error:
+            raise ConfigError(f"{error} (the ending of {path} says which)") from error
+
+
+def present(tables: Sequence[Table], write: Sequence[Path]) -> None:
+    """Show the tables of a command, and write them to files."""
+    for table in tables:
+        show(table)
+    for path in write:
+        write_tables(tables, path)
+        say(f"written: {path}")
+
+
+def write_tables(tables: Sequence[Table], path: Path) -> None:
+    """Write the tables to a file, in the format that its ending names."""
+    check_formats([path])
+    try:
+        FORMATS[path.suffix](tables, path)
+    except OSError as error:
+        raise WriteError(f"cannot write {path} ({error.strerror}): choose another place") from error

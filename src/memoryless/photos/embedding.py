@@ -1,0 +1,108 @@
+"""Photos read in threads, embedded and classified in order; an unreadable one comes as an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from memoryless.images.read import Facts, Photo, UnreadableError, load, read
+from memoryless.model import Model
+from memoryless.model.file import load_state
+from memoryless.threads import ahead
+
+T = TypeVar("T")
+Progress = Callable[[int], None]
+CHUNK = 256  # photos that are classified together
+
+
+def silent(done: int) -> None:
+    """Ignore how many photos are done."""
+
+
+class Embedded(NamedTuple):
+    """A photo, what a model learns from it, and the facts about it."""
+
+    photo: Photo
+    features: np.ndarray
+    """(d,); where features are trained, the photo's central square."""
+    facts: Facts
+
+
+class Prediction(NamedTuple):
+    """What a model answers for one photo."""
+
+    scores: np.ndarray  # (N,)
+    probabilities: np.ndarray  # (N,)
+    margin: float
+    """How far above the threshold of `known`."""
+
+    @property
+    def known(self) -> bool:
+        return bool(self.margin >= 0)
+
+
+def load_to_classify(path: Path) -> Model:
+    """The model in a file, without what only learning needs."""
+    model = Model.of(load_state(path, names=("features", "scorer")))
+    model.check_taught()
+    return model
+
+
+def embed(
+    model: Model, photos: Sequence[Photo], progress: Progress = silent
+) -> Iterator[Embedded | UnreadableError]:
+    """Yield what the model learns from each photo, which is read and decoded once."""
+    model.open()
+    side = model.least  # raises where the model takes no photos
+
+    def embed_one(photo: Photo) -> Embedded:
+        pixels, facts = read(photo, side)
+        return Embedded(photo, model.look(pixels), facts)
+
+    return _each(embed_one, photos, progress)
+
+
+def features(
+    model: Model, photos: Sequence[Photo], progress: Progress = silent
+) -> Iterator[np.ndarray | UnreadableError]:
+    """Yield the feature (d,) of each photo."""
+    model.open()
+    side = model.least  # raises where the model takes no photos
+    return _each(lambda photo: model.feature(load(photo, side)), photos, progress)
+
+
+def _each(
+    work: Callable[[Photo], T], photos: Sequence[Photo], progress: Progress
+) -> Iterator[T | UnreadableError]:
+    def attempt(photo: Photo) -> T | UnreadableError:
+        try:
+            return work(photo)
+        except UnreadableError as error:
+            return error
+
+    for done, found in enumerate(ahead(attempt, photos), 1):
+        yield found
+        progress(done)
+
+
+def classify(
+    model: Model, photos: Sequence[Photo], progress: Progress = silent
+) -> Iterator[Prediction | UnreadableError]:
+    """Yield what the model answers for each photo."""
+    found = features(model, photos, progress)
+    while some := list(islice(found, CHUNK)):
+        sound = [one for one in some if not isinstance(one, UnreadableError)]
+        predictions = _predictions(model, sound) if sound else iter(())
+        yield from (one if isinstance(one, UnreadableError) else next(predictions) for one in some)
+
+
+def _predictions(model: Model, rows: Sequence[np.ndarray]) -> Iterator[Prediction]:
+    found = model.judge(np.stack(rows))
+    for scores, probabilities, margin in zip(
+        found.scores, found.probabilities, found.margin, strict=True
+    ):
+        yield Prediction(scores, probabilities, float(margin))

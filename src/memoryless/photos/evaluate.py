@@ -1,0 +1,316 @@
+"""memoryless evaluate: how good a model is on test photos."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from memoryless import pages
+from memoryless.errors import DataError, WriteError
+from memoryless.images.find import find_test
+from memoryless.images.read import Photo, UnreadableError, load
+from memoryless.model import Model
+from memoryless.model.database import ENDING
+from memoryless.names import counted, first_ten
+from memoryless.output import reasons, report_broken, say, show
+from memoryless.photos.embedding import Prediction, Progress, classify, load_to_classify, silent
+from memoryless.progress import Display
+from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
+from memoryless.store import to_json
+from memoryless.tables import Table
+
+SIDE = 200  # pixels of a picture's longer side
+PICTURES = 24
+PAIRS = 10  # of classes, most confused, that are named
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A photo that was put into a wrong class."""
+
+    photo: Photo
+    answer: str
+    probability: float
+    """Of the answer."""
+    own: float
+    """The probability of the photo's own class; 0 where the model does not know it."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Numbers over the photos of known classes, in percent, and what is left of the others."""
+
+    photos: int
+    top1: float
+    top5: float
+    ece: float
+    """Expected calibration error."""
+    accepted: float
+    """The share of these photos that the model says it knows."""
+    states: list[dict[str, Any]]
+    """The first state is 1."""
+    classes: list[dict[str, Any]]
+    """Worst first."""
+    confused: list[dict[str, Any]]
+    """Pairs of a class and what its photos were taken for, most often first."""
+    unknown: dict[str, int]
+    """Photos of each class that the model does not know."""
+    auroc: float | None
+    """Known against unknown classes, where there are photos of these."""
+    rejected: float | None
+    """The share of photos of unknown classes that the model says it does not know."""
+    broken: dict[str, str]
+    mistakes: list[Mistake]
+    """Those of known classes, the surest first."""
+
+    def as_json(self) -> dict[str, Any]:
+        hidden = ("mistakes",)
+        return {key: value for key, value in vars(self).items() if key not in hidden}
+
+
+def evaluate_photos(
+    model: Model, photos: Sequence[Photo], progress: Progress = silent
+) -> Evaluation:
+    """Classify photos, and compare the answers with their labels."""
+    here = {photo.label for photo in photos} & set(model.classes)
+    if not here:
+        theirs = first_ten(sorted({str(photo.label) for photo in photos}))
+        raise DataError(
+            f"the model knows none of the classes there ({theirs}): it knows "
+            f"{first_ten(model.classes)}"
+        )
+    answered = list(zip(photos, classify(model, photos, progress), strict=True))
+    sound = [(photo, v) for photo, v in answered if not isinstance(v, UnreadableError)]
+    broken = {photo.name: str(v) for photo, v in answered if isinstance(v, UnreadableError)}
+    if not any(photo.label in here for photo, _ in sound):
+        raise DataError(f"no photo of a known class can be read: {next(iter(broken.values()))}")
+    return _numbers(model, sound, broken)
+
+
+def _numbers(
+    model: Model, sound: Sequence[tuple[Photo, Prediction]], broken: dict[str, str]
+) -> Evaluation:
+    index = {name: i for i, name in enumerate(model.classes)}
+    inside = [(photo, v) for photo, v in sound if photo.label in index]
+    outside = [(photo, v) for photo, v in sound if photo.label not in index]
+    labels = np.array([index[str(photo.label)] for photo, _ in inside])
+    scores = np.stack([v.scores for _, v in inside])
+    rank, answer = ranks(scores, labels), scores.argmax(1)
+    margins = [np.array([v.margin for _, v in part]) for part in (inside, outside)]
+    return Evaluation(
+        photos=len(inside),
+        top1=accuracy_at(rank, 1),
+        top5=accuracy_at(rank, min(5, len(index))),
+        ece=calibration_error(np.stack([v.probabilities for _, v in inside]), labels),
+        accepted=100 * float((margins[0] >= 0).mean()),
+        states=_by_state(labels, rank, np.array(model.class_state)),
+        classes=_by_class(labels, rank, model.classes, model.class_state),
+        confused=_confused(labels, answer, model.classes),
+        unknown=dict(sorted(Counter(str(photo.label) for photo, _ in outside).items())),
+        auroc=auroc(*margins) if outside else None,
+        rejected=100 * float((margins[1] < 0).mean()) if outside else None,
+        broken=broken,
+        mistakes=_mistakes(inside, labels, answer, model.classes),
+    )
+
+
+def _by_state(
+    labels: np.ndarray, rank: np.ndarray, class_state: np.ndarray
+) -> list[dict[str, Any]]:
+    """Accuracies over the photos of each state's classes, among all classes."""
+    state = class_state[labels]
+    return [
+        {
+            "state": int(s) + 1,
+            "classes": len(set(labels[state == s].tolist())),
+            "photos": int((state == s).sum()),
+            "top1": accuracy_at(rank[state == s], 1),
+        }
+        for s in np.unique(state)
+    ]
+
+
+def _by_class(
+    labels: np.ndarray, rank: np.ndarray, names: Sequence[str], class_state: Sequence[int]
+) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "class": names[c],
+            "state": int(class_state[c]) + 1,
+            "photos": int((labels == c).sum()),
+            "top1": accuracy_at(rank[labels == c], 1),
+        }
+        for c in np.unique(labels)
+    ]
+    return sorted(rows, key=lambda row: (row["top1"], row["class"]))
+
+
+def _confused(labels: np.ndarray, answer: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
+    wrong = labels != answer
+    pairs = Counter(zip(labels[wrong].tolist(), answer[wrong].tolist(), strict=True))
+    ordered = sorted(pairs.items(), key=lambda pair: (-pair[1], pair[0]))[:PAIRS]
+    photos = np.bincount(labels, minlength=len(names))
+    return [
+        {"class": names[a], "taken_for": names[b], "times": n, "photos": int(photos[a])}
+        for (a, b), n in ordered
+    ]
+
+
+def _mistakes(
+    inside: Sequence[tuple[Photo, Prediction]],
+    labels: np.ndarray,
+    answer: np.ndarray,
+    names: Sequence[str],
+) -> list[Mistake]:
+    wrong = [
+        Mistake(photo, names[a], float(v.probabilities[a]), float(v.probabilities[c]))
+        for (photo, v), c, a in zip(inside, labels, answer, strict=True)
+        if a != c
+    ]
+    return sorted(wrong, key=lambda mistake: -mistake.probability)
+
+
+def evaluate(
+    model: Path, test: Path, /, *, json: bool = False, html: Path | None = None, force: bool = False
+) -> int:
+    """Measure a model on test photos of its classes.
+
+    Photos of unknown classes measure how often the model rejects them.
+
+    Parameters
+    ----------
+    model
+        File of the model.
+    test
+        Test photos in the same layouts as for memoryless learn; of train/ and test/, test/ is read.
+    json
+        Print every number as JSON, and nothing else.
+    html
+        File for one self-contained page, with the worst mistakes as pictures.
+    force
+        Write the page even if a file is there that is no page of memoryless.
+    """
+    loaded, found = load_to_classify(model), find_test(test)
+    if html:
+        check_page(html, force)
+    with Display("reading photos", len(found.photos)) as bar:
+        done = evaluate_photos(loaded, found.photos, bar)
+    if html:
+        pages.write(html, render(str(model), str(test), done), "html")
+    if json:
+        print(to_json(done.as_json()), end="")
+        return report_broken(done.broken.values())
+    skipped = [f"not read: {reasons(found.not_read)}"] if found.not_read else []
+    for line in [*found.notes, *skipped, *summary(done)]:
+        say(line)
+    for table in _tables(done):
+        show(table)
+    if html:
+        say(f"the page is {html}")
+    return report_broken(done.broken.values())
+
+
+def _tables(found: Evaluation) -> Iterator[Table]:
+    states = [[str(s["state"]), str(s["classes"]), str(s["photos"]), f"{s['top1']:.1f}"]
+              for s in found.states]  # fmt: skip
+    yield Table("by state", "top-1 in percent, among all classes",
+                ["state", "classes", "photos", "top-1"], states)  # fmt: skip
+    classes = [[c["class"], str(c["state"]), str(c["photos"]), f"{c['top1']:.1f}"]
+               for c in found.classes]  # fmt: skip
+    yield Table("by class", "worst first", ["class", "state", "photos", "top-1"], classes)
+    pairs = [[c["class"], c["taken_for"], f"{c['times']} of {c['photos']}"] for c in found.confused]
+    if pairs:
+        caption = "how many photos of a class were taken for another"
+        yield Table("most confused", caption, ["class", "taken for", "photos"], pairs)
+    if found.unknown:
+        unknown = [[name, str(number)] for name, number in found.unknown.items()]
+        yield Table("classes that the model does not know", "left out of the tables above",
+                    ["class", "photos"], unknown)  # fmt: skip
+
+
+def check_page(path: Path, force: bool = False) -> None:
+    """Raise unless a page may be written to a file; leave none there."""
+    if path.suffix == ENDING:  # even to open one would free the locks on it
+        raise WriteError(f"{path} is a model: choose another `html`")
+    pages.check_replaceable(path, force, "html")
+    with pages.writing(path, "html"):
+        there = path.exists()
+        path.open("ab").close()
+    if not there:
+        path.unlink()
+
+
+def render(model: str, place: str, evaluation: Evaluation) -> str:
+    """The page about a model and its test photos, without the folders that these lie in."""
+    return pages.render(
+        "mistakes",
+        title=f"{pages.name_of(model)}, evaluated on {pages.name_of(place)}",
+        summary=summary(evaluation),
+        mistakes=len(evaluation.mistakes),
+        pictures=list(pictures(evaluation.mistakes)),
+        tables=_page_tables(evaluation),
+    )
+
+
+def summary(found: Evaluation) -> Iterator[str]:
+    """The numbers in sentences."""
+    yield (
+        f"Of {found.photos:,} photos of {counted(len(found.classes), 'class', 'classes')}, "
+        f"{found.top1:.1f} % were put into their class (top-1), and for {found.top5:.1f} % it was "
+        "among the five likeliest (top-5)."
+    )
+    yield (
+        f"Probabilities are off by {found.ece:.1f} points on average (ECE). The model says of "
+        f"{found.accepted:.1f} % of these photos that it knows their class."
+    )
+    if found.auroc is not None:
+        yield (
+            f"{sum(found.unknown.values()):,} more are of "
+            f"{counted(len(found.unknown), 'class', 'classes')} that the model does not know: it "
+            f"says so of {found.rejected:.1f} %. Known against unknown: AUROC {found.auroc:.1f}. "
+            "They are left out of all other numbers."
+        )
+    if found.broken:
+        yield f"{counted(len(found.broken), 'photo', 'photos')} could not be read."
+
+
+def pictures(mistakes: Sequence[Mistake]) -> Iterator[tuple[Mistake, str]]:
+    """The worst mistakes whose photos can still be read, with addresses that hold them."""
+    for mistake in mistakes[:PICTURES]:
+        with suppress(DataError):
+            yield mistake, thumbnail(mistake.photo)
+
+
+def thumbnail(photo: Photo) -> str:
+    """A small JPEG of a photo, as an address that holds it."""
+    image = Image.fromarray(load(photo, SIDE))
+    image.thumbnail((SIDE, SIDE))
+    content = io.BytesIO()
+    image.save(content, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + base64.b64encode(content.getvalue()).decode()
+
+
+def _page_tables(found: Evaluation) -> Iterator[pages.Table]:
+    """What is confused most, then every state, class and unknown class."""
+    confused = [
+        [f"{pair['class']}, taken for {pair['taken_for']}", f"{pair['times']} of {pair['photos']}"]
+        for pair in found.confused
+    ]
+    yield pages.table("Most confused", ["", "photos"], confused)
+    head = ["classes", "photos", "top-1 (%)"]
+    states = [[f"state {s['state']}", s["classes"], s["photos"], s["top1"]] for s in found.states]
+    if len(states) > 1:
+        yield pages.table("States", ["", *head], states)
+    classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
+    yield pages.table("Classes, worst first", ["class", "state", *head[1:]], classes)
+    unknown = [[*pair] for pair in found.unknown.items()]
+    yield pages.table("Classes that the model does not know", ["class", "photos"], unknown)

@@ -1,0 +1,78 @@
+"""What a model keeps of photos, and what is honest to say of privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memoryless.model.file import State
+from memoryless.names import size
+from memoryless.output import say
+
+HONEST = (
+    "Keeps no photo, thumbnail, file name or per-photo feature. Keeps averages; averages over few "
+    "photos can reveal whether a photo was used; smallest class: {smallest} photos. Not anonymous "
+    "unless you show it: `memoryless audit`."
+)
+ONE = (
+    "Keeps no photo, thumbnail or file name. Keeps averages; {name} had a single photo, and the "
+    "average of one photo is its feature. Not anonymous unless you show it: `memoryless audit`."
+)
+EXPOSED = (
+    "The scatter of {photos:,} photos over {d:,} features shows almost for certain, to anyone with "
+    "this file, whether a given photo was used; the ONNX file that `memoryless export` writes "
+    "does not hold it."
+)
+# By the scatter over 1,280 features: AUROC 100 up to 2,000 photos, 98.5 at 4,000, 82.9 at 8,000.
+MANY = 4
+"""Photos for each feature from which on the scatter reveals less."""
+AVERAGED = "the mean of the merged models', until the next learn"
+
+
+def honest(state: State) -> str:
+    """What is honest to say about privacy."""
+    count, name = min(zip(state.classes.counts, state.classes.names, strict=True), default=(0, ""))
+    return (ONE if count == 1 else HONEST).format(smallest=count, name=name)
+
+
+def privacy(state: State) -> list[str]:
+    """What is honest to say about the whole file; nothing about a model without classes."""
+    sentences = (honest(state), _exposed(state)) if state.classes.names else ()
+    return [sentence for sentence in sentences if sentence]
+
+
+def _exposed(state: State) -> str:
+    """What the scatter reveals, if it is of few photos."""
+    if state.description.train:
+        return ""
+    d = state.description.record["mean"] // (8 * len(state.classes.names))
+    photos = sum(state.classes.counts)
+    return EXPOSED.format(photos=photos, d=d) if photos < MANY * d else ""
+
+
+def print_privacy(state: State) -> None:
+    """Print what is honest to say, between empty lines."""
+    for sentence in ("", *privacy(state), ""):
+        say(sentence)
+
+
+def parts_kept(record: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of each part; arrays that belong together, such as held_out.losses, are one part.
+
+    >>> parts_kept({"mean": 8, "held_out.losses": 4, "held_out.count": 1})
+    {'mean': 8, 'held_out': 5}
+    """
+    parts: dict[str, int] = {}
+    for name, number in record.items():
+        part = name.partition(".")[0]
+        parts[part] = parts.get(part, 0) + number
+    return parts
+
+
+def kept_bytes(record: Mapping[str, int]) -> str:
+    """How many bytes are kept, in all and of each part.
+
+    >>> kept_bytes({"mean": 8, "scatter": 4})
+    '12 bytes (mean 8 bytes, scatter 4 bytes)'
+    """
+    parts = ", ".join(f"{part} {size(number)}" for part, number in parts_kept(record).items())
+    return f"{size(sum(record.values()))} ({parts})"

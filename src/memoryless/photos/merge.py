@@ -1,0 +1,147 @@
+"""memoryless merge: several models become one, without a photo."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from memoryless.errors import ConfigError, StoreError
+from memoryless.model import Model
+from memoryless.model.database import model_file
+from memoryless.model.file import State, check_unwritten, load_state, writing
+from memoryless.names import counted, first_ten
+from memoryless.output import print_line, print_lines
+from memoryless.photos.cautions import alike_names
+from memoryless.photos.kept import AVERAGED, kept_bytes, print_privacy
+
+RENAME = "rename one by memoryless rename and merge again with `same_class=join`"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A merged model, and the models that it was made of."""
+
+    parts: dict[str, State]
+    """The states that were merged, by their paths."""
+    saved: State
+    """The state that they became."""
+    joined: dict[str, list[int]]
+    """Classes that several models knew, and how many photos of them each."""
+    notes: list[str]
+    warnings: list[str]
+
+
+def merge_models(
+    out: Path, paths: Sequence[Path], same_class: Literal["refuse", "join"] = "refuse"
+) -> Merged:
+    """Merge models into a new one; classes of the same name are refused, or joined into one."""
+    _check_places(out, paths)
+    with writing(out) as writer:
+        if writer.before:
+            raise _not_new(out)
+        parts = {str(path): _read(path) for path in paths}
+        models = {path: Model.of(part) for path, part in parts.items()}
+        whole = Model.merge(models, same_class)
+        saved = whole.save_in(writer)
+    notes, warnings = list(_not_forgettable(out, parts)), list(_alike(parts))
+    return Merged(parts, saved, _joined(parts), notes, warnings)
+
+
+def _check_places(out: Path, paths: Sequence[Path]) -> None:
+    """Raise unless the file to be made is a new one, and the others are several."""
+    where: dict[Path, Path] = {}
+    for path in paths:
+        file = model_file(path).resolve()
+        if file in where:
+            raise ConfigError(f"{path} is named twice, or leads to the same model: name it once")
+        where[file] = path
+    if model_file(out).resolve() in where:
+        raise ConfigError(
+            f"{out} is one of the models to merge, and would be written over: name a new file "
+            "first, then the models"
+        )
+    if model_file(out).exists():
+        raise _not_new(out)
+
+
+def _not_new(out: Path) -> StoreError:
+    return StoreError(
+        f"{out} holds a model already: name a new file first, then the models to merge"
+    )
+
+
+def _read(path: Path) -> State:
+    """The current state, unless another is just being written."""
+    check_unwritten(path)
+    return load_state(path)
+
+
+def _joined(parts: Mapping[str, State]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for part in parts.values():
+        for name, count in zip(part.classes.names, part.classes.counts, strict=True):
+            found.setdefault(name, []).append(count)
+    return {name: counts for name, counts in found.items() if len(counts) > 1}
+
+
+def _not_forgettable(out: Path, parts: Mapping[str, State]) -> Iterator[str]:
+    """Classes can be forgotten exactly if all models kept what that needs."""
+    without = [path for path, part in parts.items() if not part.description.forgettable]
+    if 0 < len(without) < len(parts):
+        yield (
+            f"{out} cannot forget a class exactly, because {first_ten(without)} did not keep each "
+            "class's own scatter"
+        )
+
+
+def _alike(parts: Mapping[str, State]) -> Iterator[str]:
+    """Names of different models that people would take for the same."""
+    known: list[str] = []
+    for part in parts.values():
+        names = part.classes.names
+        own = set(alike_names(names, []))
+        found = alike_names(names, known, RENAME)
+        yield from (warning for warning in found if warning not in own)
+        known += names
+
+
+def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "refuse") -> None:
+    """Merge models into a new one, equal to a model that learned all their photos.
+
+    No photo is needed, and the models stay as they are. They must use the same network and prepare
+    photos in the same way.
+
+    Parameters
+    ----------
+    out
+        File of the new model.
+    models
+        Files of two models or more.
+    same_class
+        What to do with a class that several models know: refuse to merge, or join its photos.
+    """
+    done = merge_models(out, models, same_class)
+    about, sure = done.saved.description, done.saved.description.confidence
+    for path, part in done.parts.items():
+        states = counted(len(part.classes.learned), "state", "states")
+        print_line("merged", f"{path}: {_classes(part)}, {states}")
+    joined = [f"{name} ({' and '.join(map(str, n))} photos)" for name, n in done.joined.items()]
+    if joined:
+        print_line("joined", first_ten(joined))
+    print_line("made", f"{out} knows {_classes(done.saved)}")
+    if sure and sure.averaged:
+        print_line("averaged", f"temperature {sure.temperature:.3g}, threshold "
+                   f"{sure.threshold:.3g}: {AVERAGED}")  # fmt: skip
+    print_line("kept", f"{kept_bytes(about.record)}, and no photo")
+    print_lines("note", done.notes)
+    print_lines("warning", done.warnings)
+    print_privacy(done.saved)
+    print_line("next", f"memoryless evaluate {shlex.quote(str(out))} TEST")
+
+
+def _classes(state: State) -> str:
+    classes = counted(len(state.classes.names), "class", "classes")
+    return f"{classes} from {sum(state.classes.counts):,} photos"

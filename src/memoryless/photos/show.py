@@ -1,0 +1,241 @@
+"""memoryless show: what a model knows and keeps, without loading the model."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memoryless import output
+from memoryless.model.file import State, kept_states, load_state
+from memoryless.names import counted, first_ten, markdown_text, printable, size
+from memoryless.output import print_line
+from memoryless.photos.kept import AVERAGED, kept_bytes, parts_kept, privacy
+from memoryless.store import to_json
+from memoryless.tables import Table
+
+USE = """```console
+$ memoryless predict MODEL photo.jpg
+$ memoryless learn MODEL more-photos/
+$ memoryless show MODEL
+```
+"""
+
+
+def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
+    """Everything that `memoryless show` prints; `report` gets a sentence on each damaged state."""
+    state = load_state(path, names=())
+    about = state.description
+    shown = ("method", "seed", "backbone", "preparation", "confidence", "record", "memoryless",
+             "forgettable", "forgotten")  # fmt: skip
+    return {
+        "file": str(state.path),
+        "number": state.number,
+        "date": state.date,
+        **msgspec.to_builtins({key: getattr(about, key) for key in shown}),
+        "states": _learned(state),
+        "classes": [
+            {"class": name, "photos": count, "state": of + 1} for name, count, of in _columns(state)
+        ],
+        "kept": kept(path, report),
+        "bytes": state.path.stat().st_size,
+    }
+
+
+def _learned(state: State) -> list[dict[str, Any]]:
+    """The states that were learned, the first is 1: each with the photos that it brought."""
+    added: Counter[str] = Counter()
+    for learned in state.classes.learned:
+        added.update(learned.more)
+    return [
+        {
+            "state": i + 1,
+            "date": learned.date,
+            "photos": learned.photos,
+            "classes": _photos(
+                (name, count - added[name]) for name, count, of in _columns(state) if of == i
+            ),
+            "more": _photos(learned.more.items()),
+            "model": learned.model,
+        }
+        for i, learned in enumerate(state.classes.learned)
+    ]
+
+
+def _photos(counts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
+    return [{"class": name, "photos": number} for name, number in counts]
+
+
+def _columns(state: State) -> zip[tuple[str, int, int]]:
+    return zip(state.classes.names, state.classes.counts, state.classes.first, strict=True)
+
+
+def kept(path: Path, report: Callable[[str], None] = lambda problem: None) -> list[dict[str, Any]]:
+    """The states that one can go to, oldest first; if damage hides which is current, none is."""
+    states, current = kept_states(path, report)
+    return [
+        {
+            "number": state.number,
+            "date": state.date,
+            "done": state.done,
+            "classes": len(state.classes.names),
+            "bytes": state.size,
+            "current": state.number == current,
+        }
+        for state in states
+    ]
+
+
+def show(model: Path, /, *, json: bool = False, markdown: bool = False) -> None:
+    """Show the states of a model: when they were learned, classes, photos, and bytes kept.
+
+    Parameters
+    ----------
+    model
+        File of the model.
+    json
+        Print the same, with every class, as JSON.
+    markdown
+        Print a model card: a page to publish with the model, on what it knows and keeps.
+    """
+    if markdown:
+        print(card(load_state(model, names=())), end="")
+        return
+    found = overview(model, print_problem)
+    if json:
+        print(to_json(found), end="")
+        return
+    _print_model(found)
+    for state in found["states"]:
+        print_line(f"state {state['state']}", f"{state['date']}, {_brought(state)}")
+    output.show(kept_table(found["kept"]))
+
+
+def print_problem(problem: str) -> None:
+    """Print a sentence on a damaged state on standard error."""
+    print(printable(problem), file=sys.stderr)
+
+
+def _print_model(found: dict[str, Any]) -> None:
+    photos = [c["photos"] for c in found["classes"]]
+    classes = counted(len(photos), "class", "classes")
+    print_line("model", f"{found['file']}: {classes}, from {sum(photos):,} photos")
+    backbone = found["backbone"]
+    over = f" over {backbone['name']}" if backbone else ""
+    seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
+    print_line("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
+    print_line("keeps", f"{kept_bytes(found['record'])} of averages, and no photo")
+    if found["forgettable"]:
+        print_line("forgets", "exactly: each class's own scatter is kept")
+    if found["forgotten"]:
+        print_line("forgotten", f"classes, last on {found['forgotten']}")
+    if found["confidence"] and found["confidence"]["averaged"]:
+        print_line("averaged", f"temperature and threshold are {AVERAGED}")
+    states = counted(len(found["kept"]), "state", "states")
+    print_line("on disk", f"{size(found['bytes'])}, with {states}")
+    print_line("written", f"{found['date']} by memoryless {found['memoryless']}")
+
+
+def _brought(state: dict[str, Any]) -> str:
+    """What a state brought that was not forgotten, and the merged model that learned it."""
+    new, more = state["classes"], state["more"]
+    classes = counted(len(new), "class", "classes")
+    parts = [f"{classes} with their photos: {_listed(new)}"] if new else []
+    parts += [f"more photos of {_listed(more)}"] if more else []
+    parts = parts or ["no class that is still known"]
+    parts += [f"learned by {state['model']}"] if state["model"] else []
+    return "; ".join(parts)
+
+
+def _listed(photos: list[dict[str, Any]]) -> str:
+    return first_ten(f"{of['class']} {of['photos']}" for of in photos)
+
+
+def kept_table(kept: list[dict[str, Any]]) -> Table:
+    """The states of a file that one can go to."""
+    rows = [
+        [
+            str(state["number"]),
+            state["date"],
+            state["done"],
+            str(state["classes"]),
+            size(state["bytes"]),
+            "current" if state["current"] else "",
+        ]
+        for state in kept
+    ]
+    columns = ["number", "written", "done", "classes", "size", ""]
+    return Table("kept", "go to one by memoryless undo MODEL --to NUMBER", columns, rows)
+
+
+def card(state: State) -> str:
+    """The card of a model, in Markdown."""
+    return "\n".join(
+        [
+            f"# A model of {counted(len(state.classes.names), 'class', 'classes')}\n",
+            "It recognises photos of the classes below. This page was written by memoryless "
+            f"{markdown_text(state.description.memoryless)}.\n",
+            *(f"{sentence}\n" for sentence in privacy(state)),
+            f"MODEL is the file of the model:\n\n{USE}",
+            f"## How it works\n\n{_card_facts(state)}",
+            f"## States\n\n{_card_states(state)}",
+            f"## Classes\n\n{_card_classes(state)}",
+            f"## What is kept of past photos\n\n{_card_record(state)}",
+        ]
+    )
+
+
+def _card_facts(state: State) -> str:
+    about = state.description
+    prepared, sure, backbone = about.preparation, about.confidence, about.backbone
+    side = f"{prepared.size} pixels" if prepared else "no photos: it takes features"
+    rows = [["method", markdown_text(about.method)], ["sees", side]]
+    if backbone:
+        name = markdown_text(backbone.name)
+        rows.append(["backbone", f"{name}, SHA-256 {backbone.sha256}"])
+    if sure:
+        note = f" ({AVERAGED})" if sure.averaged else ""
+        rows.append(["temperature", f"{sure.temperature:g}{note}"])
+        rows.append(["threshold", f"{sure.threshold:g}{note}"])
+    if about.forgettable:
+        rows.append(["forgetting", "exact: each class's own scatter is kept"])
+    if about.forgotten:
+        rest = "" if about.forgettable else "; their spread stays in the scatter"
+        rows.append(["forgotten", f"classes, last on {about.forgotten}{rest}"])
+    return _card_table(["", ""], rows)
+
+
+def _card_states(state: State) -> str:
+    """The states; how many photos were of known classes, and who learned it, where that is so."""
+    rows = []
+    for i, learned in enumerate(state.classes.learned):
+        new = state.classes.first.count(i)
+        more = [f"{markdown_text(name)} {number:,}" for name, number in learned.more.items()]
+        row = [str(i + 1), learned.date, str(new), f"{learned.photos:,}"]
+        rows.append([*row, ", ".join(more), markdown_text(learned.model or "")])
+    columns = ["state", "date", "new classes", "photos", "more photos of", "learned by"]
+    shown = [i for i in range(len(columns)) if i < 4 or any(row[i] for row in rows)]
+    return _card_table([columns[i] for i in shown], [[row[i] for i in shown] for row in rows])
+
+
+def _card_classes(state: State) -> str:
+    rows = [
+        [markdown_text(name), f"{count:,}", str(first + 1)]
+        for name, count, first in _columns(state)
+    ]
+    return _card_table(["class", "photos", "state"], rows)
+
+
+def _card_record(state: State) -> str:
+    record = state.description.record
+    rows = [[markdown_text(name), f"{size:,}"] for name, size in parts_kept(record).items()]
+    return _card_table(["part", "bytes"], [*rows, ["all", f"{sum(record.values()):,}"]])
+
+
+def _card_table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

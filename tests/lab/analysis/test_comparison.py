@@ -1,0 +1,197 @@
+"""Trainings side by side: labels distinguish them, and no test image chooses what stands out."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import FakeRun
+from memoryless.lab.analysis.comparison import (
+    MOST_FIRST,
+    MOST_LINES,
+    Comparison,
+    comparisons,
+    main_comparisons,
+    reads_statistics,
+    shown_first,
+    training_names,
+)
+from memoryless.lab.analysis.conclusion import average_line, sentences
+
+FT = {"finetune": [90.0, 20.0, 10.0], "finetune+siw": [90.0, 40.0, 30.0]}
+FULL = {"statistics": "full"}
+MIDDLE = FULL | {"level": "middle", "square_roots": True}
+MORE = FT | {"finetune+rda+widened": [90.0, 70.0, 60.0], "finetune+rda": [90.0, 99.0, 99.0]}
+CONTROL = {"untrained": [9.0, 5.0, 5.0], "untrained+lda": [60.0, 50.0, 40.0]}
+UNTRAINED = MIDDLE | {"strategy": "untrained"}
+
+
+def only(*runs: FakeRun) -> Comparison:
+    (comparison,) = comparisons(runs)
+    return comparison
+
+
+def labels(comparison: Comparison) -> list[str]:
+    return [entry.label for entry in comparison.entries]
+
+
+def joint(states: int = 1, **about) -> FakeRun:
+    classes = {"classes": ["a"] * 6, "sizes": [6]} if states == 1 else {}
+    return FakeRun(
+        {"joint": [88.0] * states}, "joint/s", config={"strategy": "joint"}, memoryless=False,
+        **classes | about,
+    )  # fmt: skip
+
+
+def test_what_is_shown_first_does_not_depend_on_accuracies():
+    assert shown_first(MORE) == ["finetune", "finetune+siw", "finetune+rda+widened"]
+    assert shown_first(["finetune+siw+mc", "finetune+l2+mc"]) == ["finetune+siw+mc"]
+    names = ["finetune", "finetune+siw", "finetune+ncm", "frozen+projection"]
+    assert [reads_statistics(name) for name in names] == [False, False, True, True]
+
+
+def test_entries_stand_by_top1_and_the_reference_is_fixed():
+    comparison = only(FakeRun(MORE, config=MIDDLE))
+    assert labels(comparison) == [
+        "finetune+rda", "finetune+rda+widened", "finetune+siw", "finetune",
+    ]  # fmt: skip
+    assert comparison.reference.label == "finetune+rda+widened"
+    assert comparison.reference.row.top1 == 65
+    assert [comparison.role(e) for e in comparison.entries] == ["", "reference", "", ""]
+    assert [e.label for e in comparison.before_and_after] == ["finetune", "finetune+rda+widened"]
+
+
+def test_kinds_of_statistics_are_named_in_every_number_of_states():
+    runs = [FakeRun(MORE, "a/seed-0", config=FULL), FakeRun(MORE, "b/seed-0", config=MIDDLE)]
+    short = {name: values[:2] for name, values in MORE.items()}
+    runs.append(FakeRun(short, "c/seed-0", config=MIDDLE | {"states": "2"}))
+    small, large = comparisons(runs)
+    assert [small.states, large.states] == ["2", "3"]
+    assert sorted(labels(large)) == [
+        "finetune",
+        "finetune+rda (last stage)",
+        "finetune+rda (middle stages, roots)",
+        "finetune+rda+widened (last stage)",
+        "finetune+rda+widened (middle stages, roots)",
+        "finetune+siw",
+    ]
+    assert small.reference.label == large.reference.label
+    # what reads no statistics stands once
+    assert large.entry(large.main, "finetune").training is large.trainings[0]
+
+
+def test_shared_methods_stand_with_the_most_seeds():
+    runs = [FakeRun(MORE, f"b/seed-{s}", seed=s, config=MIDDLE) for s in (0, 1)]
+    comparison = only(FakeRun(MORE, "a/seed-0", config=FULL), *runs)
+    assert {e.label: e.row.seeds for e in comparison.entries}["finetune"] == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ([{"config": {"lr": 0.1}}, {"config": {"lr": 0.2}}], ["lr 0.1", "lr 0.2"]),
+        ([{"classes": [*"abcdef"]}, {"classes": [*"fedcba"]}], ["1", "2"]),
+    ],
+)
+def test_equal_labels_get_what_distinguishes_them(settings, words):
+    runs = [FakeRun(FT, f"{i}/seed-0", **given) for i, given in enumerate(settings)]
+    comparison = only(*runs)
+    assert {f"finetune ({word})" for word in words} <= {*labels(comparison)}
+    assert list(training_names(comparison.trainings)) == [f"finetune ({word})" for word in words]
+
+
+def test_data_sets_and_numbers_of_states_stand_apart_in_order():
+    def made(states: int, data: str, **given) -> FakeRun:
+        classes = {"classes": [f"{i}" for i in range(20)], "sizes": [20 // states] * states}
+        return FakeRun({"finetune": [50.0] * states}, f"{data}{states}/s", dataset=data,
+                       **classes | given)  # fmt: skip
+
+    found = comparisons([made(10, "x"), made(5, "x"), made(2, "y"), made(20, "x")])
+    assert [c.title for c in found] == [
+        "x, 5 states", "x, 10 states", "x, 20 states", "y, 2 states",
+    ]  # fmt: skip
+    assert [c.title for c in main_comparisons(found)] == ["x, 5 states", "y, 2 states"]
+    more = [*found[0].trainings[0].runs, made(5, "x", config={"lr": 0.3})]
+    more[-1].path = more[-1].path / "other"
+    (main,) = main_comparisons(comparisons([made(2, "x"), *more]))
+    assert main.states == "5"
+
+
+def test_orders_and_numbers_distinguish_comparisons():
+    orders = [FakeRun(FT, f"{o}/s", config={"order": o}) for o in ("natural", "seed:1")]
+    assert [c.title for c in comparisons(orders)] == [
+        "toy, 3 states, order natural", "toy, 3 states, order seed:1",
+    ]  # fmt: skip
+    sizes = [FakeRun(FT, f"{i}/s", sizes=s) for i, s in enumerate(([2, 2, 2], [4, 1, 1]))]
+    assert [c.number for c in comparisons(sizes)] == [" (1)", " (2)"]
+
+
+def test_the_control_is_no_reference_and_full_stands_beside():
+    runs = [FakeRun(MORE, "a/s", config=MIDDLE), FakeRun(CONTROL, "b/s", config=UNTRAINED)]
+    comparison = only(*runs, joint())
+    assert comparison.reference.label == "finetune+rda+widened"
+    assert comparison.control_entry.label == "untrained+lda"
+    assert comparison.full.row.A_last == 88
+    assert "untrained" not in [entry.label for entry in comparison.shown]
+    assert comparison.lines[0] is comparison.reference
+    assert comparison.lines[-1] is comparison.control_entry
+    assert only(runs[1]).reference.label == "untrained+lda"
+    other_shape = FakeRun(CONTROL, "b/s", config=UNTRAINED | {"width": 4})
+    assert only(runs[0], other_shape).control is None
+
+
+def test_full_alone_and_beside_unfinished_runs():
+    assert only(joint()).full is None
+    part = FakeRun(FT, "p/s", sizes=[1, 1, 1, 3], classes=["a"] * 6)
+    unfinished, *_ = comparisons([part, joint()])
+    assert (unfinished.title, unfinished.full) == ("toy, 3/4 states", None)
+
+
+def test_what_is_not_memoryless_is_no_reference():
+    replay = FakeRun({"replay": [90.0, 80.0, 80.0]}, "r/s", config={"strategy": "replay"},
+                     memoryless=False)  # fmt: skip
+    assert only(replay, FakeRun(FT)).reference.label == "finetune+siw"
+    comparison = only(replay)
+    assert comparison.role(comparison.reference) == ""
+    assert list(training_names(comparison.trainings)) == ["replay 1% (not memoryless)"]
+
+
+def test_of_many_trainings_few_methods_are_shown_and_drawn():
+    runs = [FakeRun(MORE, f"{lr}/s", config=FULL | {"lr": lr}) for lr in (0.1, 0.2, 0.3, 0.4)]
+    comparison = only(*runs)
+    assert len(comparison.entries) == 16 > MOST_FIRST
+    assert len(comparison.shown) == 12
+    assert len(comparison.lines) == MOST_LINES
+
+
+def test_averages_by_state_over_seeds():
+    runs = [FakeRun({"finetune": [90.0, x]}, f"{x}/s", seed=s) for s, x in ((0, 20.0), (1, 40.0))]
+    (training,) = only(*runs).trainings
+    assert training.by_state("finetune") == [90, 30]
+    assert training.deviations("finetune") == [0, pytest.approx(200**0.5)]
+    assert only(runs[0]).trainings[0].deviations("finetune") == []
+
+
+def test_the_conclusion_has_the_numbers_and_calls_nothing_best():
+    runs = [FakeRun(MORE, "a/s", config=MIDDLE), FakeRun(CONTROL, "b/s", config=UNTRAINED)]
+    comparison = only(*runs)
+    assert average_line(comparison) == (
+        "Average of states 1-2: finetune+rda+widened 65.0 (reference), untrained+lda 45.0 "
+        "(control), finetune+siw 35.0, finetune 15.0"
+    )
+    text = " ".join(sentences(comparison))
+    for part in (
+        "is finetune+rda+widened. It gets 65.0 % of the test images right",
+        "chance is 20.8 %",
+        "It forgets 20.0 points",  # 90 - 60 of state 0, 60 - 50 of state 1
+        "It keeps 300 bytes of the past",
+        "gets 45.0 %: training adds 20.0 points (one seed)",
+    ):
+        assert part in text
+    alone = " ".join(sentences(only(runs[0])))
+    assert "`memoryless run` adds one" in alone
+
+
+def test_a_difference_within_seeds_is_called_that():
+    runs = [FakeRun({"finetune": [9.0, x]}, f"{x}/s", seed=s) for s, x in ((0, 20.0), (1, 40.0))]
+    control = FakeRun({"untrained": [9.0, 25.0]}, "u/s", config={"strategy": "untrained"})
+    assert "within the deviation over seeds" in " ".join(sentences(only(*runs, control)))

@@ -1,0 +1,85 @@
+"""The results frame has every figure of every run once, and averages by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from conftest import FakeRun
+from memoryless.lab import results
+from memoryless.lab.analysis.frame import averages, in_percent, in_shares, results_frame
+from memoryless.lab.experiment import run
+
+NAMES = ["strategy", "head", "calibration", "transport", "shrinkage", "paper_name"]
+
+
+def test_a_row_by_hand():
+    (first, second) = results_frame([FakeRun({"inFT_siw_mc": [80.0, 30.0]})]).itertuples()
+    assert (second.method, second.state, second.classes_seen) == ("finetune+siw+mc", 1, 4)
+    assert [getattr(second, name) for name in NAMES] == [
+        "finetune", "siw", "mc", "none", "", "inFT_siw_mc",
+    ]  # fmt: skip
+    assert (second.top1, second.top5, second.past, second.new) == (0.3, 0.15, 0.30, 0.33)
+    assert (first.forgetting, second.forgetting) == (0, 0.5)  # 80 on state 0, then 30
+    assert (second.bytes, second.bytes_of_run, second.multiplications) == (200, 650, 14)
+    assert (second.T, second.finished, second.seed, second.seconds) == (2, 2, 0, 1.5)
+    assert (second.network, second.augmentation) == ("resnet18_3x3, width 2", "flip")
+
+
+def test_it_is_read_from_folders_each_run_once(tiny, finished):
+    frame = results(tiny.output, finished.path)
+    stored = [state.methods for state in finished.results()]
+    assert len(frame) == sum(map(len, stored))
+    assert {"finetune", "finetune+siw+mc"} <= {*frame["method"]} == {*stored[0]}
+    last = frame[(frame["method"] == "finetune") & (frame["state"] == 2)]
+    assert last["top1"].tolist() == [stored[-1]["finetune"].top1 / 100]
+
+
+def test_averages_over_states_and_seeds_by_hand():
+    runs = [FakeRun({"FT": [90.0, x, 10.0]}, f"{x}/s", seed=seed) for seed, x in ((0, 20), (1, 40))]
+    (row,) = in_percent(averages(results_frame(runs))).itertuples()
+    assert (row.top1, row.A_inc, row.A_last) == (20, 43.333333333333, 10)
+    assert row.top1_std == pytest.approx(50**0.5)  # of 15 and 25
+    assert (row.top5, row.last_top5, row.A_last_std) == (10, 5, 0)
+    # the best earlier accuracies are 90 and 10 (20 - 10), the last 10 and 0; and 90 and 30
+    assert row.forgetting == pytest.approx(((80 + 10) / 2 + (80 + 30) / 2) / 2)
+    assert row.chance_top1 == pytest.approx((100 / 4 + 100 / 6) / 2)
+    assert row.chance_top5 == pytest.approx((100 + 500 / 6) / 2)
+    assert (row.seeds, row.seed, row.bytes, row.seconds) == (2, "0 1", 300, 4.5)
+
+
+def test_the_only_state_counts():
+    (row,) = averages(results_frame([FakeRun({"Full": [70.0]})])).itertuples()
+    assert (row.top1, row.A_inc, row.A_last, row.forgetting) == (0.7, 0.7, 0.7, 0)
+    assert pd.isna(row.top1_std)  # one seed has no deviation
+
+
+def test_runs_of_other_settings_stay_apart_and_seeds_share_methods():
+    both, one = {"FT": [9.0, 8.0], "inFT": [9.0, 8.0]}, {"FT": [9.0, 8.0]}
+    runs = [FakeRun(both, "a", seed=0), FakeRun(one, "b", seed=1)]
+    runs += [FakeRun(one, "c", config={"lr": 0.2}), FakeRun(both, "d", config={"states": "2,2"})]
+    found = averages(results_frame(runs))
+    assert list(zip(found["method"], found["seeds"], strict=True)) == [
+        ("finetune", 2), ("finetune", 1), ("finetune", 1), ("finetune+initial", 1),
+    ]  # fmt: skip
+
+
+def test_a_run_that_has_not_ended_is_another_training(tiny, toy, monkeypatch):
+    folder = run(tiny, toy)[0]
+    (folder / "states/02").rename(folder / "gone")
+    frame = results(folder)
+    assert {*frame["state"]} == {0, 1}
+    assert (frame["T"].iloc[0], frame["finished"].iloc[0]) == (3, 2)
+
+
+def test_shares_and_percent_are_the_same_numbers():
+    frame = averages(results_frame([FakeRun({"FT": [80.0, 45.25]})]))
+    assert in_percent(frame)["top1"].tolist() == [45.25]
+    pd.testing.assert_frame_equal(in_shares(in_percent(frame)), frame)
+
+
+def test_validation_images_are_another_data_set():
+    runs = [FakeRun({"FT": [9.0]}, f"{v}/s", config={"validation": v}) for v in (0.0, 0.2)]
+    frame = results_frame(runs)
+    assert frame["images"].tolist() == ["test", "validation"]
+    assert frame["data_id"].nunique() == 2
