@@ -92,6 +92,9 @@ def test_of_two_classes_the_decision_is_for_the_second():
         (lambda y: np.array([f"class {label}" for label in y]), "str"),
         (lambda y: [f"class {label}" for label in y], "str"),
         (lambda y: y.tolist(), "int"),
+        (lambda y: y.astype(np.uint8), "int"),
+        (lambda y: [3, *map(np.int64, y[1:])], "int"),
+        (lambda y: np.array([f"class {label}" for label in y], dtype=object), "str"),
     ],
 )
 def test_labels_keep_their_type_also_in_a_folder(turn, kind, tmp_path):
@@ -362,27 +365,6 @@ def test_files_that_hold_no_estimator_are_of_the_store(tmp_path):
     for use in (IncrementalClassifier.load, fitted(1).save):
         with pytest.raises(StoreError, match="is no model"):
             use(note)
-
-
-@pytest.mark.parametrize(
-    ("labels", "kind"),
-    [
-        (np.array(["b", "a", "b"]), "str"),
-        (np.array(["b", "a"], dtype=object), "str"),
-        (np.array([10, 9, -3]), "int"),
-        (np.array([2, 1], dtype=np.uint8), "int"),
-        (np.array([2.0, -1.0], dtype=np.float32), "float"),
-        (np.array([True, False]), "bool"),
-        (np.array([3, np.int64(4)], dtype=object), "int"),
-    ],
-)
-def test_labels_come_back_in_their_type(labels, kind):
-    names, found = names_of(labels)
-    assert found == kind
-    assert all(type(name) is str for name in names)
-    again = labels_of(names, kind).tolist()
-    assert again == labels.tolist()
-    assert {type(label).__name__ for label in again} == {kind}
 
 
 def test_whole_numbers_that_floats_do_not_hold_stay_apart():

@@ -119,17 +119,6 @@ def test_labels_of_tensors_are_numbers(make, photos):
     assert make().fit(TensorDataset(images, numbers)).classes_.tolist() == [3]
 
 
-def test_a_photo_is_turned_as_its_file_says(make, photos, tmp_path):
-    paths, labels = photos
-    turned = tmp_path / "turned.jpg"
-    image, exif = Image.open(paths[0]).resize((20, 10)), Image.Exif()
-    exif[0x0112] = 6  # on its side
-    image.save(turned, exif=exif)
-    estimator = make().fit(paths, labels)
-    by_path, opened = (estimator.decision_function([x]) for x in (turned, Image.open(turned)))
-    assert np.array_equal(by_path, opened)
-
-
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
 def test_copies_have_their_backbone(make, photos, again, tmp_path):
     paths, labels = photos
@@ -178,26 +167,6 @@ def test_what_is_no_image_is_refused(make, photos, X, sentence):
         with pytest.raises(DataError, match=rf"^{sentence}"):
             use()
     assert estimator.model_.counts == (12, 12, 12)
-
-
-def test_one_image_is_given_in_a_list(make, photos):
-    paths, labels = photos
-    estimator, image = make().fit(paths, labels), pixels(paths)[0]
-    assert estimator.predict([image]).tolist() == estimator.predict(paths[:1]).tolist()
-
-
-def test_a_broken_image_of_pillow_is_named(make, photos, tmp_path):
-    paths, _ = photos
-    content = paths[0].read_bytes()
-    (tmp_path / "half.png").write_bytes(content[: len(content) // 2])
-    sentence = r"^image 1 cannot be read \(.+\): mend it, or take it out$"
-    with Image.open(tmp_path / "half.png") as half, pytest.raises(DataError, match=sentence):
-        make().fit([Image.open(paths[1]), half], ["a", "b"])
-
-
-def test_images_without_labels_are_refused(make, photos):
-    with pytest.raises(DataError, match=r"^learning requires y to be passed"):
-        make().fit(photos[0])
 
 
 def test_a_folder_is_learned_as_the_command_does(make, tmp_path):
