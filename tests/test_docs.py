@@ -17,7 +17,7 @@ from memoryless.cli import app
 from memoryless.images import samples
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
-from memoryless.model.card import HONEST
+from memoryless.photos.kept import HONEST
 from memoryless.stats import calibration, heads, metrics
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
@@ -143,8 +143,7 @@ def test_versions_agree():
     assert f"\nversion: {project['version']}\n" in text_of("CITATION.cff")
 
 
-def test_the_house_is_drawn_as_it_is():
-    """The drawing has the storeys of test_layers.py, and the tree every file."""
+def test_the_layers_are_drawn_as_they_are():
     drawing, *_ = blocks("docs/architecture.md", "")
     storeys: dict[int, set[str]] = {}
     storey = -1
@@ -153,8 +152,6 @@ def test_the_house_is_drawn_as_it_is():
         storey = int(number) if number else storey
         storeys.setdefault(storey, set()).update(names)
     assert [storeys[i] for i in sorted(storeys)] == _storeys()
-    (tree,) = blocks("docs/architecture.md", "tree")
-    assert _files(tree) == {str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py")}
 
 
 def _storeys() -> list[set[str]]:
@@ -162,18 +159,6 @@ def _storeys() -> list[set[str]]:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STOREYS":
             return ast.literal_eval(node.value)
     raise AssertionError("test_layers.py has no STOREYS")
-
-
-def _files(tree: str) -> set[str]:
-    above: list[str] = []
-    found = set()
-    for line in tree.splitlines():
-        name = line.split()[0]
-        depth = (len(line) - len(line.lstrip())) // 2
-        above = [*above[:depth], name]
-        if not name.endswith("/"):
-            found.add("".join(above))
-    return found
 
 
 def names_in(page: str) -> set[str]:
@@ -213,7 +198,7 @@ def _member(thing: object, name: str) -> object:
 
 def test_what_the_map_names_exists():
     names = {name for name in names_in("docs/architecture.md") if not name.startswith("states/")}
-    assert len(names) > 100
+    assert len(names) > 50
     assert not [name for name in sorted(names) if not exists(name)]
 
 

@@ -35,8 +35,7 @@ STOREYS = [
     {"train"},
     {"model"},
     {"lab", "photos"},
-    {"cli"},
-    {"__main__"},
+    {"cli", "__main__"},
 ]
 TOOL = {"photos", "serve"}  # one face; the laboratory is the other
 ROOT = Path(memoryless.__file__).parent
