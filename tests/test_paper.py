@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from memoryless.cli.output import FORMATS, write_tables
 
 from conftest import TOY_PRESET, make_toy
-from memoryless.cli.output import FORMATS, write_tables
 from memoryless.errors import DataError
 from memoryless.images import SOURCES, Source
 from memoryless.lab.analysis.figures import draw_similarity, shown

@@ -10,17 +10,17 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoryless.classifier import IncrementalClassifier
     from memoryless.lab.config import Config
     from memoryless.lab.experiment import run
     from memoryless.model import Model
+    from memoryless.model.estimator import IncrementalClassifier
 
 __version__ = version("memoryless")
 __all__ = ["Config", "IncrementalClassifier", "Model", "__version__", "run"]
 
 PLACES = {
     "Config": "memoryless.lab.config",
-    "IncrementalClassifier": "memoryless.classifier",
+    "IncrementalClassifier": "memoryless.model.estimator",
     "Model": "memoryless.model",
     "run": "memoryless.lab.experiment",
 }

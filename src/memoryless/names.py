@@ -8,9 +8,10 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, DataError
 
 T = TypeVar("T")
+LONGEST_NAME = 255  # bytes, as of a file's name
 LONG = 30  # entries of a table; in a sentence nobody reads more
 # An underscore between letters is no emphasis, and names full of them are easier to read as is.
 MARKDOWN = re.compile(r"[\\`|<>*\[\]&~$]|(?<!\w)_|_(?!\w)")
@@ -49,6 +50,40 @@ def first_ten(offenders: Iterable[str]) -> str:
     listed = list(offenders)
     more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
     return ", ".join(listed[:10]) + more
+
+
+def class_names(labels: Iterable[str]) -> Mapping[str, str]:
+    """Each label in Unicode's composed form, or an error if it cannot name a class."""
+    names: dict[str, str] = {}
+    labels_of: dict[str, str] = {}
+    for label in sorted(set(labels)):
+        name = unicodedata.normalize("NFC", label)
+        why = _unfit(name)
+        if why:
+            short = label if len(label) <= 40 else f"{label[:40]}..."
+            raise DataError(f"the class name {short!a} {why}: rename the class")
+        twin = labels_of.setdefault(name, label)
+        if twin != label:
+            raise DataError(
+                f"the class names {twin!a} and {label!a} are the same to Unicode: rename "
+                "one, or put their photos together"
+            )
+        names[label] = name
+    return names
+
+
+def _unfit(name: str) -> str:
+    kinds = {unicodedata.category(sign) for sign in name}
+    if "Cs" in kinds:  # how Python keeps bytes of a file's name that are no text
+        return "is not valid UTF-8"
+    if kinds & {"Cc", "Zl", "Zp"}:
+        return "has control characters"
+    if "/" in name or "\\" in name:
+        return "has a slash"
+    if not name.strip():
+        return "is blank"
+    size = len(name.encode())
+    return f"has {size:,} bytes, more than {LONGEST_NAME}" if size > LONGEST_NAME else ""
 
 
 def counted(number: int, one: str, many: str) -> str:

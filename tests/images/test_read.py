@@ -172,6 +172,9 @@ def test_whatever_the_reader_takes_gives_the_same_pixels(tmp_path):
 def test_what_it_does_not_take(tmp_path):
     with pytest.raises(DataError, match=r"a photo must be uint8 .*, not float64 \(3, 3, 1\)"):
         as_photo(np.zeros((3, 3)))
+    for shape in ((4, 4, 2), (0, 4, 3)):
+        with pytest.raises(DataError, match=r"^a photo must be uint8"):
+            as_photo(np.zeros(shape, np.uint8))
     broken = Image.open(io.BytesIO(saved(paint(0))[:-600]))
     with pytest.raises(DataError, match="image 1 cannot be read"):
         list(ready([paint(0), broken]))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.dataset import hold_out_groups
-from memoryless.images.read import as_photo
 from memoryless.model.file import load_state
 from photo_toys import tiny_settings
 
@@ -119,13 +118,6 @@ def test_another_head_over_fixed_features_is_the_laboratorys():
         Model("fixed+ncm")
 
 
-def test_before_the_first_photo_there_is_nothing_to_predict():
-    with pytest.raises(
-        ConfigError, match=r"^the model knows no class yet: let it learn some first$"
-    ):
-        Model(backbone="none").predict(np.zeros((1, 6)))
-
-
 def test_what_no_class_is_like_is_not_known():
     model = Model(backbone="none")
     model.learn(*features(*range(6), number=60, d=40))
@@ -192,19 +184,6 @@ def test_without_repeats_a_fifth_is_held_out():
     mask = hold_out_groups(labels, np.arange(30), 0.2, 1)
     assert np.bincount(labels[mask]).tolist() == [2, 2, 2]
     assert (mask != hold_out_groups(labels, np.arange(30), 0.2, 2)).any()
-
-
-@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 1), (5, 7, 3), (3, 5, 7)])
-def test_photos_come_in_many_layouts(shape):
-    assert as_photo(np.zeros(shape, np.uint8)).shape == (5, 7, 3)
-
-
-@pytest.mark.parametrize(
-    "bad", [np.zeros((4, 4)), np.zeros((4, 4, 2), np.uint8), np.zeros((0, 4, 3), np.uint8)]
-)
-def test_what_is_no_photo_is_refused(bad):
-    with pytest.raises(DataError, match=r"^a photo must be uint8"):
-        as_photo(bad)
 
 
 def test_of_one_class_every_photo_is_known_and_later_ones_are_not_misled():

@@ -49,13 +49,6 @@ def test_a_model_comes_back_whole(kind, tmp_path):
     assert model._stored(None)[0] == again._stored(None)[0]
 
 
-def test_a_setting_that_is_none_is_refused():
-    with pytest.raises(ConfigError, match="unknown setting 'epoch'"):
-        Model(epoch=3)
-    with pytest.raises(ConfigError, match="the method names the strategy"):
-        Model(strategy="fixed")
-
-
 @pytest.mark.parametrize("kind", ["fixed", "trained"])
 def test_images_and_labels_that_are_none_are_refused(kind):
     model, images = learned(kind)

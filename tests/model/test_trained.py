@@ -246,8 +246,8 @@ def test_a_photo_is_seen_as_its_square_is(crop, apart):
 def test_a_device_to_train_on_is_none_to_predict_on(device, taught):
     images, _ = draw_birds(0, 1)
     expected, learned = taught.scores(images), taught._opened()
-    taught._knows = replace(learned, settings=replace(learned.settings, device=device))
-    taught._knows.learner, taught._knows.scorer = learned.learner, learned.scorer
+    settings = replace(learned.settings, device=device)
+    taught._knows = replace(learned, settings=settings, _extractor=None, _squares=None)
     assert np.array_equal(taught.scores(images), expected)
 
 

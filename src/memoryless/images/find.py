@@ -31,8 +31,7 @@ from memoryless.images.sources import (
     read_text,
     read_zip,
 )
-from memoryless.labels import class_names
-from memoryless.names import first_ten
+from memoryless.names import class_names, first_ten
 
 TABLE, LIST = "metadata.csv", "list.txt"
 # Folders that part photos, whatever the case of their names, and what each is for.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +26,10 @@ from memoryless.errors import DataError, extras
 from memoryless.images.dataset import hold_out_groups
 from memoryless.images.read import pixels_of, ready
 from memoryless.model import description
+from memoryless.model.lesson import Lesson
 from memoryless.model.parts import scorer_facts, to_bytes
 from memoryless.stats.class_statistics import AT_ONCE, ClassStatistics
-from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, average, judge
+from memoryless.stats.confidence import Confidence, HeldOut, Judgement, average, judge
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
 from memoryless.threads import one_thread
@@ -53,11 +53,18 @@ class FixedFeatures:
     settings: ModelSettings
     preparation: PhotoPreparation | None = None
     """None where photos are features already."""
-    saved: State | None = None
-    """Where graph, sums and scorer come from when they are first needed."""
-    confidence: Confidence = field(default_factory=Confidence)
+    graph: bytes | None = None
+    """Computes features from photos."""
     forgettable: bool = False
     """Whether each class's own scatter is kept too, so that it can be forgotten exactly."""
+    confidence: Confidence = field(default_factory=Confidence)
+    saved: State | None = None
+    """Holds sums and scorer until they are first needed."""
+    extractor: Extractor | None = None
+    """Runs the graph, once it is opened."""
+    _statistics: ClassStatistics | None = None
+    _held_out: HeldOut | None = None
+    _scorer: Viewed | None = None
 
     @classmethod
     def first(cls, settings: ModelSettings, forgettable: bool = False) -> FixedFeatures:
@@ -66,9 +73,7 @@ class FixedFeatures:
             return cls(settings, forgettable=forgettable)
         graph, preparation = features_graph_of(settings)
         settings = replace(settings, backbone=without_folder(settings.backbone))
-        made = cls(settings, preparation, forgettable=forgettable)
-        made.graph = graph
-        return made
+        return cls(settings, preparation, graph, forgettable)
 
     @classmethod
     def of(cls, state: State) -> FixedFeatures:
@@ -77,50 +82,52 @@ class FixedFeatures:
         if about.preparation:
             sees = PhotoPreparation(**structs.asdict(about.preparation))
         sure = about.confidence and Confidence(**structs.asdict(about.confidence))
-        saved = state if state.classes.names else None
-        made = cls(_settings(about, sees), sees, saved, sure or Confidence(), about.forgettable)
-        if sees:
-            made.graph = state.graph()
-        return made
+        return cls(
+            _settings(about, sees),
+            sees,
+            state.graph() if sees else None,
+            about.forgettable,
+            sure or Confidence(),
+            state if state.classes.names else None,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """All but onnxruntime's session, which is opened again."""
-        return {name: value for name, value in vars(self).items() if name != "extractor"}
+        return vars(self) | {"extractor": None}
 
-    @cached_property
-    def graph(self) -> bytes | None:
-        return None
-
-    @cached_property
+    @property
     def statistics(self) -> ClassStatistics | None:
-        if self.saved is None:
-            return None
-        return ClassStatistics.restore(self.saved.arrays("record"), fixed=True)
+        """The sums over photos; None before the first state."""
+        if self._statistics is None and self.saved:
+            self._statistics = ClassStatistics.restore(self.saved.arrays("record"), fixed=True)
+        return self._statistics
 
-    @cached_property
+    @property
     def held_out(self) -> HeldOut:
-        return HeldOut.restore(self.saved.arrays("record")) if self.saved else HeldOut.none()
+        """The sums over held-out photos."""
+        if self._held_out is None and self.saved:
+            self._held_out = HeldOut.restore(self.saved.arrays("record"))
+        return self._held_out or HeldOut.none()
 
-    @cached_property
+    @property
+    def scorer(self) -> Viewed | None:
+        """The layer over the view; None before the first state."""
+        if self._scorer is None and self.saved:
+            facts = scorer_facts(self.saved.description)
+            self._scorer = restore(facts, self.saved.arrays("scorer"))
+        return self._scorer
+
+    @property
     def view(self) -> View:
         """What statistics read: square roots of photos' features; of others as settings say."""
         return View(square_roots=self.settings.square_roots or self.preparation is not None)
 
-    @cached_property
-    def scorer(self) -> Viewed:
-        assert self.saved is not None
-        return restore(scorer_facts(self.saved.description), self.saved.arrays("scorer"))
-
-    @cached_property
-    def extractor(self) -> Extractor:
-        from memoryless.embed.session import Extractor
-
-        assert self.graph is not None
-        return Extractor(self.graph, self.settings.device)
-
     def open(self) -> None:
-        if self.preparation:
-            _ = self.extractor
+        """Open the session that runs the graph, if there is one and it is not open yet."""
+        if self.extractor is None and self.graph is not None:
+            from memoryless.embed.session import Extractor
+
+            self.extractor = Extractor(self.graph, self.settings.device)
 
     @property
     def least(self) -> int:
@@ -133,6 +140,8 @@ class FixedFeatures:
     def look(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo."""
         assert self.least
+        self.open()
+        assert self.extractor is not None
         return self.extractor.feature(photo)
 
     feature = look
@@ -143,15 +152,15 @@ class FixedFeatures:
             return self._checked(images)
         from memoryless.threads import ahead
 
+        self.open()
         features = list(ahead(lambda image: self.look(pixels_of(image, self.least)), ready(images)))
         return self._checked(np.stack(features) if features else np.zeros((0, self._d or 0)))
 
     @property
     def _d(self) -> int | None:
-        """How many numbers a feature has, if a state was learned; asks no file that may vanish."""
-        learned = self.saved is not None or "scorer" in vars(self)
-        layer: Any = self.scorer.over if learned else None
-        return layer.W.shape[1] if learned else None
+        """How many numbers a feature has, if a state was learned."""
+        layer: Any = self.scorer.over if self.scorer else None
+        return layer.W.shape[1] if layer else None
 
     def _checked(self, features: np.ndarray) -> np.ndarray:
         d = self._d or features.shape[-1]
@@ -171,15 +180,21 @@ class FixedFeatures:
     looks = features
 
     def learn(
-        self, features: np.ndarray, labels: np.ndarray, groups: np.ndarray, report: Any
-    ) -> tuple[FixedFeatures, Measured]:
+        self,
+        features: np.ndarray,
+        labels: np.ndarray,
+        groups: np.ndarray,
+        report: Any,
+        names: Sequence[str],
+    ) -> tuple[FixedFeatures, Lesson]:
         """What is known after a state; labels of new classes follow those of the past.
 
         Held-out photos measure the model that the others make; then all are added to the sums.
         """
         d = self.view(features[:0]).shape[1]
         past = self.statistics or ClassStatistics.empty(d, self.forgettable)
-        held = hold_out_groups(within(labels)[1], groups, HELD_OUT, past.classes)
+        _, own = np.unique(labels, return_inverse=True)
+        held = hold_out_groups(own, groups, HELD_OUT, past.classes)
         without = past.join(*self._statistics_of(features, labels, ~held))
         scores, margin = self._scored_rows(layer_of(without), features, np.flatnonzero(held))
         both = without.join(*self._statistics_of(features, labels, held)) if held.any() else without
@@ -187,14 +202,22 @@ class FixedFeatures:
         after, layer = self.after(both, held_out, held_out.confidence)
         new, temperature = both.classes - past.classes, after.confidence.temperature
         alike = closest_pairs(both, layer.W[:-1], new, temperature)
-        return after, Measured(scores, labels[held], alike, _unlike(past, both))
+        return after, Lesson.of(
+            names,
+            labels,
+            scores,
+            labels[held],
+            after.confidence,
+            alike=[(names[a], names[b], share) for a, b, share in alike],
+            unlike={names[c]: errors for c, errors in _unlike(past, both).items()},
+        )
 
     def _statistics_of(
         self, features: np.ndarray, labels: np.ndarray, mask: np.ndarray
     ) -> tuple[ClassStatistics, np.ndarray]:
         """Statistics of the photos of a mask by their classes, and which classes these are."""
         rows = np.flatnonzero(mask)
-        places, own = within(labels[rows])
+        places, own = np.unique(labels[rows], return_inverse=True)
         made = ClassStatistics.of(
             features,
             own,
@@ -220,13 +243,16 @@ class FixedFeatures:
         self, statistics: ClassStatistics, held_out: HeldOut, sure: Confidence
     ) -> tuple[FixedFeatures, Linear]:
         """The same with other statistics, and the layer that these make."""
-        after = FixedFeatures(self.settings, self.preparation, None, sure, statistics.forgettable)
         layer = layer_of(statistics)
-        after.graph, after.statistics = self.graph, statistics
-        after.held_out, after.view = held_out, self.view
-        after.scorer = Viewed(self._rounded(layer), 0, self.view.square_roots)
-        if "extractor" in vars(self):
-            after.extractor = self.extractor
+        after = replace(
+            self,
+            forgettable=statistics.forgettable,
+            confidence=sure,
+            saved=None,
+            _statistics=statistics,
+            _held_out=held_out,
+            _scorer=Viewed(self._rounded(layer), 0, self.view.square_roots),
+        )
         return after, layer
 
     def _rounded(self, layer: Linear) -> Linear:
@@ -240,9 +266,7 @@ class FixedFeatures:
         """The same without the classes of a mask (N,)."""
         assert self.statistics is not None
         if gone.all():
-            fresh = FixedFeatures(self.settings, self.preparation, forgettable=self.forgettable)
-            fresh.graph = self.graph
-            return fresh
+            return FixedFeatures(self.settings, self.preparation, self.graph, self.forgettable)
         return self.after(self.statistics.without(gone), self.held_out, self.confidence)[0]
 
     @classmethod
@@ -344,16 +368,6 @@ def _differing(
 
 def _kind(view: View) -> str:
     return "square roots" if view.square_roots else "numbers as they are"
-
-
-def within(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes that labels name, and each label's place among them.
-
-    >>> [found.tolist() for found in within(np.array([7, 2, 7]))]
-    [[2, 7], [1, 0, 1]]
-    """
-    there = np.bincount(labels) > 0
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[labels]
 
 
 def layer_of(statistics: ClassStatistics) -> Linear:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sized
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from importlib.metadata import version
 from itertools import combinations
@@ -20,40 +20,20 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 import numpy as np
 
 from memoryless.errors import ConfigError, DataError, StoreError, extras
-from memoryless.labels import class_names
 from memoryless.model.classes import SAFE, Classes, model_name
 from memoryless.model.database import PLACE
 from memoryless.model.description import HISTORY, Description, LabelType, check_history, now
 from memoryless.model.file import State, Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
+from memoryless.model.lesson import Lesson
 from memoryless.model.trained import TrainedFeatures
-from memoryless.names import choose, counted, first_ten
-from memoryless.stats.confidence import Judgement, Measured
+from memoryless.names import choose, class_names, counted, first_ten
+from memoryless.stats.confidence import Judgement
 from memoryless.train.settings import ModelSettings
 
 if TYPE_CHECKING:
     from memoryless.images import Images
     from memoryless.progress import TrainingProgress
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What a state taught, measured on photos that were held out."""
-
-    held_out: int
-    """How many photos of the state were held out."""
-    right: int
-    """How many of them were put into their class, of all classes."""
-    right_by_class: dict[str, tuple[int, int]]
-    """For each class of the state how many were right, of how many."""
-    alike: list[tuple[str, str, float]]
-    """The pairs of classes most alike, at least one of them new, with the share of photos that
-    they are expected to lose to each other."""
-    unlike: dict[str, float]
-    """Known classes whose new photos look unlike the ones before: by how many standard errors their
-    means differ, where chance gives about 1."""
-    temperature: float
-    threshold: float
 
 
 P = ParamSpec("P")
@@ -159,6 +139,10 @@ class Model:
         """The feature (d,) of a photo, uint8 (H, W, 3)."""
         return self._opened().feature(photo)
 
+    def features(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
+        """Features (n, d) of images, of whatever `learn` takes."""
+        return self._opened().features(_checked_images(images))
+
     @one_at_a_time
     @extras()
     def learn(
@@ -188,35 +172,16 @@ class Model:
         index = {name: i for i, name in enumerate(classes.names)}
         numbers = np.array([index[name] for name in names], dtype=np.int64)
         groups = np.arange(len(names)) if groups is None else groups
-        after, measured = knows.learn(looks, numbers, groups, report)
+        after, lesson = knows.learn(looks, numbers, groups, report, classes.names)
         self._traceable |= self.fixed and _is_traceable(looks, numbers, len(self.classes))
         self._knows, self._classes, self.settings = after, classes, after.settings
         self._done = (*self._done, "learn")
-        return self._lesson(measured, count)
+        return lesson
 
     @property
     def keeps_history(self) -> bool:
         """Whether the states before this one are kept when it is saved."""
         return not (self._traceable or "forget" in self._done)
-
-    def _lesson(self, measured: Measured, classes: Iterable[str]) -> Lesson:
-        right = measured.scores.argmax(1) == measured.labels
-        index = {name: i for i, name in enumerate(self.classes)}
-        size = len(self.classes)
-        held = np.bincount(measured.labels, minlength=size)
-        good = np.bincount(measured.labels[right], minlength=size)
-        sure = self._opened().confidence
-        return Lesson(
-            held_out=len(right),
-            right=int(right.sum()),
-            right_by_class={
-                name: (int(good[index[name]]), int(held[index[name]])) for name in classes
-            },
-            alike=[(self.classes[a], self.classes[b], share) for a, b, share in measured.alike],
-            unlike={self.classes[c]: errors for c, errors in measured.unlike.items()},
-            temperature=sure.temperature,
-            threshold=sure.threshold,
-        )
 
     @one_at_a_time
     def forget(self, *names: str) -> dict[str, float]:
@@ -276,8 +241,7 @@ class Model:
         features.
         """
         self.check_taught()
-        knows = self._opened()
-        return knows.judge(knows.features(_checked_images(images)))
+        return self._opened().judge(self.features(images))
 
     def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
         """Scores (n, classes), the larger the likelier."""
@@ -421,6 +385,9 @@ def _checked_images(images: Any) -> Any:
         raise DataError(
             f"images must be several, in a list of paths or of arrays of pixels, not {images!r}"
         )
+    shape = tuple(getattr(images, "shape", ()))
+    if hasattr(images, "dtype") and len(shape) == 3 and shape[2] in (1, 3):
+        raise DataError(f"an array of the shape {shape} is one image, not several: give [image]")
     return images
 
 

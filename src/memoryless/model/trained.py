@@ -6,8 +6,8 @@ Learning needs torch. Predicting does not: after each state the network is kept 
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,10 @@ from memoryless.images.dataset import as_pixels, hold_out_groups
 from memoryless.images.pixels import central_square
 from memoryless.images.read import one_by_one, pixels_of, ready
 from memoryless.model import description
+from memoryless.model.lesson import Lesson
 from memoryless.model.parts import scorer_facts, to_bytes
 from memoryless.settings import conform, plain_values
-from memoryless.stats.confidence import Confidence, HeldOut, Judgement, Measured, judge
+from memoryless.stats.confidence import Confidence, HeldOut, Judgement, judge
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.train.settings import ModelSettings
 
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from memoryless.train.learner import Learner
     from memoryless.train.settings import ModelSettings
 
-SESSIONS = ("extractor", "squares")
-"""What cannot be copied, and is opened again."""
-
 
 @dataclass
 class TrainedFeatures:
@@ -45,9 +43,15 @@ class TrainedFeatures:
     method: str
     settings: ModelSettings
     seed: int
-    saved: State | None = None
-    """Where network, graph, record and scorer come from when they are first needed."""
     confidence: Confidence = field(default_factory=Confidence)
+    graph: bytes | None = None
+    """Computes features from photos; None before the first state."""
+    saved: State | None = None
+    """Holds network, record and scorer until they are first needed."""
+    _learner: Learner | None = None
+    _scorer: Scorer | None = None
+    _extractor: Extractor | None = None
+    _squares: SquareExtractor | None = None
 
     @classmethod
     def of(cls, state: State) -> TrainedFeatures:
@@ -56,20 +60,23 @@ class TrainedFeatures:
         assert about.train is not None
         settings = ModelSettings(**conform(ModelSettings(**about.train.settings))[0])
         sure = about.confidence and Confidence(**structs.asdict(about.confidence))
-        saved = state if state.classes.names else None
-        made = cls(about.method, settings, about.seed, saved, sure or Confidence())
-        if saved:
-            made.graph = state.graph()
-        return made
+        found = cls(about.method, settings, about.seed, sure or Confidence())
+        if state.classes.names:
+            found.graph, found.saved = state.graph(), state
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in SESSIONS}
+        """All but onnxruntime's sessions, which are opened again."""
+        return vars(self) | {"_extractor": None, "_squares": None}
 
-    @cached_property
+    @property
     def learner(self) -> Learner | None:
-        """Network and record; made again of what was saved, and nothing before the first state."""
-        if self.saved is None:
-            return None
+        """Network and record; None before the first state."""
+        if self._learner is None and self.saved:
+            self._learner = self._restored(self.saved)
+        return self._learner
+
+    def _restored(self, saved: State) -> Learner:
         from memoryless.stats.record import Record
         from memoryless.tensors import as_tensors
         from memoryless.train.augment import Preparation
@@ -78,28 +85,26 @@ class TrainedFeatures:
         preparation = Preparation(**self._stored_preparation)
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
         learner = Learner(settings, self.seed, len(preparation.mean), preparation)
-        record = Record.of(self.saved.arrays("record"), learner.fixed)
-        learner.restore(as_tensors(self.saved.arrays("network")), record)
+        record = Record.of(saved.arrays("record"), learner.fixed)
+        learner.restore(as_tensors(saved.arrays("network")), record)
         return learner
 
-    @cached_property
-    def scorer(self) -> Scorer:
-        assert self.saved is not None
-        return restore(scorer_facts(self.saved.description), self.saved.arrays("scorer"))
-
     @property
-    def _learned(self) -> bool:
-        return self.saved is not None or vars(self).get("learner") is not None
+    def scorer(self) -> Scorer:
+        """Scores features for all classes so far."""
+        if self._scorer is None:
+            assert self.saved is not None
+            facts = scorer_facts(self.saved.description)
+            self._scorer = restore(facts, self.saved.arrays("scorer"))
+        return self._scorer
 
-    @cached_property
-    def graph(self) -> bytes:
-        """From photos to features; written from the network, where a state was just learned."""
+    def _written_graph(self, learner: Learner) -> bytes:
+        """The graph from photos to features, written from the network."""
         from memoryless.embed.graph import features_graph
         from memoryless.train.backbones.export import module_graph
 
-        assert self.learner is not None
-        backbone, seen, middle = self.learner.network.backbone, self.preparation, self.learner.view
-        graph = module_graph(backbone, seen.size, seen.channels, middle.start > 0)
+        seen, middle = self.preparation, learner.view.start > 0
+        graph = module_graph(learner.network.backbone, seen.size, seen.channels, middle)
         return features_graph(graph, seen)
 
     @property
@@ -124,28 +129,27 @@ class TrainedFeatures:
         """Where onnxruntime runs the graph; it may lack the device that torch trains on."""
         return "cpu" if self.settings.device == "cpu" else "auto"
 
-    @cached_property
-    def extractor(self) -> Extractor:
-        from memoryless.embed.session import Extractor
-
-        return Extractor(self.graph, self._device)
-
-    @cached_property
-    def squares(self) -> SquareExtractor:
-        from memoryless.embed.session import SquareExtractor
-
-        return SquareExtractor(self.graph, self.preparation, self._device)
-
     def open(self) -> None:
-        if self._learned:
-            _ = self.extractor
+        """Open the session for photos, if a state was learned and it is not open yet."""
+        if self._extractor is None and self.graph is not None:
+            from memoryless.embed.session import Extractor
+
+            self._extractor = Extractor(self.graph, self._device)
+
+    def _square_features(self, pixels: np.ndarray) -> np.ndarray:
+        if self._squares is None:
+            from memoryless.embed.session import SquareExtractor
+
+            assert self.graph is not None
+            self._squares = SquareExtractor(self.graph, self.preparation, self._device)
+        return self._squares.features(pixels)
 
     @property
     def least(self) -> int:
         """The side of the squares that photos become: what the network sees, and a margin."""
-        if not self._learned and self.settings.image_size is None:
+        if self.graph is None and self.settings.image_size is None:
             self.settings = replace(self.settings, image_size=PHOTO_SIDE)
-        size = self.preparation.size if self._learned else self.settings.image_size
+        size = self.settings.image_size if self.graph is None else self.preparation.size
         assert size is not None
         return round(size / self.settings.crop)
 
@@ -156,7 +160,9 @@ class TrainedFeatures:
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo."""
         self._check_channels(photo.shape[2])
-        return self.extractor.feature(photo)
+        self.open()
+        assert self._extractor is not None
+        return self._extractor.feature(photo)
 
     def features(self, images: Any) -> np.ndarray:
         """Features (n, d) of photos or of square images; features are given back."""
@@ -168,7 +174,7 @@ class TrainedFeatures:
             images = images.read(np.arange(len(images)))
         pixels = as_pixels(images, len(images))
         self._check_channels(pixels.shape[1])
-        return self.squares.features(pixels)
+        return self._square_features(pixels)
 
     def _check_channels(self, channels: int) -> None:
         if channels != self.preparation.channels:
@@ -185,7 +191,7 @@ class TrainedFeatures:
             side = self.least
             images = np.stack([self.look(pixels_of(image, side)) for image in ready(images)])
         found = as_images(images)
-        if self._learned:
+        if self.graph is not None:
             self._check_channels(found.shape[0])
         return found
 
@@ -195,7 +201,8 @@ class TrainedFeatures:
         labels: np.ndarray,
         groups: np.ndarray,
         report: Any,
-    ) -> tuple[TrainedFeatures, Measured]:
+        names: Sequence[str],
+    ) -> tuple[TrainedFeatures, Lesson]:
         """What is known after a state of new classes; their labels follow those of the past."""
         from memoryless.images import Split
         from memoryless.stats.build import EndOfState, build_scorer
@@ -208,15 +215,15 @@ class TrainedFeatures:
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
-        after = TrainedFeatures(self.method, learner.settings, self.seed)
-        after.learner, after.scorer = learner, build_scorer(parse_method(self.method), end)
-        if learned.held_out is None:
-            after.confidence = self.confidence
-            return after, Measured(np.zeros((0, learner.record.classes)), np.zeros(0, np.int64))
-        scores = after.scorer(learned.held_out[0].astype(np.float32))
-        own = learned.held_out[1]
-        after.confidence = HeldOut.of(scores, lead(scores), own).confidence
-        return after, Measured(scores, own)
+        scorer = build_scorer(parse_method(self.method), end)
+        after = TrainedFeatures(self.method, learner.settings, self.seed, self.confidence)
+        after._learner, after._scorer = learner, scorer
+        after.graph = after._written_graph(learner)
+        scores, own = np.zeros((0, learner.record.classes)), np.zeros(0, np.int64)
+        if learned.held_out is not None:
+            scores, own = scorer(learned.held_out[0].astype(np.float32)), learned.held_out[1]
+            after.confidence = HeldOut.of(scores, lead(scores), own).confidence
+        return after, Lesson.of(names, labels, scores, own, after.confidence)
 
     def _apart(self, labels: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
         """Which images are held out, where some must be so together; else the learner decides."""
@@ -244,7 +251,7 @@ class TrainedFeatures:
     def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """What a description says of it, and the bytes of each part."""
         settings = plain_values(self._settings_to_keep())
-        if not self._learned:
+        if self.graph is None:
             return {"train": description.Training(settings=settings)}, {}
         scorer, arrays = describe(self.scorer)
         parts = self._stored_parts() | {"scorer": arrays}

@@ -7,9 +7,9 @@ import unicodedata
 from pathlib import Path
 
 from memoryless.errors import DataError
-from memoryless.labels import class_names
 from memoryless.model import Model
 from memoryless.model.file import State, load_state, writing
+from memoryless.names import class_names
 from memoryless.output import say
 
 

@@ -7,7 +7,7 @@ states count, however few a state brings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -119,21 +119,6 @@ def _quantile(below: np.ndarray, wanted: float) -> float:
     low, high = below[after - 1 : after + 1]
     share = (wanted - low) / (high - low)
     return float(MARGINS[after - 1] + share * (MARGINS[after] - MARGINS[after - 1]))
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Measurements of a state when it is learned: scores of its held-out photos, and which classes
-    are alike.
-    """
-
-    scores: np.ndarray  # (h, N) of held-out photos
-    labels: np.ndarray  # (h,)
-    alike: Sequence[tuple[int, int, float]] = ()
-    """Pairs of classes most alike, with the share of photos that they may lose to each other."""
-    unlike: Mapping[int, float] = field(default_factory=dict)
-    """Past classes whose new photos look unlike the past ones: by how many standard errors their
-    means differ."""
 
 
 @dataclass(frozen=True)

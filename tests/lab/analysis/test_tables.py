@@ -6,10 +6,10 @@ import io
 
 import numpy as np
 import pytest
+from memoryless.cli.output import show
 from rich.console import Console
 
 from conftest import FakeRun
-from memoryless.cli.output import show
 from memoryless.lab.analysis.comparison import comparisons
 from memoryless.lab.analysis.frame import TYPOLOGY
 from memoryless.lab.analysis.tables import (

@@ -1,24 +1,19 @@
-"""A model with scikit-learn's manners: it learns batch by batch, classes may appear at any time,
-and no sample is kept.
-"""
+"""scikit-learn's interface over `Model`, with labels of any one type."""
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from memoryless.errors import ConfigError, DataError, extras
-from memoryless.images.read import pixels_of, ready
-from memoryless.labels import check_among, labels_of, listed, names_of
-from memoryless.model import Lesson, Model
+from memoryless.model.model import Model
 from memoryless.names import first_ten
 from memoryless.stats.confidence import Judgement
-from memoryless.threads import ahead
 
 with extras():
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -29,6 +24,13 @@ FLOATS = [np.float64, np.float32]
 """The first is what other numbers become."""
 PREPARED = ("crop", "mean", "std")
 """Settings of a model that say how images are prepared."""
+READ: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": {"True": True, "False": False}.__getitem__,
+}
+"""How a label of each type is read from the name of its class."""
 
 
 class IncrementalClassifier(ClassifierMixin, BaseEstimator):
@@ -37,10 +39,10 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     backbone
-        What gives the features of images: a name, onnx:FILE or timm:NAME. With "none", X holds
+        Computes the features of images: a name, onnx:FILE or timm:NAME. With "none", X holds
         features of any kind, (n, d).
     image_size
-        Side in pixels of what the backbone sees, 224 by default.
+        Side in pixels of the backbone's input, 224 by default.
     square_roots
         Whether square roots of features at length one are learned, as those of images always are:
         for features of your own that are at least zero.
@@ -51,7 +53,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     settings
         Other settings of the backbone by name, such as crop, mean and std.
 
-    `model_` is the `memoryless.Model`, `lesson_` what held-out samples of the last batch told.
+    `model_` is the `memoryless.Model`, `lesson_` its `Lesson` about the last batch.
     """
 
     def __init__(
@@ -101,42 +103,46 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The likeliest label (n,) of each sample."""
+        """Return the likeliest label (n,) of each sample."""
         return self.top_k(X, 1)[:, 0]
 
     def top_k(self, X: Any, k: int = 5) -> np.ndarray:
-        """The k likeliest labels (n, k) of each sample, the likeliest first."""
+        """Return the k likeliest labels (n, k) of each sample, the likeliest first."""
         if not isinstance(k, int | np.integer) or k < 1:
             raise DataError(f"k must be a whole number of at least 1, not {k!r}: give another")
         return self._best(self._judge(X), k)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities (n, N), columns as in `classes_`."""
+        """Return probabilities (n, N), columns as in `classes_`."""
         return self._judge(X).probabilities[:, self._order]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores (n, N); of two classes what the second scores above the first, (n,)."""
+        """Return scores (n, N); of two classes the second's above the first's, (n,)."""
         scores = self._judge(X).scores[:, self._order]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def known(self, X: Any) -> np.ndarray:
-        """Whether any class fits each sample, (n,)."""
+        """Return whether any class fits each sample, (n,)."""
         return self._judge(X).known
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of samples that get their own label."""
+        """Return the share of samples that get their own label."""
         check_is_fitted(self)
         features, y = self._read(self.model_, X, y)
         answers = self._best(self.model_.judge(features), 1)[:, 0]
         return float(accuracy_score(y, answers, sample_weight=sample_weight))
 
     def forget(self, *labels: Any) -> dict[Any, float]:
-        """Forget classes; gives the weight that each had in the covariance that classes share.
+        """Forget classes; return the weight of each in the covariance that classes share.
 
         If the estimator is forgettable, it is then as if they had never been.
         """
         check_is_fitted(self)
-        names, _ = names_of(listed(labels), self.model_.label_type)
+        for label in labels:
+            if hasattr(label, "__len__") and not isinstance(label, str | bytes):
+                kind = type(label).__name__
+                raise DataError(f"give labels one by one, not in a {kind}: write forget(*labels)")
+        names, _ = names_of(labels, self.model_.label_type)
         weights = self.model_.forget(*names)
         return {label: weights[name] for label, name in zip(labels, names, strict=True)}
 
@@ -144,15 +150,14 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     def merge(
         cls, parts: Mapping[str, Self], same_class: Literal["refuse", "join"] = "refuse"
     ) -> Self:
-        """One estimator of several, by name: as if it had learned everything.
+        """Return one estimator of several, by name: as if it had learned everything.
 
         Labels that several have are refused, or, with `same_class="join"`, are one class.
         """
-        models = _models(parts)
+        _check_named(parts)
+        models = {name: part.model_ for name, part in parts.items()}
         if len(kinds := {model.label_type for model in models.values()}) > 1:
             raise DataError(f"labels are of the types {', '.join(sorted(kinds))}: choose one")
-        if same_class != "join":
-            _check_distinct(models)
         merged = Model.merge(models, same_class)
         whole = copy.copy(next(iter(parts.values())))
         whole.model_, whole.forgettable = merged, merged.forgettable
@@ -161,7 +166,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     def learn_folder(self, folder: Path | str, more: bool = False, few: bool = False) -> Self:
         """Learn photos, a folder for each class, or a table, list or zip, as `memoryless learn`.
 
-        With `more`, classes may be known. What there is to say of the photos becomes warnings.
+        With `more`, classes may be known. Remarks about the photos become warnings.
         """
         from memoryless.photos.learn import learn_photos
         from memoryless.photos.plan import make_plan
@@ -186,7 +191,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """The estimator in a file; its labels are of the type that they were."""
+        """Return the estimator in a file; its labels are of the type that they were."""
         model = Model.load(path)
         model.check_sums("be an estimator")
         given, plain = vars(model.settings), vars(Model().settings)
@@ -208,13 +213,11 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _new(self) -> Model:
-        given = {name: getattr(self, name) for name in ("backbone", "image_size", "square_roots")}
-        return Model(
-            forgettable=self.forgettable, device=self.device, **given, **(self.settings or {})
-        )
+        given = self.get_params()
+        return Model(**(given.pop("settings") or {}), **given)
 
     def _model(self) -> Model:
-        """The model so far, or a new one."""
+        """Return the model so far, or a new one."""
         return self.model_ if hasattr(self, "model_") else self._new()
 
     @property
@@ -239,131 +242,143 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         before = dict(vars(self))
         try:
             features, y = self._read(model, X, y, reset=not model.classes)
-            names, kind = self._names(model, features, y, classes, otherwise)
-            lesson: Lesson = model.learn(features, names, more=True)
+            names, kind = names_of(_column(y), model.label_type if model.classes else None)
+            if classes is not None:
+                _check_among(names, names_of(_column(classes), kind)[0], otherwise)
+            lesson = model.learn(features, names, more=True)
         except Exception:
-            self.__dict__ = before  # what was read of the shape of X, too
+            self.__dict__ = before  # scikit-learn stores the shape of X before it is learned
             raise
         model.label_type = kind
         self.model_, self.lesson_ = model, lesson
         return self
 
-    def _names(
-        self, model: Model, features: np.ndarray, y: Any, classes: Any, otherwise: str
-    ) -> tuple[list[str], str]:
-        """The names of labels, checked, and of which type the labels are."""
-        labels = _column(y)
-        if len(labels) != len(features):
-            raise DataError(
-                f"there are {len(features)} samples and {len(labels)} labels: give each one"
-            )
-        names, kind = names_of(labels, model.label_type if model.classes else None)
-        if classes is not None:
-            check_among(names, names_of(_column(classes), kind)[0], otherwise)
-        return names, kind
-
     def _read(
         self, model: Model, X: Any, y: Any = None, reset: bool = False
     ) -> tuple[np.ndarray, Any]:
-        """Features (n, d) of samples, and their labels, if there are any."""
+        """Return features (n, d) of samples, and their labels, if there are any."""
         if self.backbone == "none":
             return validate_data(
                 self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False  # the model checks it
             ), y  # fmt: skip
-        model.open()
         labels: list[Any] = []
-        images, side = ready(_images(_samples(X), labels)), model.least
-        looks = [*ahead(lambda image: model.look(pixels_of(image, side)), images)]
-        return np.stack(looks), labels or None if y is None else y
+        features = model.features(_images(X, labels))
+        if not len(features):
+            raise DataError("X has no image: give one or more")
+        return features, labels or None if y is None else y
 
     def _judge(self, X: Any) -> Judgement:
         check_is_fitted(self)
         return self.model_.judge(self._read(self.model_, X)[0])
 
     def _best(self, judged: Judgement, k: int) -> np.ndarray:
-        """The labels of the k largest scores, (n, k)."""
-        scores = judged.scores
-        if k == 1:
-            return self._labels[scores.argmax(1)][:, None]
-        return self._labels[np.argsort(-scores, axis=1, kind="stable")[:, :k]]
+        """Return the labels of the k largest scores, (n, k)."""
+        return self._labels[np.argsort(-judged.scores, axis=1, kind="stable")[:, :k]]
+
+
+def names_of(labels: Iterable[Any], so_far: str | None = None) -> tuple[list[str], str]:
+    """Return a name for each label, and the one type of the labels: the one so far, if any.
+
+    >>> names_of(np.array([3, 1, 3]))
+    (['3', '1', '3'], 'int')
+    """
+    values = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    kinds = sorted({type(value).__name__ for value in values})
+    if len(kinds) != 1 or kinds[0] not in READ:
+        raise DataError(
+            "labels must be strings, whole numbers or bools, one or more and all of one type, not "
+            f"{' and '.join(kinds) or 'none'}: turn them into strings"
+        )
+    (kind,) = kinds
+    if kind == "float":
+        _check_whole(values)
+        values = [value + 0.0 for value in values]  # -0.0 becomes 0.0
+    if so_far and kind != so_far:
+        raise DataError(
+            f"labels were of the type {so_far} so far and are of {kind} now: choose one"
+        )
+    return [*map(str, values)], kind
+
+
+def _check_whole(values: Iterable[float]) -> None:
+    if parts := sorted({value for value in values if not value.is_integer()}, key=str):
+        raise DataError(
+            f"labels name classes, and {first_ten(map(str, parts))} is of something continuous: "
+            "round them, or turn them into strings"
+        )
+
+
+def labels_of(names: Sequence[str], kind: str) -> np.ndarray:
+    """Return the labels (N,) with these names.
+
+    >>> labels_of(["3", "1"], "int").tolist(), labels_of(["True"], "bool").tolist()
+    ([3, 1], [True])
+    """
+    return np.array([_label(name, kind) for name in names])
+
+
+def _label(name: str, kind: str) -> Any:
+    try:
+        return READ[kind](name)
+    except (KeyError, ValueError):
+        raise DataError(
+            f"labels are of the type {kind}, and the class {name!r} is none: rename it"
+        ) from None
+
+
+def _check_among(names: Iterable[str], classes: Iterable[str], otherwise: str) -> None:
+    """Raise if labels are not among the classes; the sentence says what else to do."""
+    known = set(classes)
+    if odd := sorted(set(names) - known):
+        raise DataError(
+            f"labels must be among the classes {first_ten(sorted(known))}, not {first_ten(odd)}: "
+            f"leave these out, or {otherwise}"
+        )
 
 
 def _column(y: Any) -> np.ndarray:
-    """Labels as an array (n,) that keeps their types."""
+    """Return labels as an array (n,) that keeps their types."""
     if y is None:
         raise DataError("learning requires y to be passed, but the target y is None: give labels")
     whole = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
     return column_or_1d(whole, warn=True)
 
 
-def _models(parts: Any) -> dict[str, Model]:
-    """The models of fitted estimators by name, if no two of these are the same."""
-    if not isinstance(parts, Mapping):
-        raise DataError(f"{BY_NAME}, not {type(parts).__name__}")
-    found: dict[str, Model] = {}
-    names: dict[int, str] = {}
-    for name, part in parts.items():
-        if not isinstance(name, str) or not isinstance(part, IncrementalClassifier):
-            raise DataError(f"{BY_NAME}, not {{{name!r}: {type(part).__name__}}}")
-        check_is_fitted(part)
-        found[name] = part.model_
-        if (other := names.setdefault(id(part.model_), name)) != name:
-            raise DataError(
-                f"{other} and {name} are the same estimator, whose samples would count twice: "
-                "leave one out"
-            )
-    return found
-
-
-BY_NAME = "merge takes fitted estimators by name, such as {'north': one, 'south': other}"
-
-
-def _check_distinct(models: Mapping[str, Model]) -> None:
-    """Raise if several know a class; the model's own check speaks of photos and of a command."""
-    seen: dict[str, list[str]] = {}
-    for name, model in models.items():
-        for label in model.classes:
-            seen.setdefault(label, []).append(name)
-    twice = [f"{label} ({', '.join(where)})" for label, where in seen.items() if len(where) > 1]
-    if twice:
+def _check_named(parts: Any) -> None:
+    """Raise unless these are fitted estimators by name."""
+    named = isinstance(parts, Mapping) and all(isinstance(name, str) for name in parts)
+    if not named or not all(isinstance(part, IncrementalClassifier) for part in parts.values()):
         raise DataError(
-            f"several estimators know {first_ten(twice)}: add `same_class=join` if that is the "
-            "same class, or else rename it in one by model_.rename"
+            "merge takes fitted estimators by name, such as {'north': one, 'south': other}"
         )
+    for part in parts.values():
+        check_is_fitted(part)
 
 
-def _samples(X: Any) -> Any:
-    """X, if it holds images that can be read one by one."""
-    X = X.to_numpy() if hasattr(X, "to_numpy") else X
-    several = hasattr(X, "__len__") and hasattr(X, "__getitem__")
-    if not several or isinstance(X, str | bytes | PurePath):
-        raise DataError(f"X must be several images, not {type(X).__name__}: {FITTING}")
-    if isinstance(X, np.ndarray) and not (X.ndim > 2 or (X.ndim == 1 and X.dtype.kind in "OU")):
-        raise DataError(f"X must be images, not {X.dtype} of the shape {X.shape}: {FITTING}")
-    if not len(X):
-        raise DataError("X has no image: give one or more")
-    if hasattr(X, "dtype") and len(X.shape) == 3 and X.shape[2] in (1, 3):
-        raise DataError(f"X of the shape {tuple(X.shape)} is one image, not several: give [image]")
-    return X
+def _images(X: Any, labels: list[Any]) -> Any:
+    """Return images as `Model` takes them; the labels of a data set of pairs go into a list.
 
-
-FITTING = (
-    "give uint8 (n, H, W) or (n, H, W, 3), a list of paths or of PIL images, or a torch data set; "
-    "features need `backbone=none`"
-)
-
-
-def _images(X: Any, labels: list[Any]) -> Iterator[Any]:
-    """The images of X, one after the other; labels that come with them are added to a list.
-
-    A data set is read here, in one thread: it need not bear several.
+    A data set is read by a single thread, because it need not bear several.
     """
-    for i in range(len(X)):
-        sample = X[i]
-        if isinstance(sample, tuple) and len(sample) == 2:
-            sample, label = sample
-            labels.append(label.item() if hasattr(label, "item") else label)
-        yield sample
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X
+    if getattr(X, "ndim", 0) == 2:
+        raise DataError(
+            f"X must be images, not {X.dtype} of the shape {X.shape}: give arrays, paths, PIL "
+            "images or a torch data set; features need `backbone=none`"
+        )
+    several = hasattr(X, "__len__") and hasattr(X, "__getitem__")
+    if not several or isinstance(X, str) or hasattr(X, "dtype"):
+        return X
+    return (_image(X[i], labels) for i in range(len(X)))
+
+
+def _image(sample: Any, labels: list[Any]) -> Any:
+    """Return the image of a sample, which may be a pair with a label."""
+    if not isinstance(sample, tuple) or len(sample) != 2:
+        return sample
+    image, label = sample
+    labels.append(label.item() if hasattr(label, "item") else label)
+    return image
 
 
 def _warn(sentence: str) -> None:
