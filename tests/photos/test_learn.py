@@ -235,7 +235,9 @@ def test_repeats_are_counted(trained, flags, capsys):
     for i in range(12):
         shutil.copy("photos/cat/0.png", f"photos/cat/copy {i}.png")
     flags = ["--train", "--image-size", "16", "--epochs", "1"] if trained else flags
-    assert re.search(r"\nrepeats   \d+ photos are nearly", run("m", "photos", *flags, capsys=capsys))
+    assert re.search(
+        r"\nrepeats   \d+ photos are nearly", run("m", "photos", *flags, capsys=capsys)
+    )
 
 
 def test_drawings_with_the_backbone_that_pip_brings(tmp_path, monkeypatch, capsys):
@@ -306,7 +308,7 @@ def test_more_photos_in_many_calls_some_nearly_the_same(halves, capsys):
         shutil.copy("photos/cat/0.png", f"photos/cat/copy {i}.png")
         shutil.copy("photos/cat/0.png", f"all/cat/copy {i}.png")
     run("once", "all", *halves, capsys=capsys)
-    for i, part in enumerate(sorted(Path(".").glob("[ps]*/*"))):
+    for i, part in enumerate(sorted(Path().glob("[ps]*/*"))):
         Path("part").mkdir()
         part.rename(f"part/{part.name}")
         run("model", "part", "--more", "--few", *([] if i else halves), capsys=capsys)
