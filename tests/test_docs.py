@@ -17,7 +17,7 @@ from memoryless.cli import app
 from memoryless.images import samples
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
-from memoryless.model.card import HONEST
+from memoryless.photos.kept import HONEST
 from memoryless.stats import calibration, heads, metrics
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS

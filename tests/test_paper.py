@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from conftest import TOY_PRESET, make_toy
-from memoryless.cli.output import FORMATS
 from memoryless.errors import DataError
 from memoryless.images import SOURCES, Source
 from memoryless.lab.analysis.figures import draw_similarity, shown
@@ -16,6 +15,7 @@ from memoryless.lab.analysis.paper_table import NORMALISATIONS
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
 from memoryless.lab.runs import RunFolder
+from memoryless.output import FORMATS
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.methods import METHODS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from memoryless.cli.output import FORMATS
 from memoryless.lab.analysis.paper_table import accuracy_table, paper_tables
 from memoryless.lab.analysis.summary import Summary
+from memoryless.output import FORMATS
 
 
 def row(method: str, states: str, top5: float, last: float = 0.0, seeds: int = 1) -> Summary:
