@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memoryless import Model, export
+from memoryless import Model
 from memoryless.errors import MemorylessError
 from memoryless.model.database import model_file
+from memoryless.photos.export import export_onnx
 from photo_toys import tiny_settings
 
 NAMES = ("cat", "dog", "owl")
@@ -35,6 +36,6 @@ def teach(folder: Path, backbone: Path, *names: str, **settings: object) -> Path
 
 def refusal(kind: type[MemorylessError], *arguments, **settings) -> str:
     with pytest.raises(kind) as caught:
-        export.export(*arguments, **settings)
+        export_onnx(*arguments, **settings)
     assert type(caught.value) is kind
     return str(caught.value)

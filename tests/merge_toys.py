@@ -10,7 +10,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.errors import MemorylessError
-from memoryless.photos.merging import merge
+from memoryless.photos.merge import merge_models
 from photo_toys import draw_photos, tiny_settings
 
 D = 6
@@ -56,6 +56,6 @@ def refused(out: str, *paths: str, same_class: Any = "refuse") -> str:
     """The sentence that a merge is refused with; nothing is left of it."""
     there = sorted(Path.cwd().iterdir())
     with pytest.raises(MemorylessError) as error:
-        merge(Path(out), [Path(path) for path in paths], same_class)
+        merge_models(Path(out), [Path(path) for path in paths], same_class)
     assert sorted(Path.cwd().iterdir()) == there
     return str(error.value)

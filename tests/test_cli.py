@@ -13,10 +13,10 @@ import memoryless
 from conftest import call
 from memoryless.cli import app
 from memoryless.cli.list_names import KINDS
-from memoryless.cli.output import FORMATS
 from memoryless.embed import BACKBONES
 from memoryless.lab.analysis.figures import FIGURES
 from memoryless.lab.presets import PRESETS
+from memoryless.output import FORMATS
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import FORMS
 from memoryless.stats.heads import HEADS

@@ -18,7 +18,6 @@ from cyclopts import CycloptsError
 from PIL import Image
 
 from conftest import make_folder
-from memoryless import membership
 from memoryless.cli import LABORATORY, app, main
 from memoryless.images import SOURCES, Dataset, samples
 from memoryless.images.quickdraw import load_quickdraw100
@@ -26,6 +25,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.settings import DataSettings
+from memoryless.stats import membership
 from memoryless.stats.heads import fitted
 from memoryless.stats.methods import parse_method
 from pages import PAGES, ROOT, blocks, commands, consoles, headings, masked, prose_of, text_of
@@ -133,7 +133,7 @@ def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsy
         assert line.startswith("memoryless "), f"{line}: mark its block as `console long`"
         printed = run_memoryless(line, capsys)
         assert set(headings(shown)) <= set(headings(printed)), line
-        if line.split()[1] in {command.__name__ for command in LABORATORY}:
+        if line.split()[1] in LABORATORY:
             check_shown(shown, printed)
     for code in blocks(page, "python") if page not in ("README.md", "docs/export.md") else []:
         exec(compile(code, page, "exec"), {})

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from conftest import hostile_text
-from memoryless.cli import output
+from memoryless import output
 from memoryless.errors import WriteError
 from memoryless.names import printable
 from memoryless.tables import Table
@@ -191,3 +191,19 @@ def test_a_file_that_cannot_be_written(tmp_path):
     sentence = r"cannot write .*none/t.md \(No such file or directory\): choose another place"
     with pytest.raises(WriteError, match=sentence):
         output.write_tables([PLAIN], tmp_path / "none" / "t.md")
+
+
+def test_lines_stand_under_their_heading(capsys):
+    output.print_line("model", "a\nb")
+    output.print_lines("note", ["one", "add `more=True`"])
+    assert capsys.readouterr().out == "model     a\\nb\nnote      one\nnote      add --more\n"
+
+
+def test_reasons_name_the_first_ten():
+    assert output.reasons({str(i): "no" for i in range(1200)}).startswith("1,200: 0 (no), 1 (no)")
+    assert output.reasons({str(i): "no" for i in range(12)}).endswith("9 (no) and 2 more")
+
+
+def test_broken_files_go_to_standard_error(capsys):
+    assert (output.report_broken(["a\nb", "c"]), output.report_broken([])) == (1, 0)
+    assert capsys.readouterr() == ("", "memoryless: a\\nb\nmemoryless: c\n")

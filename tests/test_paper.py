@@ -16,6 +16,7 @@ from memoryless.lab.analysis.paper_table import CLAIMS, NORMALISATIONS
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
 from memoryless.lab.runs import RunFolder
+from memoryless.output import FORMATS
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.methods import METHODS, method_name
 

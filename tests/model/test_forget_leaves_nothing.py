@@ -11,7 +11,7 @@ import pytest
 from conftest import call
 from memoryless import Model
 from memoryless.model.file import load_state
-from memoryless.photos.renaming import rename_class
+from memoryless.photos.rename import rename_class
 from photo_toys import make_colours, tiny_flags, tiny_settings
 from remains import files_of, holders, nearest, numbers_of
 

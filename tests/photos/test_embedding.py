@@ -1,4 +1,4 @@
-"""Photos as a model sees them: in order, in chunks, with the reason where one cannot be read."""
+"""Photos embedded and classified: in order, in chunks, with the reason if one is unreadable."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from memoryless import Model
 from memoryless.images.find import find_photos
 from memoryless.images.read import UnreadableError
-from memoryless.photos import seeing
-from memoryless.photos.seeing import embed, features, judge
+from memoryless.photos import embedding
+from memoryless.photos.embedding import classify, embed, features
 from photo_toys import make_colours, tiny_settings
 
 
@@ -19,8 +19,8 @@ from photo_toys import make_colours, tiny_settings
 def model(tmp_path, tiny_backbone):
     photos = find_photos(make_colours(tmp_path / "train", "cat", "dog")).photos
     model = Model(**tiny_settings(tiny_backbone))
-    looks = [found.look for found in embed(model, photos)]
-    model.learn(np.stack(looks), [photo.label for photo in photos])
+    rows = [found.features for found in embed(model, photos)]
+    model.learn(np.stack(rows), [photo.label for photo in photos])
     return model
 
 
@@ -41,33 +41,35 @@ def test_features_are_in_order_and_broken_photos_say_why(model, photos):
             )
         else:
             assert feature.shape == (48,)
-            assert (one.look == feature).all()
+            assert (one.features == feature).all()
             assert one.facts.sha256 == sha256(photo.content()).hexdigest()
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 256])
-def test_verdicts_do_not_depend_on_how_many_are_judged_together(model, photos, chunk, monkeypatch):
-    expected = list(judge(model, photos))
-    monkeypatch.setattr(seeing, "CHUNK", chunk)
-    found = list(judge(model, photos))
-    for verdict, other in zip(found, expected, strict=True):
+def test_predictions_do_not_depend_on_how_many_are_classified_together(
+    model, photos, chunk, monkeypatch
+):
+    expected = list(classify(model, photos))
+    monkeypatch.setattr(embedding, "CHUNK", chunk)
+    found = list(classify(model, photos))
+    for prediction, other in zip(found, expected, strict=True):
         if isinstance(other, UnreadableError):
-            assert verdict.name == other.name
+            assert prediction.name == other.name
         else:
-            assert verdict.scores == pytest.approx(other.scores, rel=1e-5)
-            assert verdict.probabilities.sum() == pytest.approx(1)
-            assert verdict.known == (verdict.margin >= 0)
+            assert prediction.scores == pytest.approx(other.scores, rel=1e-5)
+            assert prediction.probabilities.sum() == pytest.approx(1)
+            assert prediction.known == (prediction.margin >= 0)
 
 
 def test_progress_counts_photos(model, photos):
     done = []
-    list(judge(model, photos, done.append))
+    list(classify(model, photos, done.append))
     assert done == list(range(1, 11))
 
 
-def test_verdicts_are_of_their_photos(model, photos):
+def test_predictions_are_of_their_photos(model, photos):
     answers = [
         None if isinstance(v, UnreadableError) else model.classes[v.scores.argmax()]
-        for v in judge(model, photos)
+        for v in classify(model, photos)
     ]
     assert answers == ["cat", "cat", None, "cat", "cat", *["dog"] * 5]

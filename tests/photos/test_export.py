@@ -1,10 +1,13 @@
-"""Exported files: the model's answers from one ONNX file, which needs nothing of ours."""
+"""memoryless export: the model's answers from one ONNX file, which needs nothing of ours."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
+import subprocess
+import sys
+import venv
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,18 +16,23 @@ import onnx
 import onnxruntime
 import pytest
 from msgspec import structs
+from onnx import TensorProto
 from PIL import Image
 
 import memoryless
+from conftest import call
 from exports import NAMES, draw, refusal, teach
-from memoryless import Model, export
-from memoryless.embed.graph import OPSET
+from memoryless import Model
+from memoryless.embed import answers, graph
+from memoryless.embed.graph import OPSET, Nodes
 from memoryless.errors import ConfigError, DataError, WriteError
-from memoryless.export import WHOLE, Runner, compare, drawings, exported
 from memoryless.images.find import Found
 from memoryless.images.read import Photo
 from memoryless.model.description import Confidence
 from memoryless.model.file import load_state
+from memoryless.photos import export
+from memoryless.photos.export import WHOLE, Runner, compare, drawings, export_onnx, exported
+from photo_toys import make_colours, tiny_flags
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +45,7 @@ def folder(tmp_path_factory, tiny_backbone) -> Path:
 @pytest.fixture(scope="module")
 def out(folder) -> Path:
     """The file of that model."""
-    export.export(folder, folder.with_name("out.onnx"))
+    export_onnx(folder, folder.with_name("out.onnx"))
     return folder.with_name("out.onnx")
 
 
@@ -55,7 +63,7 @@ def open_file(file: Path) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(file)
 
 
-def told(file: Path) -> dict[str, str]:
+def metadata_of(file: Path) -> dict[str, str]:
     return open_file(file).get_modelmeta().custom_metadata_map
 
 
@@ -84,7 +92,7 @@ def test_known_and_unknown_photos_are_told_apart(model, session):
 
 def test_features_of_length_zero_have_an_answer(tmp_path, tiny_backbone):
     model = teach(tmp_path / "model", tiny_backbone, *NAMES)
-    export.export(model, tmp_path / "out.onnx")
+    export_onnx(model, tmp_path / "out.onnx")
     black = np.zeros((1, 16, 16, 3), np.uint8)
     (scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": black})
     assert np.allclose(scores, Model.load(model).scores(black))
@@ -92,7 +100,7 @@ def test_features_of_length_zero_have_an_answer(tmp_path, tiny_backbone):
 
 def test_of_one_class_the_probability_is_one(tmp_path, tiny_backbone):
     model = teach(tmp_path / "model", tiny_backbone, "cat")
-    export.export(model, tmp_path / "out.onnx")
+    export_onnx(model, tmp_path / "out.onnx")
     photos = np.stack(draw("cat", 2))
     (found,) = open_file(tmp_path / "out.onnx").run(["probabilities"], {"photos": photos})
     assert found.tolist() == [[1.0], [1.0]]
@@ -112,14 +120,14 @@ def test_the_ends_have_free_sizes(session):
 
 
 def test_it_is_one_sound_file_with_the_same_bytes_every_time(folder, out, tmp_path):
-    export.export(folder, tmp_path / "new folder" / "out.onnx")
+    export_onnx(folder, tmp_path / "new folder" / "out.onnx")
     (alone,) = (tmp_path / "new folder").iterdir()
     assert alone.read_bytes() == out.read_bytes()
     onnx.checker.check_model(onnx.load(alone, load_external_data=False), full_check=True)
 
 
 def test_what_the_file_says_of_itself(folder, out, tiny_backbone):
-    found, sure = told(out), load_state(folder).description.confidence
+    found, sure = metadata_of(out), load_state(folder).description.confidence
     assert json.loads(found.pop("preparation")) == {
         "size": 16,
         "crop": 1.0,
@@ -148,8 +156,8 @@ def test_odd_names_come_back(tmp_path, tiny_backbone):
     renamed = Model.load(model)
     renamed.rename(dict(zip(renamed.classes, ODD, strict=True)))
     renamed.save(model)
-    export.export(model, tmp_path / "out.onnx")
-    assert json.loads(told(tmp_path / "out.onnx")["classes"]) == list(ODD)
+    export_onnx(model, tmp_path / "out.onnx")
+    assert json.loads(metadata_of(tmp_path / "out.onnx")["classes"]) == list(ODD)
 
 
 def test_what_a_backbone_says_of_itself_stays(tmp_path, tiny_backbone):
@@ -157,8 +165,8 @@ def test_what_a_backbone_says_of_itself_stays(tmp_path, tiny_backbone):
     onnx.helper.set_model_props(network, {"license": "MIT", "classes": "[]"})
     onnx.save(network, tmp_path / "own.onnx")
     model = teach(tmp_path / "model", tmp_path / "own.onnx", *NAMES)
-    export.export(model, tmp_path / "out.onnx")
-    found = told(tmp_path / "out.onnx")
+    export_onnx(model, tmp_path / "out.onnx")
+    found = metadata_of(tmp_path / "out.onnx")
     assert (found["license"], found["classes"]) == ("MIT", '["cat", "dog", "owl"]')
 
 
@@ -168,7 +176,7 @@ def test_newer_versions_of_onnx(opset, tmp_path, tiny_backbone):
     network.opset_import[0].version = opset
     onnx.save(network, tmp_path / "own.onnx")
     model = teach(tmp_path / "model", tmp_path / "own.onnx", *NAMES)
-    assert export.export(model, tmp_path / "out.onnx").drawings.difference < 1e-5
+    assert export_onnx(model, tmp_path / "out.onnx").drawings.difference < 1e-5
 
 
 TRAINED = {"image_size": 16, "width": 2, "epochs": 1, "batch_size": 16, "held_out": 0.2}
@@ -184,7 +192,7 @@ TRAINED = {"image_size": 16, "width": 2, "epochs": 1, "batch_size": 16, "held_ou
 )
 def test_trained_features_are_exported(method, settings, tmp_path):
     teach_trained(tmp_path / "model", method, settings)
-    done = export.export(tmp_path / "model", tmp_path / "out.onnx")
+    done = export_onnx(tmp_path / "model", tmp_path / "out.onnx")
     assert done.drawings.photos == 9
     assert done.drawings.difference < 1e-4
 
@@ -218,9 +226,9 @@ def test_a_model_of_grey_images_is_refused(taught, tmp_path):
 def test_a_stored_graph_that_is_not_ours_is_one_sentence(folder, tmp_path):
     """Its checksums are right: somebody made it so."""
     model = Model.load(folder)
-    graph = onnx.load_model_from_string(model._opened().graph)
-    graph.graph.node[-1].output[0] = graph.graph.output[0].name = "answers"
-    model._opened().graph = graph.SerializeToString()
+    network = onnx.load_model_from_string(model._opened().graph)
+    network.graph.node[-1].output[0] = network.graph.output[0].name = "answers"
+    model._opened().graph = network.SerializeToString()
     model.save(tmp_path / "crafted")
     assert refusal(ConfigError, tmp_path / "crafted", tmp_path / "out.onnx") == (
         "the backbone's graph takes photos tensor(uint8) and gives answers tensor(float), where a "
@@ -241,7 +249,7 @@ def test_a_model_without_photos_is_refused(tmp_path):
 
 
 def test_more_than_2_gib_are_refused(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(export, "LARGEST", 1000)
+    monkeypatch.setattr("memoryless.embed.graph.LARGEST", 1000)
     assert refusal(ConfigError, folder, tmp_path / "out.onnx") == (
         f"{folder} would have more than 2 GiB as one ONNX file, which none can have: export a "
         "model of fewer classes, or one with a smaller backbone"
@@ -262,8 +270,8 @@ def test_files_that_are_not_written(folder, tmp_path):
     )
     assert photo.read_bytes() == b"a photo"
     assert there.read_bytes() == b"a network"
-    export.export(folder, there, force=True)
-    assert told(there)["memoryless"] == memoryless.__version__
+    export_onnx(folder, there, force=True)
+    assert metadata_of(there)["memoryless"] == memoryless.__version__
 
 
 def test_a_place_that_cannot_be_written(folder, tmp_path):
@@ -279,8 +287,8 @@ def test_a_file_that_differs_is_not_written(folder, tmp_path, monkeypatch, fault
     def wrong(model, scorer, classes, sure):
         right(model, scorer, classes, structs.replace(sure, temperature=fault * sure.temperature))
 
-    right, there = export.append_answers, tmp_path / "out.onnx"
-    monkeypatch.setattr(export, "append_answers", wrong)
+    right, there = answers.append_answers, tmp_path / "out.onnx"
+    monkeypatch.setattr(answers, "append_answers", wrong)
     there.write_bytes(b"an older file")
     assert re.fullmatch(
         rf"the probabilities of the exported file differ from the model's by up to {shown}, more "
@@ -298,14 +306,14 @@ def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatc
     def wrong(model, scorer, classes, sure):
         right(model, scorer, classes, structs.replace(sure, threshold=sure.threshold + fault))
 
-    right, margins = export.append_answers, []
+    right, margins = answers.append_answers, []
     for batch in drawings():
         photos = np.stack([export.load(photo, WHOLE) for photo in batch])
         margins += Model.load(folder).judge(photos).margin.tolist()
     reach = max(0, *margins) - min(0, *margins)
-    monkeypatch.setattr(export, "append_answers", wrong)
+    monkeypatch.setattr(answers, "append_answers", wrong)
     fault = 0.0005 * reach
-    export.export(folder, tmp_path / "near.onnx")
+    export_onnx(folder, tmp_path / "near.onnx")
     fault = 0.002 * reach
     assert re.fullmatch(
         r"the margins of the exported file differ from the model's by up to [\d.e-]+, more than "
@@ -330,13 +338,13 @@ def large(name: str = "cat") -> Photo:
 def test_photos_are_compared_one_at_a_time_and_large_ones_decoded_in_full(folder, tmp_path):
     small = jpeg(draw("dog", 1)[0])
     found = Found("photos", [large(), small, large("owl")], {}, {}, [])
-    done = export.export(folder, tmp_path / "out.onnx", found)
+    done = export_onnx(folder, tmp_path / "out.onnx", found)
     assert done.photos is not None
     assert (done.photos.photos, done.photos.smaller, done.photos.same) == (3, 2, 2)
     assert 0 <= done.photos.difference < 1e-5
     assert done.size == (tmp_path / "out.onnx").stat().st_size
     assert (done.drawings.photos, done.drawings.smaller, done.drawings.same) == (9, 3, 3)
-    assert export.export(folder, tmp_path / "other.onnx").photos is None
+    assert export_onnx(folder, tmp_path / "other.onnx").photos is None
 
 
 def test_another_answer_on_a_full_decode_is_counted(folder, monkeypatch):
@@ -352,14 +360,14 @@ def test_another_answer_on_a_full_decode_is_counted(folder, monkeypatch):
 
 
 def test_an_answer_that_becomes_none_of_these_is_another_answer():
-    answers = {"known": np.array([True, False]), "probabilities": np.array([[0.2, 0.8]] * 2)}
-    assert export._first(answers).tolist() == [1, -1]
+    outputs = {"known": np.array([True, False]), "probabilities": np.array([[0.2, 0.8]] * 2)}
+    assert export._first(outputs).tolist() == [1, -1]
 
 
-def test_broken_photos_are_left_out_and_told(folder, tmp_path):
+def test_broken_photos_are_left_out_and_metadata_of(folder, tmp_path):
     broken = Photo("b.jpg", None, lambda: io.BytesIO(b"a text"))
     found = Found("photos", [broken, large()], {}, {}, [])
-    done = export.export(folder, tmp_path / "out.onnx", found).photos
+    done = export_onnx(folder, tmp_path / "out.onnx", found).photos
     sentence = "the photo b.jpg cannot be read (not an image): mend it, or take it out"
     assert done is not None
     assert (done.photos, done.broken) == (1, (sentence,))
@@ -380,7 +388,7 @@ def test_drawings_are_of_several_sizes_and_each_is_another():
 def test_progress_is_told(folder, tmp_path):
     seen: list[int] = []
     found = Found("photos", [large()] * 3, {}, {}, [])
-    export.export(folder, tmp_path / "out.onnx", found, progress=seen.append)
+    export_onnx(folder, tmp_path / "out.onnx", found, progress=seen.append)
     assert seen == [1, 2, 3]
 
 
@@ -391,9 +399,190 @@ def test_efficientnet_lite0(tmp_path):
     )
     model.save(tmp_path / "model")
     found = Found("photos", [jpeg(draw("cat", 1, 200)[0]), large("owl")], {}, {}, [])
-    done = export.export(tmp_path / "model", tmp_path / "out.onnx", found)
+    done = export_onnx(tmp_path / "model", tmp_path / "out.onnx", found)
     assert done.photos is not None
     assert max(done.photos.difference, done.drawings.difference) < 1e-4
     photos = np.stack(draw("dog", 2, 120))
     (found_scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": photos})
     assert np.allclose(found_scores, model.scores(photos), rtol=1e-3, atol=1e-2)
+
+
+def tied(kind: str) -> onnx.ModelProto:
+    """A backbone whose features depend on other photos of a batch, or that takes one at a time."""
+    nodes = Nodes()
+    cells = nodes.add("AveragePool", "images", kernel_shape=[4, 4], strides=[4, 4])
+    rows = nodes.add("Flatten", cells)
+    if kind == "one":
+        nodes.add("Reshape", rows, nodes.value(graph.whole(1, 48)), name="out")
+    else:
+        largest = nodes.add("ReduceMax", rows, nodes.value(graph.whole(0)), keepdims=1)
+        nodes.add("Add", rows, largest, name="out")
+    ends = {"images": (TensorProto.FLOAT, ["n", 3, 16, 16])}
+    return nodes.model(ends, {"out": (TensorProto.FLOAT, ["n", 48])})
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("all", r"the probabilities of the exported file differ from the model's by up to [01].*"),
+        (
+            "one",
+            r"the exported file cannot take 3 photos of \d+ x \d+ pixels at once \(.*\): export "
+            r"the backbone for any number of images, and learn with that",
+        ),
+    ],
+)
+def test_backbones_that_cannot_take_batches_are_noticed(kind, sentence, tmp_path):
+    onnx.save(tied(kind), tmp_path / "own.onnx")
+    model = teach(tmp_path / "model", tmp_path / "own.onnx", *NAMES)
+    assert re.fullmatch(sentence, refusal(ConfigError, model, tmp_path / "out.onnx"))
+    assert not (tmp_path / "out.onnx").exists()
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def place(tmp_path, tiny_backbone, capsys) -> Path:
+    """A folder with a model, and the file of it."""
+    make_colours(tmp_path / "photos", "cat", "dog", "owl")
+    learn = ["learn", str(tmp_path / "model"), str(tmp_path / "photos"), *tiny_flags(tiny_backbone)]
+    assert call(*learn, capsys=capsys)[0] == 0
+    export_onnx(tmp_path / "model", tmp_path / "out.onnx")
+    return tmp_path
+
+
+def snippet() -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/export.md").read_text(), flags=re.S)
+    return code
+
+
+def expected_answer(place: Path) -> str:
+    model = Model.load(place / "model")
+    judged = model.judge([np.array(Image.open(place / "photo.jpg"))])
+    best = judged.scores[0].argmax()
+    named = f"{model.classes[best]} {judged.probabilities[0, best]:.1%}"
+    return f"{named if judged.known[0] else 'none of these'}\n"
+
+
+def check_snippet(python: Path | str, place: Path, before: str = "") -> None:
+    """Run the snippet with an interpreter on a photo that is known and one that is not."""
+    said = []
+    for pixels in (
+        np.array(Image.open(place / "photos/cat/3.png")),
+        np.zeros((9, 30, 3), np.uint8),
+    ):
+        Image.fromarray(pixels).save(place / "photo.jpg", quality=100)
+        command = [python, "-I", "-c", f"{before}\n{snippet()}"]
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == expected_answer(place)
+        said.append(done.stdout)
+    assert said[0].startswith("cat ")
+    assert said[1] == "none of these\n"
+
+
+def test_the_snippet_has_ten_lines_and_needs_nothing_of_ours(place):
+    assert len([line for line in snippet().splitlines() if line]) == 10
+    check_snippet(sys.executable, place, "import sys; sys.modules['memoryless'] = None")
+
+
+@pytest.mark.slow
+def test_the_snippet_runs_where_memoryless_is_not_installed(place):
+    venv.create(place / "venv", with_pip=True)
+    (python,) = [p for p in place.glob("venv/*/python*") if p.stem == "python"]
+    install = [python, "-m", "pip", "install", "--quiet", "onnxruntime", "pillow", "numpy"]
+    subprocess.run([*install, "-c", ROOT / "constraints.txt"], check=True)
+    command = [python, "-I", "-c", "import memoryless"]
+    lacking = subprocess.run(command, check=False, capture_output=True)
+    assert b"No module named 'memoryless'" in lacking.stderr
+    check_snippet(python, place)
+
+
+def test_exporting_needs_no_torch(place):
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from memoryless.cli import main\n"
+        "sys.exit(main(['export', 'model', 'again.onnx']))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (place / "again.onnx").read_bytes() == (place / "out.onnx").read_bytes()
+
+
+@pytest.fixture
+def colours(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("photos"), "cat", "dog")
+    assert call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)[0] == 0
+
+
+HEAD = r"""exported  out\.onnx: 2 classes, [\d.]+ kB, state [0-9a-f]{12}
+takes     photos: uint8 \(n, height, width, 3\), RGB, upright, one size a batch
+gives     scores, probabilities, margin and known of each photo
+compared  on 9 drawings probabilities differ by [\de-]+ at most
+decoded   in full, 3 of 3 large drawings \(100\.0 %\) get the same answer
+"""
+NOTE = (
+    "note      only drawings were compared; compare photos of your own by memoryless export model "
+    "'my file.onnx' --check PHOTOS --force\n"
+)
+FOOT = r"""
+Keeps no photo, .* smallest class: 12 photos\. .*
+
+next      docs/export\.md has ten lines of Python that run it without memoryless
+"""
+
+
+def test_without_photos_drawings_are_compared(colours, capsys):
+    code, out, err = call("export", "model", "my file.onnx", capsys=capsys)
+    assert (code, err) == (0, "")
+    assert re.fullmatch(HEAD.replace("out", "my file", 1) + NOTE + FOOT, out)
+    assert Path("my file.onnx").exists()
+
+
+def test_photos_are_compared_where_they_are_named(colours, capsys):
+    code, out, _ = call("export", "model", "out.onnx", "--check", "photos", capsys=capsys)
+    assert code == 0
+    photos = (
+        r"compared  on 24 photos probabilities differ by [\de-]+ at most\n"
+        r"decoded   in full anyway: none of the photos is large\n"
+    )
+    assert re.fullmatch(HEAD + photos + FOOT, out)
+
+
+def test_a_broken_photo_is_listed_and_the_rest_is_done(colours, capsys):
+    Path("photos/broken.png").write_text("a text")
+    code, out, _ = call("export", "model", "out.onnx", "--check", "photos", capsys=capsys)
+    assert code == 1
+    assert "compared  on 24 photos " in out
+    assert (
+        "broken    the photo photos/broken.png cannot be read (not an image): mend it, or take it "
+        "out\n" in out
+    )
+    assert Path("out.onnx").exists()
+
+
+def test_one_photo_will_do(colours, capsys):
+    Image.fromarray(np.zeros((1200, 1200, 3), np.uint8)).save("large.jpg")
+    _, out, _ = call("export", "model", "out.onnx", "--check", "large.jpg", capsys=capsys)
+    assert "decoded   in full, 1 of 1 large photos (100.0 %) get the same answer\n" in out
+
+
+def test_a_file_is_replaced_only_by_force(colours, capsys):
+    Path("out.onnx").write_bytes(b"mine")
+    code, out, err = call("export", "model", "out.onnx", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err == ("memoryless: out.onnx is there already: name another file, or add --force\n")
+    assert Path("out.onnx").read_bytes() == b"mine"
+    assert call("export", "model", "out.onnx", "--force", capsys=capsys)[0] == 0
+    assert Path("out.onnx").read_bytes() != b"mine"
+
+
+def test_what_is_not_there_is_named(colours, capsys):
+    code, _, err = call("export", "none", "out.onnx", capsys=capsys)
+    assert (code, err[:48]) == (3, "memoryless: there is no model none.memoryless: n")
+    code, _, err = call("export", "model", "out.onnx", "--check", "gone", capsys=capsys)
+    assert (code, err[:43]) == (2, "memoryless: there is no folder or file gone")
+    assert not Path("out.onnx").exists()

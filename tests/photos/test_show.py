@@ -1,0 +1,297 @@
+"""memoryless show: what a model knows and keeps, for people, for programs, and as a card."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from msgspec import structs
+
+from conftest import call, hostile_text
+from databases import edit
+from memoryless import Model
+from memoryless.model.classes import Classes, Learned
+from memoryless.model.description import Backbone, Confidence, Description, Preparation, Training
+from memoryless.model.file import State, load_state
+from memoryless.photos.show import card, overview
+from photo_toys import make_colours, tiny_flags, tiny_settings
+
+FEATURES = np.random.default_rng(0).random((24, 48)).astype(np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path, tiny_backbone) -> Path:
+    """A model after two states."""
+    model = Model(**tiny_settings(tiny_backbone))
+    for names in (["cat", "dog"], ["owl"]):
+        model.learn(FEATURES[:20], names * (20 // len(names)))
+        file = model.save(tmp_path / "model").path
+    return file
+
+
+def test_an_overview_has_everything(folder):
+    found = overview(folder)
+    assert (found["number"], found["method"], found["seed"]) == (2, "fixed+lda", 0)
+    assert found["classes"] == [
+        {"class": "cat", "photos": 10, "state": 1},
+        {"class": "dog", "photos": 10, "state": 1},
+        {"class": "owl", "photos": 20, "state": 2},
+    ]
+    assert [(s["state"], s["photos"], len(s["classes"])) for s in found["states"]] == [
+        (1, 20, 2), (2, 20, 1),
+    ]  # fmt: skip
+    assert found["states"][1]["classes"] == [{"class": "owl", "photos": 20}]
+    assert found["preparation"]["size"] == 16
+    assert found["record"]["mean"] == 3 * 48 * 8
+    assert found["confidence"]["temperature"] > 0
+
+
+def test_every_state_has_the_photos_that_it_brought(folder):
+    model = Model.load(folder)
+    model.learn(FEATURES, ["elk"] * 10 + ["cat"] * 14, more=True)
+    model.save(folder)
+    found = overview(folder)
+    assert [state["classes"] for state in found["states"]] == [
+        [{"class": "cat", "photos": 10}, {"class": "dog", "photos": 10}],
+        [{"class": "owl", "photos": 20}],
+        [{"class": "elk", "photos": 10}],
+    ]
+    assert [state["more"] for state in found["states"]] == [
+        [],
+        [],
+        [{"class": "cat", "photos": 14}],
+    ]
+    assert found["classes"][0] == {"class": "cat", "photos": 24, "state": 1}
+
+
+def test_merged_and_forgetting_models(tiny_backbone, tmp_path):
+    parts = {}
+    for i, name in enumerate(("a", "b")):
+        parts[name] = Model(forgettable=True, **tiny_settings(tiny_backbone))
+        parts[name].learn(FEATURES ** (i + 1), [f"cat {name}", f"dog {name}"] * 12)
+    model = Model.merge(parts)
+    model.save(tmp_path / "model")
+    found = overview(tmp_path / "model")
+    assert [state["model"] for state in found["states"]] == ["a", "b"]
+    assert found["confidence"]["averaged"] and found["forgettable"]
+    assert found["forgotten"] is None
+    model.forget("cat b")
+    model.save(tmp_path / "model")
+    assert overview(tmp_path / "model")["forgotten"]
+
+
+@pytest.fixture
+def taught(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_colours(Path("first"), "cat", "dog")
+    make_colours(Path("second"), "owl", number=20)
+    call("learn", "model", "first", *tiny_flags(tiny_backbone), capsys=capsys)
+    assert call("learn", "model", "second", capsys=capsys)[0] == 0
+
+
+def test_for_people(taught, capsys):
+    code, out, _ = call("show", "model", capsys=capsys)
+    assert code == 0
+    assert out.startswith(
+        "model     model.memoryless: 3 classes, from 44 photos\nmethod    fixed+lda over onnx:"
+    )
+    assert " 2 classes with their photos: cat 12, dog 12\n" in out
+    assert " 1 class with their photos: owl 20\n" in out
+    assert re.search(
+        r"keeps     11\.\d kB of averages \(count 24 bytes, mean 1.2 kB, scatter 9.4 kB, ", out
+    )
+    (current,) = [line.split() for line in out.splitlines() if line.endswith("current ")]
+    assert (current[0], current[3]) == ("2", "3")
+
+
+def test_of_many_classes_ten_are_named(tmp_path, tiny_backbone, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = [f"class {i:02}" for i in range(12)]
+    make_colours(Path("photos"), *names, number=5)
+    plan = call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)[1]
+    listed = ", ".join(f"{name} 5" for name in names[:10])
+    assert f"learns    60 photos of 12 new classes: {listed} and 2 more\n" in plan
+    out = call("show", "model", capsys=capsys)[1]
+    assert f" 12 classes with their photos: {listed} and 2 more\n" in out
+    found = json.loads(call("show", "model", "--json", capsys=capsys)[1])
+    assert [c["class"] for c in found["classes"]] == names
+
+
+def test_more_photos_are_shown_with_the_state_that_brought_them(taught, capsys):
+    make_colours(Path("third"), "cat", number=20, seed=1)
+    make_colours(Path("fourth"), "cat", "elk", number=20, seed=2)
+    for place in ("third", "fourth"):
+        assert call("learn", "model", place, "--more", capsys=capsys)[0] == 0
+    out = call("show", "model", capsys=capsys)[1]
+    assert out.startswith("model     model.memoryless: 4 classes, from 104 photos\n")
+    states = [line.partition(", ")[2] for line in out.splitlines() if line.startswith("state ")]
+    assert states == [
+        "2 classes with their photos: cat 12, dog 12",
+        "1 class with their photos: owl 20",
+        "more photos of cat 20",
+        "1 class with their photos: elk 20; more photos of cat 20",
+    ]
+
+
+def test_lines_about_merged_and_forgetting_models(tmp_path, capsys):
+    parts = {}
+    features = np.random.default_rng(0).random((24, 5))
+    for i, name in enumerate(("north", "south")):
+        parts[name] = Model(backbone="none", forgettable=True)
+        parts[name].learn(features + i, [f"cat {name}", f"dog {name}"] * 12)
+    model = Model.merge(parts)
+    model.forget("cat south", "dog south")
+    model.save(tmp_path / "model")
+    out = call("show", str(tmp_path / "model"), capsys=capsys)[1]
+    assert "forgets   exactly: each class's own scatter is kept\n" in out
+    assert re.search(r"\nforgotten classes, last on 20[-\d]+T[:\d]+Z\n", out)
+    assert (
+        "averaged  temperature and threshold are the mean of the merged models', until the next "
+        "learn\n"
+    ) in out
+    assert re.search(
+        r"state 1   .*, 2 classes with their photos: cat north 12, dog north 12; learned by north\n"
+        r"state 2   .*, no class that is still known; learned by south\n", out
+    )  # fmt: skip
+
+
+def test_a_damaged_earlier_state_is_reported(taught, capsys):
+    edit(Path("model.memoryless"), "UPDATE state SET date = 'x' WHERE number = 1")
+    code, _, err = call("show", "model", capsys=capsys)
+    assert code == 0
+    assert err == (
+        "state 1 of model.memoryless is damaged (its digest differs): restore it from a copy\n"
+    )
+
+
+def test_a_card_in_markdown(taught, capsys):
+    code, out, _ = call("show", "model", "--markdown", capsys=capsys)
+    assert code == 0
+    assert out == card(load_state("model"))
+    assert "| owl | 20 | 2 |" in out.splitlines()
+
+
+DATE = "2026-11-16T12:00:00Z"
+STATE = State(
+    path=Path("toy"),
+    number=2,
+    parent=1,
+    date=DATE,
+    done="learn",
+    description=Description(
+        memoryless="0.3.0",
+        method="fixed+lda",
+        seed=0,
+        labels="str",
+        history=5,
+        backbone=Backbone(name="toy", sha256="ab" * 32),
+        preparation=Preparation(size=224, crop=1.0, mean=(0.0,) * 3, std=(1.0,) * 3),
+        confidence=Confidence(temperature=2.5, threshold=-3.0),
+        record={"count": 32, "mean": 1_024_000},
+    ),
+    classes=Classes(
+        names=("barn owl", "great tit", "wren", "crane"),
+        counts=(20, 1_200, 7, 30),
+        first=(0, 0, 1, 1),
+        learned=(Learned(date=DATE, photos=40), Learned(date=DATE, photos=37)),
+    ),
+    parts={},
+    digest="",
+)
+
+
+def described(**change: Any) -> State:
+    """The state, with something else in its description."""
+    return replace(STATE, description=structs.replace(STATE.description, **change))
+
+
+def known(**change: Any) -> State:
+    """The state, with something else in its classes."""
+    return replace(STATE, classes=replace(STATE.classes, **change))
+
+
+def test_it_says_what_the_model_is():
+    page = card(STATE)
+    for line in (
+        "# A model of 4 classes",
+        "| method | fixed+lda |",
+        "| sees | 224 pixels |",
+        f"| backbone | toy, SHA-256 {'ab' * 32} |",
+        "| temperature | 2.5 |",
+        "| 1 | 2026-11-16T12:00:00Z | 2 | 40 |",
+        "| great tit | 1,200 | 1 |",
+        "| mean | 1,024,000 |",
+        "| all | 1,024,032 |",
+        "$ memoryless predict MODEL photo.jpg",
+    ):
+        assert line in page.splitlines(), line
+    assert "by memoryless 0.3.0" in page
+
+
+def test_the_honest_sentence_stands_word_for_word():
+    assert (
+        "Keeps no photo, thumbnail, file name or per-photo feature. Keeps averages; averages over "
+        "few photos can reveal whether a photo was used; smallest class: 7 photos. Not anonymous "
+        "unless you show it: `memoryless audit`."
+    ) in card(STATE).splitlines()
+
+
+def test_without_backbone_and_confidence():
+    page = card(described(backbone=None, preparation=None, confidence=None))
+    assert "| sees | no photos: it takes features |" in page
+    assert "backbone" not in page
+    assert "temperature" not in page
+
+
+@given(hostile_text)
+def test_names_do_nothing(text):
+    """As many lines and cells as with a plain name, and no tag or emphasis."""
+    name, plain = f"x{text}x", card(STATE)
+    page = card(known(names=(name, *STATE.classes.names[1:])))
+    page.encode()
+    lines = page.split("\n")
+    assert page.splitlines() == lines[:-1]
+    bare = [re.sub(r"\\[!-/:-@\[-`{-~]", "", line) for line in lines]
+    assert [line.count("|") for line in bare] == [line.count("|") for line in plain.split("\n")]
+    assert not [line for line in bare if re.search(r"[<>*\[\]]|\\x1b", line)]
+
+
+def test_it_names_what_was_merged_and_what_was_added():
+    states = (
+        Learned(date=DATE, photos=40, model="north"),
+        Learned(date=DATE, photos=40, model="south", more={"wren": 5, "a|b": 9}),
+    )
+    lines = card(known(learned=states)).splitlines()
+    assert "| state | date | new classes | photos | more photos of | learned by |" in lines
+    assert f"| 1 | {DATE} | 2 | 40 |  | north |" in lines
+    assert f"| 2 | {DATE} | 2 | 40 | wren 5, a\\|b 9 | south |" in lines
+    sure = Confidence(temperature=2.5, threshold=-3.0, averaged=True)
+    line = "| temperature | 2.5 (the mean of the merged models', until the next learn) |"
+    assert line in card(described(confidence=sure)).splitlines()
+
+
+def test_a_single_photo_has_another_sentence():
+    page = card(known(counts=(20, 1, 7, 30)))
+    assert "great tit had a single photo, and the average of one photo is its feature" in page
+    assert "per-photo feature" not in page
+
+
+def test_it_tells_what_can_be_forgotten_and_that_something_was():
+    lines = card(described(forgettable=True, forgotten=DATE)).splitlines()
+    assert "| forgetting | exact: each class's own scatter is kept |" in lines
+    assert "| forgotten | classes, last on 2026-11-16T12:00:00Z |" in lines
+
+
+def test_it_says_when_the_scatter_gives_its_photos_away():
+    """1,257 photos over 32,000 features; over 314 there are four for each, which tell less."""
+    assert "\nThe scatter of 1,257 photos over 32,000 features shows almost for certain" in card(
+        STATE
+    )
+    assert "The scatter of" not in card(described(record={"count": 32, "mean": 8 * 4 * 314}))
+    assert "The scatter of" not in card(described(train=Training(settings={})))
