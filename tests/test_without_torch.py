@@ -95,6 +95,6 @@ def test_what_needs_torch_says_so_in_one_line(line, tmp_path):
 
 
 def test_finished_runs_are_read_without_torch(gathered_run):
-    lines = "table .\ntable . --methods inFT_siw finetune+lda\nlist"
+    lines = "table .\ntable . --methods inFT_siw finetune+lda\ncompare . --heads siw lda\nlist"
     codes, complaints = commands(lines, gathered_run)
     assert set(codes.values()) == {0}, complaints
