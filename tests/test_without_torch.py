@@ -94,7 +94,7 @@ def test_a_trained_model_needs_torch_to_learn_alone(tmp_path):
 @pytest.mark.parametrize("line", ["run", "paper", "demo", "learn m photos/train --train"])
 def test_what_needs_torch_says_so_in_one_line(line, tmp_path):
     write_samples(tmp_path / "photos", classes=4, per_class=20, test_per_class=4)
-    assert commands(line, tmp_path) == ({line: 2}, LACKING)
+    assert commands(line, tmp_path, ("torch",)) == ({line: 2}, LACKING)
 
 
 def test_finished_runs_are_read_without_torch(gathered_run):
