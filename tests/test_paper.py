@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from memoryless.cli.output import FORMATS, write_tables
 
 from conftest import TOY_PRESET, make_toy
 from memoryless.errors import DataError
@@ -16,7 +15,7 @@ from memoryless.lab.analysis.paper_table import CLAIMS, NORMALISATIONS
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES
 from memoryless.lab.runs import RunFolder
-from memoryless.output import FORMATS
+from memoryless.output import FORMATS, write_tables
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.methods import METHODS, method_name
 

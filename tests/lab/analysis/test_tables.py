@@ -6,7 +6,6 @@ import io
 
 import numpy as np
 import pytest
-from memoryless.cli.output import show
 from rich.console import Console
 
 from conftest import FakeRun
@@ -19,6 +18,7 @@ from memoryless.lab.analysis.tables import (
     pareto_front,
     typology_tables,
 )
+from memoryless.output import show
 
 VALUES = {
     "finetune": [90.0, 20.0, 10.0],
