@@ -107,13 +107,3 @@ def test_control_signs_of_a_folder_are_shown(toy_runs, capsys):
     assert r"runs/\x1b[31mred" in out.replace("\n", "")
     for ending in ("md", "csv", "tex"):
         assert "\x1b" not in Path(f"t.{ending}").read_text()
-
-
-def test_without_pandas_a_sentence_says_what_to_install(toy_runs, monkeypatch, capsys):
-    for name in [n for n in sys.modules if n.startswith("memoryless.lab.analysis")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    assert main(["table", "runs"]) == 2
-    assert capsys.readouterr().err == (
-        "memoryless: this needs pandas, which is not installed: pip install 'memoryless[lab]'\n"
-    )

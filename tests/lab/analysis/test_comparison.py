@@ -163,6 +163,11 @@ def test_of_many_trainings_few_methods_are_shown_and_drawn():
     assert len(comparison.lines) == MOST_LINES
 
 
+def test_the_reference_is_unknown_where_methods_are_named(finished):
+    (comparison,) = comparisons([finished], ["finetune+siw", "finetune"])
+    assert [comparison.role(entry) for entry in comparison.entries] == ["", ""]
+
+
 def test_averages_by_state_over_seeds():
     runs = [FakeRun({"finetune": [90.0, x]}, f"{x}/s", seed=s) for s, x in ((0, 20.0), (1, 40.0))]
     (training,) = only(*runs).trainings

@@ -125,6 +125,8 @@ class Comparison:
     full: Training | None
     named: frozenset[str]
     """Strategies that kept statistics of several kinds, so that labels must name the kind."""
+    chosen: bool = False
+    """Whether somebody named the methods, so that the reference may not be among them."""
     number: str = ""
     """What distinguishes comparisons of equal data and states: their class order, or a number."""
 
@@ -227,7 +229,8 @@ class Comparison:
         """What an entry is for the reader, if it stands out."""
         if entry is self.control_entry:
             return "control"
-        return "reference" if entry is self.reference and entry.row.memoryless else ""
+        is_reference = entry is self.reference and entry.row.memoryless and not self.chosen
+        return "reference" if is_reference else ""
 
     @cached_property
     def before_and_after(self) -> list[Entry]:
@@ -298,9 +301,9 @@ def comparisons(
             places.setdefault(row.data_id, {}).setdefault(cut, []).append(training)
     for data_id, full in at_once.items():
         places.setdefault(data_id, {(): [full]})  # there is nothing else of the data
-    named = _several_kinds(trainings)
+    named, chosen = _several_kinds(trainings), bool(methods) and not leave_out
     return _numbered([
-        Comparison(here, _beside(here[0], at_once.get(data_id)), named)
+        Comparison(here, _beside(here[0], at_once.get(data_id)), named, chosen)
         for data_id, cuts in places.items()
         for here in sorted(cuts.values(), key=lambda cut: (cut[0].row.T, cut[0].row.finished))
     ])  # fmt: skip

@@ -121,7 +121,7 @@ def protocol(training: Training) -> str:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    if comparison.reference.row.memoryless:
+    if comparison.role(comparison.reference):
         yield "The reference method was fixed in advance"
     if comparison.control:
         yield "The control is a network that never learned"
