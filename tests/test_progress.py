@@ -137,14 +137,15 @@ def test_all_slow_work_is_shown(tiny, every_line):
     for what in ("epoch 1/2", "features 24 of 24", "fitting heads 1 of", "scores 8 of 8"):
         assert any(line.startswith(f"state 0 of 0..2, {what}") for line in screen.lines), what
     (last,) = [line for line in screen.lines if line.startswith("state 2 learned")]
-    numbers = r"top-1 FT \d+\.\d, inFT_siw \d+\.\d, finetune\+rda\+widened \d+\.\d"
+    numbers = r"top-1 finetune \d+\.\d, finetune\+siw \d+\.\d, finetune\+rda\+widened \d+\.\d"
     assert re.fullmatch(rf"state 2 learned: 6 classes; {numbers}", last)
 
 
 def test_one_method_stands_for_others():
-    scored = ["FT", "inFT", "inFT_siw", "finetune+ncm", "finetune+rda", "finetune+rda+widened"]
-    assert shown_methods(scored) == ["FT", "inFT_siw", "finetune+rda+widened"]
-    assert shown_methods(["LUCIR"]) == ["LUCIR"]
+    parts = ["", "+initial", "+siw", "+ncm", "+rda", "+rda+widened"]
+    scored = [f"finetune{part}" for part in parts]
+    assert shown_methods(scored) == ["finetune", "finetune+siw", "finetune+rda+widened"]
+    assert shown_methods(["lucir"]) == ["lucir"]
 
 
 @pytest.mark.parametrize("width", [1, 20, 80])
@@ -177,6 +178,8 @@ def test_states_are_counted_once_for_each_work(finished_run, every_line, capsys)
     [
         ("compare runs --methods FT inFT", ["scoring up to 2 methods, 3 of 3"]),
         ("table runs --methods FT", ["scoring up to 1 method, 3 of 3"]),
+        ("table runs --show paired", ["scoring, 2 of 3"]),
+        ("table runs", []),
         ("figures runs --only rows accuracy --formats svg", ["drawing rows", "drawing accuracy"]),
         ("report runs --methods FT", ["reading runs, 3", "drawing charts", "scoring classes"]),
     ],

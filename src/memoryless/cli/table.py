@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -54,7 +55,8 @@ def table(
         from memoryless.lab.analysis.rescore import named_methods
 
         names = named_methods(found, methods)
-    tables = _tables(found, show, names, all, int(by[-1]))
+    make = partial(_tables, found, show, names, all or bool(names), int(by[-1]))
+    tables = _scored(found, names, make) if names or show == "paired" else make()
     if not tables:
         raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
     present(tables, write)
@@ -63,23 +65,29 @@ def table(
 def _tables(
     runs: Sequence[RunFolder], show: Kind, names: Sequence[str], every: bool, k: int
 ) -> list[Table]:
-    """The tables of a kind; progress is shown where methods are scored."""
-    from memoryless.images.dataset import counted
+    """The tables of a kind."""
     from memoryless.lab.analysis import tables
     from memoryless.lab.analysis.comparison import comparisons
-    from memoryless.progress import Display
 
     if show == "data":
         return [tables.data_table(runs)] if runs else []
-    with Display() as display:
-        if names:
-            what = f"scoring up to {counted(len(names), 'method', 'methods')}"
-            display.reading(runs, what, True)
-        if show == "typology":
-            return tables.typology_tables(runs, names, every or bool(names))
-        if show == "paired":
-            from memoryless.lab.analysis.paired import paired_tables
+    if show == "typology":
+        return tables.typology_tables(runs, names, every)
+    if show == "paired":
+        from memoryless.lab.analysis.paired import paired_tables
 
-            return paired_tables(runs, names, k, every)
-        found = comparisons(runs, names)
-        return [tables.method_table(comparison, every or bool(names)) for comparison in found]
+        return paired_tables(runs, names, k, every)
+    return [tables.method_table(comparison, every) for comparison in comparisons(runs, names)]
+
+
+def _scored(
+    runs: Sequence[RunFolder], names: Sequence[str], make: Callable[[], list[Table]]
+) -> list[Table]:
+    """Tables whose methods are scored now, with progress."""
+    from memoryless.images.dataset import counted
+    from memoryless.progress import Display
+
+    what = f"scoring up to {counted(len(names), 'method', 'methods')}" if names else "scoring"
+    with Display() as display:
+        display.reading(runs, what, True)
+        return make()

@@ -24,7 +24,7 @@ def paired_tables(
 ) -> list[Table]:
     """Each training gets a table: what other methods reach more than its first method."""
     return [
-        _paired(comparison, training, every or bool(methods), k)
+        _paired(comparison, training, every, k)
         for comparison in comparisons(runs, methods)
         for training in comparison.trainings
         if len(training.methods) > 1
