@@ -25,10 +25,9 @@ from memoryless.embed.session import Extractor
 from memoryless.images.find import find_photos
 from memoryless.images.read import load
 from memoryless.model import Model
-from memoryless.model.file import load_state
-from memoryless.photos.learning import carry_out
-from memoryless.photos.place import teaching
-from memoryless.photos.plan import make_plan
+from memoryless.model.file import load_state, writing
+from memoryless.photos.learn import learn_photos
+from memoryless.photos.plan import make_plan, model_to_learn
 from memoryless.threads import ahead
 
 CLASSES, EACH, ROUNDS = 40, 30, 10
@@ -52,8 +51,10 @@ def make_photos(root: Path) -> Path:
 
 def learn(folder: Path, photos: Path) -> None:
     """What `memoryless learn` does with a model that is there: plan, features, sums, saving."""
-    with teaching(folder, {}) as (place, model):
-        carry_out(make_plan(model, [photos]), place)
+    with writing(folder) as writer:
+        plan = make_plan(model_to_learn(writer.before, {}), [photos])
+        learn_photos(plan)
+        plan.model.save_in(writer)
 
 
 def decode_and_run(photos: Path, graph: bytes, least: int) -> None:

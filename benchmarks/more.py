@@ -9,8 +9,8 @@ import numpy as np
 
 from memoryless import Model
 from memoryless.images.find import find_photos
-from memoryless.photos.learning import taken_for
-from memoryless.photos.seeing import features
+from memoryless.photos.embedding import features
+from memoryless.photos.learn import taken_for
 
 DRAWS, SWAPPED = 20, 5
 

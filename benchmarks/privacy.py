@@ -13,12 +13,12 @@ import numpy as np
 
 from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import Photo
-from memoryless.membership import by_distance, by_scatter, by_score
 from memoryless.model import Model
-from memoryless.photos.seeing import features
+from memoryless.photos.embedding import features
 from memoryless.randomness import numpy_generator
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS
+from memoryless.stats.membership import by_distance, by_scatter, by_score
 from memoryless.stats.metrics import auroc
 from memoryless.stats.scorers import square_roots
 

@@ -17,7 +17,7 @@ from memoryless.model import Model
 from memoryless.model.classes import Classes
 from memoryless.model.database import model_file
 from memoryless.model.description import now
-from memoryless.photos.merging import merge
+from memoryless.photos.merge import merge_models
 from memoryless.stats.class_statistics import ClassStatistics, Group
 
 D, EACH, ROUNDS = 1280, 20, 5
@@ -61,9 +61,11 @@ def measure() -> dict[str, float]:
         new = lambda: root / f"new {next(number)}"  # noqa: E731
         seconds = side_by_side(
             {
-                "merge 500 and 500 classes": lambda: merge(new(), halves),
+                "merge 500 and 500 classes": lambda: merge_models(new(), halves),
                 "copy of these": lambda: copy(halves, new()),
-                "merge 1,000 and 1,000 joined": lambda: merge(new(), alike, same_class="join"),
+                "merge 1,000 and 1,000 joined": lambda: merge_models(
+                    new(), alike, same_class="join"
+                ),
                 "copy of those": lambda: copy(alike, new()),
                 "forget one of 1,000": lambda: forget(left),
                 "copy of it": lambda: copy([left], new()),

@@ -11,7 +11,7 @@ import pytest
 
 import memoryless
 from conftest import call
-from memoryless.cli import app
+from memoryless.cli import LABORATORY, WITH_PHOTOS, app
 from memoryless.cli.list_names import KINDS
 from memoryless.embed import BACKBONES
 from memoryless.lab.analysis.figures import FIGURES
@@ -33,7 +33,15 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("command", commands())
 def test_a_command_stands_in_the_file_of_its_name(command):
     name = "list_names" if command == "list" else command  # list.py would hide Python's own
-    assert app[command].default_command.__module__ == f"memoryless.cli.{name}"
+    face = "photos" if command in WITH_PHOTOS else "cli"
+    assert app[command].default_command.__module__ == f"memoryless.{face}.{name}"
+
+
+@pytest.mark.parametrize("command", commands())
+def test_the_line_of_a_command_begins_its_docstring(command):
+    line = (WITH_PHOTOS | LABORATORY)[command]
+    docstring = " ".join(app[command].default_command.__doc__.partition("\n\n")[0].split())
+    assert docstring == line
 
 
 @pytest.mark.parametrize("command", commands())
@@ -180,9 +188,18 @@ def test_python_dash_m():
     assert "inFT_siw_mc" in done.stdout
 
 
-def test_help_does_not_wait_for_torch():
-    code = "import sys, memoryless.cli; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+HELP = """
+import sys
+from memoryless.cli import main
+main(["--help"])
+commands = ("memoryless.photos", "memoryless.lab")
+assert not [name for name in sys.modules if name.startswith(commands)]
+assert not {"torch", "onnx", "onnxruntime", "numpy", "PIL"} & set(sys.modules)
+"""
+
+
+def test_the_list_of_commands_imports_none_of_them():
+    subprocess.run([sys.executable, "-c", HELP], capture_output=True, check=True)
 
 
 def test_commands_are_in_two_groups(capsys):
@@ -278,5 +295,5 @@ def test_an_interrupt_while_a_library_is_imported(error, capsys, monkeypatch):
     def importing(*_, **__):
         raise error from KeyboardInterrupt()
 
-    monkeypatch.setattr("memoryless.photos.overview.load_state", importing)
+    monkeypatch.setattr("memoryless.photos.show.load_state", importing)
     assert call("show", "model", capsys=capsys)[0] == 130
