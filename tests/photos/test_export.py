@@ -361,7 +361,7 @@ def test_an_answer_that_becomes_none_of_these_is_another_answer():
     assert export._first(outputs).tolist() == [1, -1]
 
 
-def test_broken_photos_are_left_out_and_metadata_of(folder, tmp_path):
+def test_broken_photos_are_left_out(folder, tmp_path):
     broken = Photo("b.jpg", None, lambda: io.BytesIO(b"a text"))
     found = Found("photos", [broken, large()], {}, {}, [])
     done = export_onnx(folder, tmp_path / "out.onnx", found).photos
@@ -487,12 +487,6 @@ def test_a_broken_photo_is_listed_and_the_rest_is_done(colours, capsys):
         "out\n" in out
     )
     assert Path("out.onnx").exists()
-
-
-def test_one_photo_will_do(colours, capsys):
-    Image.fromarray(np.zeros((1200, 1200, 3), np.uint8)).save("large.jpg")
-    _, out, _ = call("export", "model", "out.onnx", "--check", "large.jpg", capsys=capsys)
-    assert "decoded   in full, 1 of 1 large photos (100.0 %) get the same answer\n" in out
 
 
 def test_what_is_not_there_is_named(colours, capsys):
