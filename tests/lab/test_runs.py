@@ -116,12 +116,12 @@ def test_what_run_json_must_hold(folder, leaf):
 
 
 RESULTS = {
-    "state": (0, "`by_state` of FT does not have 1 entries"),
+    "state": (0, "`by_state` of finetune does not have 1 entries"),
     "classes_seen": (2, "is of another state or run"),
     "methods.finetune.top1": (999, "Expected `float` <= 100.0"),
     "methods.finetune.top5": (None, "Expected `float`, got `null`"),
     "methods.finetune.typology.new": (1, "unknown field `new`"),
-    "methods.finetune.by_state.0": (..., "`by_state` of FT does not have 2 entries"),
+    "methods.finetune.by_state.0": (..., "`by_state` of finetune does not have 2 entries"),
     "methods.finetune.cost": (-1, "Expected `int` >= 0"),
     "methods": ({}, "length >= 1 - at `$.methods`"),
     "history.seconds.0": (-1.0, "`$.history.seconds[0]`"),
