@@ -129,7 +129,7 @@ def test_all_slow_work_is_told(tiny, monkeypatch):
     for what in ("epoch 1/2", "features 24 of 24", "fitting heads 1 of", "scores 8 of 8"):
         assert any(f"state 0 of 0..2, {what}" in line for line in lines), what
     shown = [line for line in lines if line.startswith("state 2 learned")]
-    numbers = r"top-1 FT \d+\.\d, inFT_siw \d+\.\d, finetune\+rda\+widened \d+\.\d"
+    numbers = r"top-1 finetune \d+\.\d, finetune\+siw \d+\.\d, finetune\+rda\+widened \d+\.\d"
     assert re.fullmatch(rf"state 2 learned: 6 classes; {numbers}", shown[0])
 
 
@@ -165,8 +165,8 @@ def test_no_factor_of_two_in_the_time_left(tiny, monkeypatch):
 
 
 def test_one_method_stands_for_others():
-    scored = ["FT", "inFT", "inFT_siw", "finetune+ncm", "finetune+rda", "finetune+rda+widened"]
-    assert shown_methods(scored) == ["FT", "inFT_siw", "finetune+rda+widened"]
+    scored = ["finetune", "finetune+siw", "finetune+ncm", "finetune+rda", "finetune+rda+widened"]
+    assert shown_methods(scored) == ["finetune", "finetune+siw", "finetune+rda+widened"]
     assert shown_methods(["LUCIR"]) == ["LUCIR"]
 
 
@@ -177,4 +177,4 @@ def test_a_terminal_gets_a_bar(tiny):
         run(tiny, make_toy(), observer=shows)
     shown = screen.getvalue()
     assert "━" in shown
-    assert "state 2 learned: 6 classes; top-1 FT" in shown
+    assert "state 2 learned: 6 classes; top-1 finetune" in shown
