@@ -37,7 +37,7 @@ def test_for_people(taught, capsys):
     assert re.search(
         r"keeps     11\.\d kB of averages \(count 24 bytes, mean 1.2 kB, scatter 9.4 kB, ", out
     )
-    (current,) = [line.split() for line in out.splitlines() if line.endswith("current ")]
+    (current,) = [line.split() for line in out.splitlines() if line.rstrip().endswith("current")]
     assert (current[0], current[3]) == ("2", "3")
 
 
