@@ -52,7 +52,7 @@ def test_the_page_of_settings_has_the_sections_and_flags_of_the_help(capsys):
         ("compare", '"all" for all that the runs can give. [default: none] --transports'),
         ("figures", "pareto; by default all. --formats"),
         ("figures", "Some of png, svg, pdf. [default: png svg pdf]"),
-        ("table", "paper leaves it out. [default: no]"),
+        ("table", "not only the reference methods. [default: no]"),
         ("table", "[choices: top-1, top-5] [default: top-1]"),
         ("list", "[default: all of them]"),
         ("demo", "[default: runs/demo]"),

@@ -116,13 +116,13 @@ def test_what_run_json_must_hold(folder, leaf):
 
 
 RESULTS = {
-    "state": (0, "`by_state` of FT does not have 1 entries"),
+    "state": (0, "`by_state` of finetune does not have 1 entries"),
     "classes_seen": (2, "is of another state or run"),
-    "methods.FT.top1": (999, "Expected `float` <= 100.0"),
-    "methods.FT.top5": (None, "Expected `float`, got `null`"),
-    "methods.FT.typology.new": (1, "unknown field `new`"),
-    "methods.FT.by_state.0": (..., "`by_state` of FT does not have 2 entries"),
-    "methods.FT.cost": (-1, "Expected `int` >= 0"),
+    "methods.finetune.top1": (999, "Expected `float` <= 100.0"),
+    "methods.finetune.top5": (None, "Expected `float`, got `null`"),
+    "methods.finetune.typology.new": (1, "unknown field `new`"),
+    "methods.finetune.by_state.0": (..., "`by_state` of finetune does not have 2 entries"),
+    "methods.finetune.cost": (-1, "Expected `int` >= 0"),
     "methods": ({}, "length >= 1 - at `$.methods`"),
     "history.seconds.0": (-1.0, "`$.history.seconds[0]`"),
     "bytes": (..., "missing required field `bytes`"),
@@ -133,7 +133,7 @@ RESULTS = {
 def test_what_results_must_hold(folder, leaf):
     value, problem = RESULTS[leaf]
     file = change(folder, "states/01/results.json", leaf, value)
-    for read in (fresh(folder).results, lambda: results_with(fresh(folder), ["FT"])):
+    for read in (fresh(folder).results, lambda: results_with(fresh(folder), ["finetune"])):
         told = refused(read)
         assert str(file) in told
         assert problem in told
@@ -148,7 +148,9 @@ def test_a_run_holds_what_it_has_and_nothing_else(folder, tiny, toy):
     assert stored["memory"] == 0.2
     assert "kd_weight" not in stored
     assert RunFolder(replayed).about.config.memory == 0.2
-    assert folder.results()[0].methods["FT"].typology.c_p is None  # no image is of a past class
+    assert (
+        folder.results()[0].methods["finetune"].typology.c_p is None
+    )  # no image is of a past class
 
 
 def test_sha256sum_finds_a_state_in_order(folder):
@@ -306,7 +308,12 @@ def test_only_methods_of_all_states_are_shown(tiny, toy):
     assert all(list(state.methods) == list(methods_of("finetune")) for state in folder.results())
     folder.results()[0].methods.clear()  # a copy
     for t in range(3):
-        reached = json.loads((folder.state(t) / "results.json").read_text())["methods"]["FT"]
-        change(folder, f"states/0{t}/results.json", "methods", {"FT" if t else "inFT": reached})
+        reached = json.loads((folder.state(t) / "results.json").read_text())["methods"]["finetune"]
+        change(
+            folder,
+            f"states/0{t}/results.json",
+            "methods",
+            {"finetune" if t else "finetune+initial": reached},
+        )
     told = f"no method was scored in all states of {folder.path}: {MEND}"
     assert refused(fresh(folder).results) == told
