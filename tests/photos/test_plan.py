@@ -231,11 +231,13 @@ def test_the_size_depends_on_no_clock(large, size, tmp_path, monkeypatch):
 @pytest.fixture
 def file(tmp_path, tiny_backbone) -> Path:
     """A model of two classes."""
-    return (
-        learn_features(Model(**tiny_settings(tiny_backbone)), "cat", "dog")
-        .save(tmp_path / "model")
-        .path
-    )
+    return saved(learn_features(Model(**tiny_settings(tiny_backbone)), "cat", "dog"), tmp_path)
+
+
+def saved(model: Model, folder: Path) -> Path:
+    """The file that a model is saved in."""
+    model.save(folder / "model")
+    return folder / "model.memoryless"
 
 
 def of_file(file: Path, given: dict, train: bool = False) -> Model:
@@ -260,7 +262,7 @@ def test_a_model_keeps_the_settings_that_it_was_made_with(given, made, file, tin
 
 
 def test_a_setting_that_a_model_was_made_without(tmp_path):
-    file = learn_features(Model(backbone="none"), "cat", "dog").save(tmp_path / "model").path
+    file = saved(learn_features(Model(backbone="none"), "cat", "dog"), tmp_path)
     with pytest.raises(ConfigError, match="was made without `mean`, and what it keeps"):
         of_file(file, {"mean": (0.5, 0.5, 0.5)})
 
@@ -268,7 +270,7 @@ def test_a_setting_that_a_model_was_made_without(tmp_path):
 def test_a_model_stays_forgettable(tiny_backbone, tmp_path):
     settings = tiny_settings(tiny_backbone) | {"forgettable": True}
     made = model_to_learn(None, settings)
-    file = learn_features(made, "cat", "dog").save(tmp_path / "model").path
+    file = saved(learn_features(made, "cat", "dog"), tmp_path)
     assert of_file(file, {}).forgettable and of_file(file, settings).forgettable
 
 

@@ -55,8 +55,7 @@ TRAINING = {
     "numbers.",
 }
 READING = {
-    "table": "Show what methods reach in these runs: those to look at first, beside control and "
-    "chance.",
+    "table": "Show what methods reach in these runs, with the control, chance and Full.",
     "compare": "Score any combinations of head, calibration and transport on finished runs.",
     "figures": "Draw rows, feature similarity, accuracy, confusion between states and bytes kept.",
     "report": "Write one self-contained page: which method to use, accuracies, charts, classes, "
