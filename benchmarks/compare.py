@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from memoryless.lab.analysis.compare import combinations, compare
 
+from memoryless.lab.analysis.frame import results_frame
+from memoryless.lab.analysis.rescore import combinations
 from memoryless.lab.config import Config
 from memoryless.lab.run_format import Description, Preparation, Results, made
 from memoryless.lab.runs import RunFolder, provenance
@@ -36,7 +37,7 @@ def measure() -> dict[str, float]:
 def _timed(run: RunFolder, transports: tuple[str, ...]) -> dict[str, float]:
     names = [n for n in combinations([run], transports=transports) if "projection" not in n]
     started = time.perf_counter()
-    compare([run], names)
+    results_frame([run], names)
     what = "moved" if transports else "all"
     return {f"{what} methods": len(names), f"{what} s": round(time.perf_counter() - started, 1)}
 
@@ -121,5 +122,5 @@ def _results(t: int, seen: int) -> dict[str, Any]:
         "history": {"loss": [], "watched": [], "seconds": [], "images": []},
         "seconds": {"training": 0.0, "test_features": 0.0, "scoring": 0.0},
         "bytes": {"record": {"W": 0, "b": 0}, "images_not_kept": 0},
-        "methods": {"FT": scored | {"typology": typology}},
+        "methods": {"finetune": scored | {"typology": typology}},
     }
