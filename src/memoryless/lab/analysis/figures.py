@@ -5,6 +5,7 @@ Each is as wide as one column of a page or as both, with text of 8 points at tha
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -215,7 +216,7 @@ def _scale_bytes(panel: Axes, sizes: Sequence[int]) -> None:
     kept = [size for size in sizes if size] or [1000]
     low, high = int(np.log10(min(kept))), int(np.ceil(np.log10(max(kept))))
     nothing = [0] if min(sizes) == 0 else []
-    powers = range(low, high + 1, max(1, (high - low + 3) // 4))
+    powers = range(low, high + 1, max(1, math.ceil((high - low) / 3)))  # labels that stay apart
     panel.set_xscale("symlog", linthresh=10.0**low, linscale=max(0.7, (high - low) / 5))
     panel.set_xticks([*nothing, *(10.0**power for power in powers)])
     panel.xaxis.set_major_formatter(EngFormatter("B"))
