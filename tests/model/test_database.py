@@ -97,7 +97,8 @@ def test_a_second_writer_is_told_at_once_and_a_killed_one_holds_nothing(
     assert [file.name for file in tmp_path.iterdir()] == left
 
 
-def test_a_reader_never_fails_beside_a_writer(path):
+@pytest.mark.parametrize("commits", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_reader_never_fails_beside_a_writer(commits, path):
     stop, failed = threading.Event(), []
 
     def read() -> None:
@@ -110,7 +111,7 @@ def test_a_reader_never_fails_beside_a_writer(path):
     reader = threading.Thread(target=read)
     reader.start()
     model = Model.load(path)
-    for i in range(40):
+    for i in range(commits):
         model.rename({model.classes[0]: f"name {i}"})
         model.save(path)
     stop.set()

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from memoryless import IncrementalClassifier, Model
 from memoryless.errors import ConfigError, DataError, StoreError
-from memoryless.model.estimator import labels_of, names_of
+from memoryless.estimator import labels_of, names_of
 
 D = 6
 
@@ -266,7 +266,7 @@ print(estimator.predict(np.eye(4)), "torch" in sys.modules)
 
 
 def test_without_scikit_learn_it_says_what_to_install():
-    code = "import sys; sys.modules['sklearn'] = None; import memoryless.model.estimator"
+    code = "import sys; sys.modules['sklearn'] = None; import memoryless.estimator"
     last = fresh_python(code).stderr.splitlines()[-1]
     assert last.startswith("memoryless.errors.MissingError: this needs sklearn")
     assert last.endswith("pip install 'memoryless[sklearn]'")

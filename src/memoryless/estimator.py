@@ -20,10 +20,6 @@ with extras():
     from sklearn.metrics import accuracy_score
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-FLOATS = [np.float64, np.float32]
-"""The first is what other numbers become."""
-PREPARED = ("crop", "mean", "std")
-"""Settings of a model that say how images are prepared."""
 READ: dict[str, Callable[[str], Any]] = {
     "str": str,
     "int": int,
@@ -154,7 +150,13 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
         Labels that several have are refused, or, with `same_class="join"`, are one class.
         """
-        _check_named(parts)
+        named = isinstance(parts, Mapping) and all(isinstance(name, str) for name in parts)
+        if not named or not all(isinstance(part, cls) for part in parts.values()):
+            raise DataError(
+                "merge takes fitted estimators by name, such as {'north': one, 'south': other}"
+            )
+        for part in parts.values():
+            check_is_fitted(part)
         models = {name: part.model_ for name, part in parts.items()}
         if len(kinds := {model.label_type for model in models.values()}) > 1:
             raise DataError(f"labels are of the types {', '.join(sorted(kinds))}: choose one")
@@ -195,7 +197,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         model = Model.load(path)
         model.check_sums("be an estimator")
         given, plain = vars(model.settings), vars(Model().settings)
-        other = {name: given[name] for name in PREPARED if given[name] != plain[name]}
+        prepared = ("crop", "mean", "std")
+        other = {name: given[name] for name in prepared if given[name] != plain[name]}
         found = cls(
             given["backbone"],
             image_size=given["image_size"],
@@ -259,8 +262,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         """Return features (n, d) of samples, and their labels, if there are any."""
         if self.backbone == "none":
             return validate_data(
-                self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False  # the model checks it
-            ), y  # fmt: skip
+                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+            ), y  # the model checks that they are finite
         labels: list[Any] = []
         features = model.features(_images(X, labels))
         if not len(features):
@@ -342,17 +345,6 @@ def _column(y: Any) -> np.ndarray:
         raise DataError("learning requires y to be passed, but the target y is None: give labels")
     whole = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
     return column_or_1d(whole, warn=True)
-
-
-def _check_named(parts: Any) -> None:
-    """Raise unless these are fitted estimators by name."""
-    named = isinstance(parts, Mapping) and all(isinstance(name, str) for name in parts)
-    if not named or not all(isinstance(part, IncrementalClassifier) for part in parts.values()):
-        raise DataError(
-            "merge takes fitted estimators by name, such as {'north': one, 'south': other}"
-        )
-    for part in parts.values():
-        check_is_fitted(part)
 
 
 def _images(X: Any, labels: list[Any]) -> Any:
