@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import platform
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
 
 from memoryless import pages
-from memoryless.images.find import Found
-from memoryless.model.file import load_state
-from memoryless.names import as_flags, counted
+from memoryless.errors import DataError
+from memoryless.images.find import Found, find_photos, find_test
+from memoryless.images.pixels import attempt
+from memoryless.images.read import Photo, UnreadableError
+from memoryless.model import Model
+from memoryless.model.description import now
+from memoryless.model.file import State, load_state
+from memoryless.names import as_flags, counted, first_ten
 from memoryless.output import print_line, reasons, report_broken, say, show
-from memoryless.photos.attacks import ALL, Audit, Exposure, audit_photos, find_both
+from memoryless.photos.embedding import Progress, features, silent
 from memoryless.photos.evaluate import check_page
-from memoryless.photos.kept import parts_kept
+from memoryless.photos.kept import honest, parts_kept
 from memoryless.progress import Display
-from memoryless.stats.membership import Estimate
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.membership import (
+    Estimate,
+    Separation,
+    by_distance,
+    by_scatter,
+    by_score,
+    centred,
+    separate,
+)
+from memoryless.stats.scorers import square_roots
 from memoryless.store import to_json
 from memoryless.tables import Table
 
+LEAST = 2
+"""Photos of each class on each side that are needed at all."""
+FEW = 10
+"""Photos on a side below which an interval says little."""
+OUTSIDE = 2
+"""No photo lies so far from its class by a scatter that it is part of: 1 is the most, and the rest
+is for rounding errors."""
+SEED = 0  # of bootstrap draws: an audit that is repeated gives the same intervals
+ALL = "all classes"
+ADVICE = {
+    "members": "add photos to `members` that the model learned, or take the class out of `others`",
+    "others": "add photos to `others` that the model did not learn, or take the class out of "
+    "`members`",
+}
+SWAPPED = (
+    "the others look more used than the members: perhaps `members` and `others` are swapped, or "
+    "the model did not learn these members"
+)
 ATTACKS = {
     "score": "from its answers: how far a photo's own class scores above the best other one",
     "distance": "from its file: how near a photo's feature is to the stored mean of its class",
@@ -34,10 +75,6 @@ LEVELS = {
 """How well an attack does, by the least AUROC of each."""
 GIVE = 90
 """From this AUROC on, the file should not be given to others."""
-TOGETHER = (
-    "each class less the middle between the means of its members and of its others, so that "
-    "classes compare"
-)
 LIMITS = (
     "An audit shows what these attacks reach with these photos. It is no proof that none reaches "
     "more."
@@ -54,6 +91,231 @@ MEASURES = {
         "of fewer than 100 others, none is; in brackets the interval as above",
     ),
 }
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """How well each attack separates members from others of a class."""
+
+    name: str
+    members: int
+    others: int
+    attacks: dict[str, Separation]
+
+    def as_json(self) -> dict[str, Any]:
+        attacks = {
+            name: {"auroc": asdict(reached.auroc), "tpr": asdict(reached.tpr)}
+            for name, reached in self.attacks.items()
+        }
+        return {"class": self.name, "members": self.members, "others": self.others} | attacks
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The result of an audit, with the model and the date that it is about."""
+
+    model: dict[str, Any]
+    """Which model it is, and what it keeps."""
+    date: str
+    versions: dict[str, str]
+    places: dict[str, str]
+    """Where the photos of each side came from."""
+    honest: str
+    smallest: dict[str, Any]
+    """The class of the fewest photos, and how many."""
+    whole: Exposure
+    """All classes together, each centred."""
+    classes: list[Exposure]
+    """The most exposed first, by score."""
+    left_out: list[str]
+    """Classes of the model without photos in the audit."""
+    warnings: list[str]
+    doubtful: bool
+    """Whether the model seems not to have learned the members, as the first warning says."""
+    broken: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        rows = {"all": self.whole.as_json(), "classes": [row.as_json() for row in self.classes]}
+        return {key: value for key, value in (vars(self) | rows).items() if key != "whole"}
+
+
+class Side(NamedTuple):
+    """The photos of a side that can be read: their classes, and their numbers by each attack."""
+
+    labels: np.ndarray  # (n,)
+    attacks: dict[str, np.ndarray]  # (n,) each
+    broken: dict[str, str]
+    """Photos that cannot be read, and why."""
+
+    def of_class(self, c: int) -> dict[str, np.ndarray]:
+        return {name: numbers[self.labels == c] for name, numbers in self.attacks.items()}
+
+
+def audit_photos(
+    state: State,
+    members: Sequence[Photo],
+    others: Sequence[Photo],
+    places: Sequence[str],
+    progress: Progress = silent,
+) -> Audit:
+    """Attack a model with photos of both sides; `places` says where each side's photos are from."""
+    model = Model.of(state)
+    model.check_taught()
+    assert model.least  # raises where the model takes no photos
+    _check_classes(model.classes, members, others)
+    _check_apart(members, others)
+    inside = _attack(state, model, "members", members, progress)
+    outside = _attack(state, model, "others", others, lambda done: progress(len(members) + done))
+    whole, *rows = _exposures(model.classes, inside, outside)
+    doubts = list(_doubts(whole, inside.attacks))
+    photos, smallest = min(zip(state.classes.counts, state.classes.names, strict=True))
+    return Audit(
+        model=_identity(state),
+        date=now(),
+        versions=_versions(),
+        places=dict(zip(ADVICE, places, strict=True)),
+        honest=honest(state),
+        smallest={"class": smallest, "photos": photos},
+        whole=whole,
+        classes=sorted(rows, key=lambda row: (-row.attacks["score"].auroc.value, row.name)),
+        left_out=[name for name in model.classes if name not in {row.name for row in rows}],
+        warnings=[*doubts, *_warnings(rows, state)],
+        doubtful=bool(doubts),
+        broken=inside.broken | outside.broken,
+    )
+
+
+def _check_classes(known: Sequence[str], *sides: Sequence[Photo]) -> None:
+    """Raise unless the model knows all classes, and there are photos of each on both sides."""
+    counts = [Counter(str(photo.label) for photo in side) for side in sides]
+    here = sorted(counts[0] | counts[1])
+    if strange := [name for name in here if name not in known]:
+        raise DataError(
+            f"the model does not know {first_ten(strange)}: take what it did not learn out of "
+            "`members` and `others`, or name folders as its classes are named"
+        )
+    for side, count in zip(ADVICE, counts, strict=True):
+        if lacking := [name for name in here if not count[name]]:
+            raise DataError(f"there are no {side} of {first_ten(lacking)}: {ADVICE[side]}")
+        if few := [name for name in here if count[name] < LEAST]:
+            raise DataError(
+                f"there is only one photo among the {side} of {first_ten(few)}: {LEAST} or more "
+                "are needed on each side, and some 30 to say anything"
+            )
+
+
+def _check_apart(members: Sequence[Photo], others: Sequence[Photo]) -> None:
+    """Raise if a photo is on both sides, by the bytes of its file."""
+    used = set(_digests(members))
+    if both := [photo.name for digest, photo in _digests(others).items() if digest in used]:
+        more = f" and {len(both) - 2} more" if len(both) > 2 else ""
+        raise DataError(
+            f"{counted(len(both), 'photo', 'photos')} of `others` "
+            f"{'is' if len(both) == 1 else 'are'} among the members too: {', '.join(both[:2])}"
+            f"{more}; a photo was used or not, so take such photos out of one side"
+        )
+
+
+def _digests(photos: Sequence[Photo]) -> dict[bytes, Photo]:
+    return {digest: photo for photo in photos if (digest := _digest(photo))}
+
+
+def _digest(photo: Photo) -> bytes | None:
+    """The digest of a photo's file, unless it cannot be read."""
+    found = attempt(lambda exif: photo.content())
+    return None if isinstance(found, str) else sha256(found[0]).digest()
+
+
+def _attack(
+    state: State, model: Model, side: str, photos: Sequence[Photo], progress: Progress
+) -> Side:
+    """The number of each photo of a side by each attack; what is stored of trained features is no
+    mean of photos, so scores alone attack these.
+    """
+    found = list(zip(photos, features(model, photos, progress), strict=True))
+    broken = {photo.name: str(x) for photo, x in found if isinstance(x, UnreadableError)}
+    sound = [(photo, x) for photo, x in found if not isinstance(x, UnreadableError)]
+    left = Counter(photo.label for photo, _ in sound)
+    for photo in photos:
+        if photo.name in broken and left[photo.label] < LEAST:
+            raise DataError(f"too few {side} of {photo.label} can be read: {broken[photo.name]}")
+    X = np.stack([x for _, x in sound])
+    labels = np.array([model.classes.index(str(photo.label)) for photo, _ in sound])
+    attacks = {"score": by_score(model.judge(X).scores, labels)}
+    if model.fixed:
+        sums = ClassStatistics.restore(state.arrays("record"), fixed=True)
+        roots = square_roots(X.astype(np.float64))
+        attacks["distance"] = by_distance(roots, labels, sums)
+        attacks["scatter"] = by_scatter(roots, labels, sums)
+    return Side(labels, attacks, broken)
+
+
+def _exposures(names: Sequence[str], inside: Side, outside: Side) -> Iterator[Exposure]:
+    """The exposure of all classes together, then of each."""
+    classes = [
+        (names[c], inside.of_class(c), outside.of_class(c))
+        for c in sorted(set(inside.labels.tolist()))
+    ]
+    together = {
+        attack: centred([a[attack] for _, a, _ in classes], [b[attack] for _, _, b in classes])
+        for attack in inside.attacks
+    }
+    yield _exposure(ALL, together)
+    for name, a, b in classes:
+        yield _exposure(name, {attack: (a[attack], b[attack]) for attack in a})
+
+
+def _exposure(name: str, numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Exposure:
+    reached = {attack: separate(*both, SEED, name) for attack, both in numbers.items()}
+    return Exposure(name, reached["score"].members, reached["score"].others, reached)
+
+
+def _identity(state: State) -> dict[str, Any]:
+    about = state.description
+    return {
+        "file": str(state.path),
+        "state": state.number,
+        "digest": state.digest,
+        "date": state.date,
+        "memoryless": about.memoryless,
+        "method": about.method,
+        "backbone": msgspec.to_builtins(about.backbone),
+        "record": about.record,
+        "classes": len(state.classes.names),
+        "states": len(state.classes.learned),
+    }
+
+
+def _versions() -> dict[str, str]:
+    libraries = {name: version(name) for name in ("memoryless", "numpy", "onnxruntime", "pillow")}
+    return {"python": platform.python_version()} | libraries
+
+
+def _doubts(whole: Exposure, members: Mapping[str, np.ndarray]) -> Iterator[str]:
+    """Why the members may not be photos that the model learned."""
+    areas = [reached.auroc for reached in whole.attacks.values()]
+    far = int((members.get("scatter", np.zeros(1)) < -OUTSIDE).sum())
+    if min(area.high for area in areas) < 50 and max(area.low for area in areas) <= 50:
+        yield SWAPPED
+    elif 2 * far > whole.members:
+        yield (
+            f"{far:,} of {whole.members:,} members cannot be among the photos that the model "
+            "learned: check `members`"
+        )
+
+
+def _warnings(rows: Iterable[Exposure], state: State) -> Iterator[str]:
+    learned = dict(zip(state.classes.names, state.classes.counts, strict=True))
+    if few := [row.name for row in rows if min(row.members, row.others) < FEW]:
+        yield (
+            f"there are fewer than {FEW} photos on a side of {first_ten(few)}: intervals of so few "
+            "say nothing"
+        )
+    if more := [row.name for row in rows if row.members > learned[row.name]]:
+        yield (
+            f"of {first_ten(more)} there are more members than photos that the model "
+            "learned: some were not used, so it is easier to tell than these numbers say"
+        )
 
 
 def audit(
@@ -86,24 +348,23 @@ def audit(
     force
         Write the page even if a file is there that is no page of memoryless.
     """
-    saved, found = load_state(model), find_both(members, others)
+    saved, used, unused = load_state(model), find_photos(members), find_test(others)
     if html:
         check_page(html, force)
-    used, unused = (side.photos for side in found)
-    read = zip((members, others), found, strict=True)
-    places = [f"{pages.name_of(place)}: {side.layout}" for place, side in read]
-    with Display("auditing photos", len(used) + len(unused)) as bar:
-        done = audit_photos(saved, used, unused, places, bar)
+    both = ((members, used), (others, unused))
+    places = [f"{pages.name_of(place)}: {side.layout}" for place, side in both]
+    with Display("auditing photos", len(used.photos) + len(unused.photos)) as bar:
+        done = audit_photos(saved, used.photos, unused.photos, places, bar)
     if html:
         pages.write(html, render(done), "html")
     if json:
         print(to_json(done.as_json()), end="")
     else:
-        _print_audit(found, done, html)
+        _print_audit((used, unused), done, html)
     return report_broken(done.broken.values())
 
 
-def _print_audit(found: tuple[Found, Found], done: Audit, html: Path | None) -> None:
+def _print_audit(found: Sequence[Found], done: Audit, html: Path | None) -> None:
     for side in found:
         skipped = [f"not read: {reasons(side.not_read)}"] if side.not_read else []
         for line in [*side.notes, *skipped]:
@@ -211,29 +472,15 @@ def render(found: Audit) -> str:
     return pages.render(
         "audit",
         title=f"Audit of {pages.name_of(found.model['file'])}",
+        model=pages.name_of(found.model["file"]),
         summary=summary(found),
         limits=[LIMITS, found.honest],
         measures=[
             pages.table(title, *columns(found, measure), f"{caption[0].upper()}{caption[1:]}.")
             for measure, (title, caption) in MEASURES.items()
         ],
-        attacks=[(f"by {name}", ATTACKS[name]) for name in found.whole.attacks] + [(ALL, TOGETHER)],
+        attacks=ATTACKS,
         left_out=pages.table("Classes of the model that were not audited", ["class"], left_out),
         kept=pages.table("What is kept of photos", ["part", "bytes"], kept),
-        about=_facts(found),
+        audit=found,
     )
-
-
-def _facts(found: Audit) -> list[tuple[str, Any]]:
-    model, backbone = found.model, found.model["backbone"]
-    network = f"{backbone['name']}, SHA-256 {backbone['sha256']}" if backbone else "trained"
-    return [
-        ("model", pages.name_of(model["file"])),
-        ("state", f"{model['state']}, digest {model['digest']}"),
-        ("written", f"{model['date']}, by memoryless {model['memoryless']}"),
-        ("method", model["method"]),
-        ("backbone", network),
-        *found.places.items(),
-        ("audited", found.date),
-        ("with", ", ".join(f"{name} {number}" for name, number in found.versions.items())),
-    ]
