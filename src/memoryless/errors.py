@@ -49,6 +49,7 @@ class MissingError(MemorylessError, ImportError):
 
 EXTRAS = {
     "torch": "lab",
+    "filelock": "lab",
     "onnxscript": "lab",
     "matplotlib": "lab",
     "pandas": "lab",

@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from memoryless.errors import WriteError
 from memoryless.images import Dataset, load
 from memoryless.lab.analysis.frame import averages, in_percent, results_frame
 from memoryless.lab.analysis.paper_table import FULL, claims_table, paper_tables
@@ -20,7 +19,7 @@ from memoryless.lab.estimate import images_per_second
 from memoryless.lab.experiment import in_states, passes_left, run
 from memoryless.lab.presets import Preset
 from memoryless.lab.runs import RunFolder
-from memoryless.locks import writer_in
+from memoryless.locks import BusyError
 from memoryless.progress import Observer
 from memoryless.settings import OPEN
 from memoryless.stats.methods import headline
@@ -99,12 +98,9 @@ class PaperTable:
         """Run a control, unless another process does."""
         try:
             run(control, self.dataset, observer=observer)
-        except WriteError:
+        except BusyError:
             folder = _folder(control).path
-            writer = writer_in(folder)
-            if writer is None:
-                raise
-            return f"the control in {folder} is left out, since {writer} is writing it"
+            return f"the control in {folder} is left out, since another process is writing it"
         return None
 
     def complete(self) -> list[RunFolder]:
