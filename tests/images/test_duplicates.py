@@ -82,8 +82,9 @@ def by_hand(hashes: list[int]) -> list[int]:
 few_bits = st.lists(st.integers(0, 63), max_size=9).map(lambda bits: sum(1 << b for b in {*bits}))
 
 
-@given(st.lists(few_bits, max_size=12))
-def test_groups_are_those_of_comparing_all_pairs(hashes):
+@given(st.integers(0, 2**64 - 1), st.lists(few_bits, max_size=12))
+def test_groups_are_those_of_comparing_all_pairs(first, differences):
+    hashes = [first ^ bits for bits in differences]
     assert near_identical(np.array(hashes, dtype=np.uint64)).tolist() == by_hand(hashes)
 
 
@@ -95,14 +96,14 @@ def test_bits_that_differ_may_stand_anywhere():
         assert near_identical(np.array([0, other], dtype=np.uint64)).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("number", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [20_000, pytest.param(1_280_000, marks=pytest.mark.slow)])
 def test_very_many_photos(number):
     rng = np.random.default_rng(0)
     hashes = rng.integers(0, 2**64, number, dtype=np.uint64)
     hashes[number // 2] = hashes[0] ^ np.uint64(0b111111)
     found = near_identical(hashes)
     assert found[number // 2] == found[0] == 0
-    assert found.max() == number - 2
+    assert number - 4 < found.max() <= number - 2  # two of 1.28 million may be close by chance
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 from PIL import Image
@@ -15,7 +16,10 @@ SIDE = 32  # of the grey image that is hashed
 # 12.5 million in CIFAR-100. A hash of differences between neighbouring pixels needed 8 bits, and
 # 25,000 pairs of drawings were as close: on a plain background most of its bits say nothing.
 FARTHEST = 6
-BANDS = FARTHEST + 1
+# Hashes that differ in 6 of 64 bits are equal in at least 3 of 9 bands of 7 or 8 bits. Random ones
+# hardly ever are: each of the 84 choices of 3 bands has 2 million values.
+EQUAL_BANDS = 3
+BANDS = FARTHEST + EQUAL_BANDS
 SEVERAL_LABELS = "one image under several labels"
 
 
@@ -64,33 +68,38 @@ def near_identical(hashes: np.ndarray) -> np.ndarray:
     """The number of each photo's group: photos whose hashes differ in few bits are together.
 
     What is close to one of a group belongs to it. Two hashes that differ in at most `FARTHEST` bits
-    are equal in one of `BANDS` bands, so only those that share a band are compared.
+    are equal in `EQUAL_BANDS` of their `BANDS` bands, so only such hashes are compared.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components  # predicting starts faster without it
-
     distinct, which = np.unique(np.asarray(hashes, dtype=np.uint64), return_inverse=True)
-    pairs = [np.zeros((2, 0), dtype=int)]
-    for band in np.array_split(np.arange(64, dtype=np.uint64), BANDS):
-        mask = np.bitwise_or.reduce(np.uint64(1) << band)
-        pairs += _close_pairs(distinct, mask)
-    one, other = np.concatenate(pairs, axis=1)
-    close = coo_array((np.ones(len(one)), (one, other)), shape=(len(distinct),) * 2)
-    group = connected_components(close, directed=False)[1][which]
-    _, first, number = np.unique(group, return_index=True, return_inverse=True)
+    bands = np.array_split(np.uint64(1) << np.arange(64, dtype=np.uint64), BANDS)
+    group = np.arange(len(distinct))
+    for equal in combinations(bands, EQUAL_BANDS):
+        pairs = [*_close_pairs(distinct, np.bitwise_or.reduce(np.concatenate(equal)))]
+        if pairs:
+            group = _merged(group, np.concatenate(pairs, axis=1))
+    _, first, number = np.unique(group[which], return_index=True, return_inverse=True)
     return first.argsort().argsort()[number]  # groups count from the first photo
 
 
+def _merged(group: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return the group of each hash where the two of each pair are in one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components  # predicting starts faster without it
+
+    links = coo_array((np.ones(pairs.shape[1]), group[pairs]), shape=(len(group),) * 2)
+    return connected_components(links, directed=False)[1][group]
+
+
 def _close_pairs(hashes: np.ndarray, mask: np.uint64) -> Iterator[np.ndarray]:
-    """Pairs of close hashes that are equal under a mask, as two arrays of positions at a time."""
-    order = np.argsort(hashes & mask, kind="stable")
+    """Yield pairs of close hashes that are equal under a mask, as positions (2, n) at a time."""
+    order = np.argsort(hashes & mask)
     in_order = hashes[order]
-    band = in_order & mask
+    bands = in_order & mask
     start, step = np.arange(len(order)), 0
-    while len(start):  # compare each with the next, then the one after it, as long as bands agree
+    while len(start):  # compare each with the next, then the one after it, as far as bands agree
         step += 1
         start = start[start + step < len(order)]
-        start = start[band[start] == band[start + step]]
+        start = start[bands[start] == bands[start + step]]
         close = start[_bits(in_order[start] ^ in_order[start + step]) <= FARTHEST]
         if len(close):
             yield np.stack([order[close], order[close + step]])
