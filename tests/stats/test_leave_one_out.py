@@ -1,0 +1,110 @@
+"""Leave-one-out in closed form equals a model that was really made without the photos."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.discriminant import Discriminant
+from memoryless.stats.leave_one_out import leave_one_out
+
+COUNTS = (2, 3, 5, 8, 13, 21, 34)
+SHRINKAGES, WEIGHTS = (1.0, 0.3), (1.0, 0.5)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def learned(rng):
+    """Features of two groups far from zero, labels, and the discriminant of their sums."""
+    y = np.repeat(np.arange(len(COUNTS)), COUNTS)
+    features = [
+        50 + rng.normal(size=(len(COUNTS), d))[y] + rng.normal(size=(len(y), d)) for d in (60, 45)
+    ]
+    return features, y, solved(features, y)
+
+
+def solved(features, y):
+    each = [ClassStatistics.of(rows, y, y.max() + 1, fixed=True) for rows in features]
+    statistics = ClassStatistics(each[0].count, tuple(one.first for one in each), fixed=True)
+    return Discriminant.of(statistics, SHRINKAGES[: len(features)], WEIGHTS[: len(features)])
+
+
+def refitted(discriminant, features, y, out):
+    """Scores of photos `out`, and of the mean of all others, by a model of the others alone."""
+    keep = np.setdiff1d(np.arange(len(y)), out)
+    N, C = len(y), len(discriminant.groups[0].count)
+    scores, of_mean = 0.0, 0.0
+    each = zip(discriminant.groups, features, discriminant.weights, strict=True)
+    for group, rows, weight in each:
+        means = np.stack([rows[keep][y[keep] == c].mean(0) for c in range(C)])
+        away = rows[keep] - means[y[keep]]
+        L = np.linalg.inv(away.T @ away / N + group.added * np.eye(rows.shape[1]))
+        n, centre = np.bincount(y[keep], minlength=C), rows[keep].mean(0)
+        own = rows[out] @ L @ means.T - np.einsum("ij,jk,ik->i", means, L, means) / 2
+        scores = scores + weight * (own + group.tau / 2 / n)
+        mean = rows[out] @ L @ centre - centre @ L @ centre / 2 + group.tau / 2 / len(keep)
+        of_mean = of_mean + weight * mean
+    return scores, of_mean
+
+
+def check_against_refits(discriminant, features, y, alike):
+    seen = []
+    for part in leave_one_out(discriminant, features, y, alike):
+        for photo, scores, margin in zip(part.photos, part.scores, part.margins, strict=True):
+            out = np.flatnonzero((y == y[photo]) & (alike == alike[photo]))
+            expected, mean = refitted(discriminant, features, y, out)
+            own = expected[out.tolist().index(photo)]
+            assert_allclose(scores - scores[0], own - own[0], atol=1e-7)
+            assert_allclose(margin, own.max() - mean[out.tolist().index(photo)], atol=1e-7)
+            seen.append(int(photo))
+    return sorted(seen)
+
+
+def test_each_photo_is_scored_as_by_a_model_without_it(learned):
+    features, y, discriminant = learned
+    seen = check_against_refits(discriminant, features, y, np.arange(len(y)))
+    assert seen == list(range(len(y)))
+
+
+def test_photos_that_are_nearly_the_same_are_left_out_together(learned):
+    features, y, discriminant = learned
+    alike = np.arange(len(y))
+    alike[np.flatnonzero(y == 5)[:4]] = alike[np.flatnonzero(y == 6)[:3]] = 1000
+    seen = check_against_refits(discriminant, features, y, alike)
+    assert seen == list(range(len(y)))
+
+
+def test_a_class_without_other_photos_is_not_scored(learned):
+    features, y, _ = learned
+    features = [np.concatenate([rows, rows[:1] + 1]) for rows in features]
+    y = np.append(y, len(COUNTS))
+    alike = np.arange(len(y))
+    alike[y == 0] = 1000  # and all photos of class 0 are one
+    seen = check_against_refits(solved(features, y), features, y, alike)
+    assert seen == list(range(2, len(y) - 1))
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(2, 6), min_size=2, max_size=5), st.integers(1, 12), st.integers())
+def test_any_small_model_equals_its_refits(counts, d, seed):
+    rng = np.random.default_rng(abs(seed))
+    y = np.repeat(np.arange(len(counts)), counts)
+    features = [rng.normal(size=(len(counts), d))[y] + rng.normal(size=(len(y), d))]
+    alike = rng.integers(0, 4, len(y))
+    check_against_refits(solved(features, y), features, y, alike)
+
+
+def test_scores_do_not_depend_on_how_many_are_in_work(learned, monkeypatch):
+    features, y, discriminant = learned
+    whole = list(leave_one_out(discriminant, features, y, np.arange(len(y))))
+    monkeypatch.setattr("memoryless.stats.leave_one_out.AT_ONCE", 500)
+    parts = list(leave_one_out(discriminant, features, y, np.arange(len(y))))
+    assert len(parts) > len(whole)
+    scores = np.concatenate([part.scores for part in parts])
+    assert_allclose(scores, np.concatenate([part.scores for part in whole]), rtol=1e-12)
