@@ -209,7 +209,7 @@ def test_what_pages_name_exists(page):
     assert not [name for name in names if not exists(name)]
 
 
-@pytest.mark.parametrize("name", ["lab/run.py", "heads.sew", "tests/test_heads.py::test_no", "a/"])
+@pytest.mark.parametrize("name", ["lab/ran.py", "heads.sew", "tests/test_heads.py::test_no", "a/"])
 def test_what_does_not_exist_is_noticed(name):
     assert not exists(name)
 

@@ -76,7 +76,7 @@ WITHOUT_TORCH += [".images", ".images.find", ".images.read", ".images.samples"]
 WITHOUT_TORCH += [".model.fixed", ".model.trained", ".stats.build", ".lab.evaluate"]
 WITHOUT_TORCH += [".progress", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
-WITHOUT_TORCH += [".stats.membership", ".cli.settings_help"]
+WITHOUT_TORCH += [".stats.membership", ".lab.settings_help", ".lab.run", ".lab.paper"]
 WITHOUT_TORCH += [".lab.analysis.frame", ".lab.analysis.paired", ".lab.analysis.paper_table"]
 
 
@@ -179,7 +179,7 @@ def test_the_command_line_is_thin():
                 for n in [getattr(node, "module", None) or node.names[0].name]
             }
             assert "numpy" not in libraries, path
-            assert "torch" not in libraries or path.stem == "run", path  # sets the threads
+            assert "torch" not in libraries, path
             used = {name for name in imported(path) if name.startswith("train.")}
             assert all(n.startswith(("train.schedules", "train.settings")) for n in used), path
 
@@ -257,8 +257,8 @@ def test_only_seeded_sets_torchs_seed():
     assert "torch.manual_seed(seed)" in ast.unparse(seeded)
 
 
-def test_only_the_command_line_sets_threads():
-    assert callers("set_num_threads", "set_num_interop_threads") == {"cli/run.py"}
+def test_only_commands_set_threads():
+    assert callers("set_num_threads", "set_num_interop_threads") == {"lab/experiment.py"}
 
 
 GLOBAL_SETTERS = {"set_default_dtype", "set_default_device", "use_deterministic_algorithms"}

@@ -8,8 +8,8 @@ import inspect
 import textwrap
 from pathlib import Path
 
-from memoryless.cli.settings_help import SECTIONS
 from memoryless.lab.config import Config
+from memoryless.lab.settings_help import SECTIONS
 from memoryless.names import in_words
 from memoryless.strategies import BASE_RECIPE, STRATEGIES
 

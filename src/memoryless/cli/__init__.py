@@ -73,7 +73,7 @@ def _default_in_words(value: object) -> str | None:
 
 
 def _in_sections(console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
-    from memoryless.cli.settings_help import in_sections  # imports all settings
+    from memoryless.lab.settings_help import in_sections  # imports all settings
 
     in_sections(console, options, panel)
 
@@ -104,8 +104,9 @@ for i, (name, about) in enumerate(WITH_PHOTOS.items()):
     )
 for i, (name, about) in enumerate(LABORATORY.items()):
     module = "list_names" if name == "list" else name  # list.py would hide Python's own
+    place = "cli" if name == "demo" or name in READING else "lab"
     app.command(
-        f"memoryless.cli.{module}:{module}",
+        f"memoryless.{place}.{module}:{module}",
         name=name,
         help=about,
         group=GROUPS[1],

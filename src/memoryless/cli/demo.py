@@ -87,11 +87,10 @@ def _type(command: Callable[..., Any], *words: Path | str) -> None:
 def _show_laboratory(output: Path) -> None:
     from rich.console import Console
 
-    from memoryless.cli.run import set_threads
     from memoryless.images import load
     from memoryless.lab.config import Config
     from memoryless.lab.control import control_of
-    from memoryless.lab.experiment import passes_left, run
+    from memoryless.lab.experiment import passes_left, run, set_threads
     from memoryless.lab.runs import RunFolder
     from memoryless.names import size
     from memoryless.output import say, show

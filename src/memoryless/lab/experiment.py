@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -12,7 +13,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 from msgspec import structs
+from threadpoolctl import threadpool_limits
 from torch import nn
 
 from memoryless.errors import StoreError, WriteError
@@ -47,6 +50,20 @@ from memoryless.train.features import compact
 from memoryless.train.learner import Learner, prepare
 from memoryless.train.loop import advice
 from memoryless.train.strategies.base import Totals
+
+NARROW = 8  # a width at which threads wait for each other more than they work
+
+
+def set_threads(config: Config) -> None:
+    """Let torch and NumPy use as many CPU threads as resolved settings say, or one for a narrow
+    ResNet. Only a command may do so, since all of a program share them.
+    """
+    narrow = config.backbone.startswith("resnet18") and config.width <= NARROW
+    number = config.threads or (1 if narrow else None)
+    if number:
+        number = min(number, os.cpu_count() or 1)
+        torch.set_num_threads(number)
+        threadpool_limits(number, user_api="blas")
 
 
 def run(

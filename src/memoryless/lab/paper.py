@@ -1,29 +1,164 @@
-"""The paper's table: which trainings it needs, how long they take, and what they give."""
+"""memoryless paper: which trainings the paper's table needs, how long they take, what they give."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pandas as pd
+from cyclopts import Parameter
+from rich.console import Console
 
+from memoryless.errors import ConfigError
 from memoryless.images import Dataset, load
-from memoryless.lab.analysis.frame import averages, in_percent, results_frame
-from memoryless.lab.analysis.paper_table import FULL, claims_table, paper_tables
+from memoryless.images.dataset import counted
 from memoryless.lab.config import Config
 from memoryless.lab.control import control_of
-from memoryless.lab.estimate import images_per_second
-from memoryless.lab.experiment import in_states, passes_left, run
-from memoryless.lab.presets import Preset
+from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS, Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.locks import BusyError
-from memoryless.progress import Observer
+from memoryless.names import choose
+from memoryless.output import check_formats, present, say
+from memoryless.progress import Display, Observer
 from memoryless.settings import OPEN
-from memoryless.stats.methods import headline
-from memoryless.tables import Table
+from memoryless.stats.methods import headline, method_name, parse_method
+
+if TYPE_CHECKING:
+    from memoryless.tables import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Settings of the user's, which win over the preset's."""
+
+    order: str | None = None
+    """Class order."""
+    root: Path | None = None
+    """Folder with the data, or that list paths are relative to; quickdraw100 is embedded, and a
+    folder holds another draw of its classes."""
+    train_list: Path | None = None
+    """List of training images, for the large sets."""
+    test_list: Path | None = None
+    """List of test images, for the large sets."""
+    statistics: str | None = None
+    """What records keep for heads beyond the paper's."""
+    level: Literal["last", "middle"] | None = None
+    """What statistics are gathered of: the last stage's features or the middle ones'."""
+    square_roots: bool | None = None
+    """Gather statistics of the square roots of features at length one."""
+    held_out: float | None = None
+    """Share of each state's training images held out, for bg_z;
+    needs an output of its own, as statistics, level and square_roots do."""
+
+
+def paper(
+    *,
+    preset: str = "quickdraw100",
+    states: tuple[int, ...] = (),
+    strategies: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (0,),
+    settings: Annotated[Given, Parameter(name="*")] = Given(),
+    output: Path = Path("runs/paper"),
+    shard: str = "1/1",
+    dry_run: bool = False,
+    control: bool = True,
+    methods: tuple[str, ...] = (),
+    write: tuple[Path, ...] = (),
+) -> None:
+    """Train what the paper's table needs, and show it with G_IL beside the published numbers.
+
+    Finished cells are skipped; killed at any point, the same command loses at most one epoch.
+
+    Parameters
+    ----------
+    preset
+        What to train on and how: as published, or sized for a CPU; memoryless list presets
+        explains each.
+    states
+        Numbers of states; by default the preset's, as of order, statistics, level, square_roots
+        and held_out.
+    strategies
+        What to train, by default finetune lwf lucir joint; joint is Full. Fig. 3 compares
+        finetune replay:0.01 replay:0.02 independent.
+    seeds
+        Training seeds.
+    settings
+        Settings that win over the preset's.
+    output
+        Folder for all runs: OUTPUT/PRESET/10-states/lwf/seed-0.
+    shard
+        i/n: train only every n-th cell, starting with the i-th; the table needs all of them.
+    dry_run
+        Only print what would be trained: image passes, and a rough time on this machine.
+    control
+        Run each stream through a network that never learns too, and show what it reaches in the
+        last row of the table.
+    methods
+        Methods of the table, scored again without training, such as finetune+siw or FT.
+    write
+        Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
+    """
+    part = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if not part or not 1 <= int(part[1]) <= int(part[2]):
+        raise ConfigError(f"shard '{shard}' is not i/n with i from 1 to n, such as 1/4")
+    check_formats(write)
+    methods = tuple(method_name(parse_method(name)) for name in methods)
+    chosen = choose("preset", preset, PRESETS)
+    given = {name: value for name, value in vars(settings).items() if value is not None}
+    table = PaperTable(
+        preset,
+        chosen,
+        states or chosen.states,
+        strategies or PAPER_STRATEGIES,
+        seeds,
+        output,
+        given,
+        control,
+    )
+    # Imported here, with torch, so that --help and errors are immediate.
+    from memoryless.lab.experiment import set_threads
+
+    set_threads(table.cells[0])
+    if dry_run:
+        _print_sizes(table)
+        return
+    left_out = _train(table, int(part[1]) - 1, int(part[2]))
+    done = table.complete()
+    with Display() as display:
+        if methods:
+            what = f"scoring up to {counted(len(methods), 'method', 'methods')}"
+            display.reading(done, what, True)
+        tables = table.tables(done, methods)
+    present(tables, write)
+    for sentence in left_out:
+        say(f"{sentence}; the same command adds its row later")
+    say(f"the runs are in {output / preset}")
+
+
+def _train(table: PaperTable, first: int, step: int) -> list[str]:
+    """Train a share of the table with progress; gives a sentence about each control left out."""
+    with Display(console=Console()) as display:
+        display.working("reading data")
+        display.expect(table.passes_left(first, step))
+        return table.train(first, step, display)
+
+
+def _print_sizes(table: PaperTable) -> None:
+    """Print what would be trained."""
+    with Display() as display:
+        estimates = table.estimate(display)
+    for cell, passes, seconds in estimates:
+        say(f"{_size(passes, seconds)}  {cell.output}/seed-{cell.seeds[0]}")
+    _, all_passes, all_seconds = zip(*estimates, strict=True)
+    print(f"{_size(sum(all_passes), sum(all_seconds))}  in all, on this machine as it is now")
+
+
+def _size(passes: int, seconds: float) -> str:
+    return f"{timedelta(seconds=round(seconds))}  {passes:>13,} image passes"
 
 
 @dataclass(frozen=True)
@@ -84,6 +219,8 @@ class PaperTable:
 
         Gives a sentence about each control that is left out, since another process runs it.
         """
+        from memoryless.lab.experiment import run
+
         for cell in self.cells[first::step]:
             run(cell, self.dataset, observer=observer)
         left_out = [self._beside(control, observer) for control in self.controls[first::step]]
@@ -91,11 +228,15 @@ class PaperTable:
 
     def passes_left(self, first: int, step: int) -> int:
         """How many images have still to pass through backbones in `train`."""
+        from memoryless.lab.experiment import passes_left
+
         cells = [*self.cells[first::step], *self.controls[first::step]]
         return sum(passes_left(cell, self.dataset) for cell in cells)
 
     def _beside(self, control: Config, observer: Observer) -> str | None:
         """Run a control, unless another process does."""
+        from memoryless.lab.experiment import run
+
         try:
             run(control, self.dataset, observer=observer)
         except BusyError:
@@ -109,6 +250,11 @@ class PaperTable:
 
     def tables(self, done: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Table]:
         """The paper's tables from cells that have finished; `methods` in place of all."""
+        import pandas as pd
+
+        from memoryless.lab.analysis.frame import averages, in_percent, results_frame
+        from memoryless.lab.analysis.paper_table import FULL, claims_table, paper_tables
+
         title = f"{self.name}: {len(done)} of {len(self.cells)} trainings"
         results = results_frame(done, methods, leave_out=True)
         rows, beside = averages(results), averages(results_frame(_complete(self.controls)))
@@ -126,6 +272,9 @@ class PaperTable:
         """Image passes and seconds that each cell and control has still to go, from a short
         measurement of each strategy.
         """
+        from memoryless.lab.estimate import images_per_second
+        from memoryless.lab.experiment import in_states, passes_left
+
         observer = observer or Observer()
         observer.working("reading data")
         cells = [*self.cells, *self.controls]

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from conftest import call
-from memoryless.cli.list_names import KINDS, METHODS_NOTE, about, meanings
+from memoryless.lab.list_names import KINDS, METHODS_NOTE, about, meanings
 from memoryless.lab.presets import PRESETS
 from memoryless.stats.methods import METHODS, method_name
 from memoryless.strategies import STRATEGIES

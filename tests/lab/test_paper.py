@@ -1,20 +1,24 @@
-"""The paper's trainings: its cells, shards and tables."""
+"""The paper's trainings: its cells, shards and tables, and what the command shows."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from conftest import TOY_PRESET, make_toy
+from memoryless.cli import main
 from memoryless.errors import DataError
 from memoryless.images import SOURCES, Source
 from memoryless.lab.analysis.figures import draw_similarity, shown
 from memoryless.lab.analysis.paper_table import CLAIMS, NORMALISATIONS
 from memoryless.lab.paper import PaperTable
-from memoryless.lab.presets import PAPER_STRATEGIES
+from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.lab.runs import RunFolder
+from memoryless.locks import locked
 from memoryless.output import FORMATS, write_tables
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.methods import METHODS, method_name
@@ -118,7 +122,7 @@ def test_the_control_is_the_same_whatever_it_stands_beside(table):
 
 
 def test_the_time_of_controls_is_estimated_too(table, monkeypatch):
-    monkeypatch.setattr("memoryless.lab.paper.images_per_second", lambda *given: 2.0)
+    monkeypatch.setattr("memoryless.lab.estimate.images_per_second", lambda *given: 2.0)
     few = replace(table, strategies=("finetune",), states=(2,), seeds=(0,), control=True)
     sizes = [(config.strategy, left, seconds) for config, left, seconds in few.estimate()]
     trained, untrained = 72 + 72 + 12 + 24, 72 + 12 + 12
@@ -143,3 +147,67 @@ def test_the_control_of_each_stream_that_is_trained_on(table):
     (first, *_) = replace(with_control, preset=own).controls
     (cell, *_) = replace(table, preset=own, strategies=("untrained",)).cells
     assert first == cell
+
+
+@pytest.fixture
+def toy_preset(tmp_path, toy_source, monkeypatch) -> None:
+    """The toy data as a preset of two states, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(PRESETS, "toy", replace(TOY_PRESET, states=(2,)))
+
+
+def test_paper_command(toy_preset, capsys):
+    assert main(["paper", "--preset", "toy", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "runs/paper/toy/2-states/lucir/seed-0" in out
+    assert "runs/paper/toy/2-states/untrained/seed-0" in out
+    assert "in all, on this machine as it is now" in out
+    assert not Path("runs").exists()
+    assert main(["paper", "--preset", "toy", "--write", "t.tex", "t.json"]) == 0
+    out = capsys.readouterr().out
+    assert "toy: 4 of 4 trainings, Table 1: top-5" in out
+    assert "toy: 4 of 4 trainings, normalisations" in out
+    assert "untrained+lda is the control, a network that never learned" in " ".join(out.split())
+    entries = json.loads(Path("t.json").read_text())
+    assert len(entries) == 18  # two methods in both
+    assert entries[13]["method"] == "untrained+lda"  # the last row of the first table
+    assert Path("runs/paper/toy/2-states/untrained/seed-0/run.json").exists()
+
+
+def test_paper_with_methods_beyond_it(toy_preset, capsys):
+    words = (
+        "paper --preset toy --strategies finetune --statistics full --square-roots --held-out 0.25"
+    )
+    name = "finetune+lda:0.3+bg_z+linear"
+    assert main([*words.split(), "--methods", name]) == 0
+    assert name in capsys.readouterr().out
+
+
+def test_paper_without_the_control(toy_preset, capsys):
+    words = "paper --preset toy --strategies finetune --no-control"
+    assert main(words.split()) == 0
+    assert "untrained" not in capsys.readouterr().out
+    assert not Path("runs/paper/toy/2-states/untrained").exists()
+
+
+def test_a_control_that_another_process_runs_is_left_out(toy_preset, capsys):
+    words = "paper --preset toy --strategies finetune".split()
+    folder = Path("runs/paper/toy/2-states/untrained/seed-0")
+    with locked(folder):
+        assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "toy: 1 of 1 trainings, Table 1: top-5" in out
+    assert "untrained+lda" not in out
+    assert (
+        f"the control in {folder} is left out, since another process is writing it; the same "
+        "command adds its row later\n"
+    ) in out
+    assert main(words) == 0
+    assert "untrained+lda" in capsys.readouterr().out
+
+
+def test_a_control_that_cannot_be_written_is_an_error(toy_preset, capsys):
+    Path("runs/paper/toy/2-states").mkdir(parents=True)
+    Path("runs/paper/toy/2-states/untrained").write_text("a file in the way")
+    assert main("paper --preset toy --strategies finetune".split()) == 2
+    assert "cannot write runs/paper/toy/2-states/untrained/seed-0" in capsys.readouterr().err

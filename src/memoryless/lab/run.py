@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import textwrap
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
+from rich.console import Console
 
+from memoryless.images import load
 from memoryless.lab.config import Config
-
-if TYPE_CHECKING:
-    from memoryless.progress import Display
-
-NARROW = 8  # a width at which threads wait for each other more than they work
+from memoryless.lab.control import control_of
+from memoryless.lab.runs import RunFolder
+from memoryless.output import say
+from memoryless.progress import Display
 
 
 def run(
@@ -39,13 +39,10 @@ def run(
     experiment
         Every setting of the experiment.
     """
-    # Imported here, with torch, so that --help and errors are immediate.
-    from rich.console import Console
-
-    from memoryless.output import say
-    from memoryless.progress import Display
-
     settings = experiment.resolved()
+    # Imported here, with torch, so that --help and errors are immediate.
+    from memoryless.lab.experiment import set_threads
+
     set_threads(settings)
     with Display(console=Console()) as display:
         averages = _run_both(settings, control, display)
@@ -55,29 +52,11 @@ def run(
     say(f"next: memoryless table {shlex.quote(str(experiment.output))}")
 
 
-def set_threads(config: Config) -> None:
-    """Let torch and NumPy use as many CPU threads as resolved settings say, or one for a narrow
-    ResNet. Only a command may do so, since all of a program share them.
-    """
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    narrow = config.backbone.startswith("resnet18") and config.width <= NARROW
-    number = config.threads or (1 if narrow else None)
-    if number:
-        number = min(number, os.cpu_count() or 1)
-        torch.set_num_threads(number)
-        threadpool_limits(number, user_api="blas")
-
-
 def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
     """Finish an experiment and its control on the same data; gives a line of averages."""
-    from memoryless.images import load
     from memoryless.lab import experiment as laboratory
     from memoryless.lab.analysis.comparison import comparisons, main_comparisons
     from memoryless.lab.analysis.conclusion import average_line
-    from memoryless.lab.control import control_of
-    from memoryless.lab.runs import RunFolder
 
     display.working("reading data")
     dataset = load(settings, partial(display.working, "checking images"))

@@ -8,8 +8,8 @@ from dataclasses import fields
 import pytest
 
 from conftest import call
-from memoryless.cli.settings_help import SECTIONS, sections
 from memoryless.lab.config import Config
+from memoryless.lab.settings_help import SECTIONS, sections
 from pages import text_of
 
 
