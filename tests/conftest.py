@@ -37,9 +37,9 @@ from memoryless.lab.run_format import (
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.progress import Observer, TrainingProgress
+from memoryless.stats import heads
 from memoryless.stats.calibration import StateNumbers
 from memoryless.stats.class_statistics import FORMS, ClassStatistics
-from memoryless.stats.heads import fitted
 from memoryless.stats.scorers import unit
 from memoryless.train.learner import Learner, prepare
 from memoryless.train.network import Network
@@ -416,7 +416,7 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
 @pytest.fixture
 def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fitted heads take two steps, where what they learn does not matter."""
-    monkeypatch.setattr(fitted, "ITERATIONS", 2)
+    monkeypatch.setattr(heads, "ITERATIONS", 2)
 
 
 @pytest.fixture

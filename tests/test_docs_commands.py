@@ -25,8 +25,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.settings import DataSettings
-from memoryless.stats import membership
-from memoryless.stats.heads import fitted
+from memoryless.stats import heads, membership
 from memoryless.stats.methods import parse_method
 from pages import PAGES, ROOT, blocks, commands, consoles, headings, masked, prose_of, text_of
 from photo_toys import tiny_flags
@@ -85,7 +84,7 @@ def make_work_little(monkeypatch: pytest.MonkeyPatch) -> None:
     any_number = replace(PRESETS["quickdraw100"], train_images=None, test_images=None)
     monkeypatch.setitem(PRESETS, "quickdraw100", any_number)
     monkeypatch.setattr(membership, "DRAWS", 20)
-    monkeypatch.setattr(fitted, "ITERATIONS", 3)
+    monkeypatch.setattr(heads, "ITERATIONS", 3)
 
 
 def few_drawings(settings: DataSettings) -> Dataset:

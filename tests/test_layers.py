@@ -46,7 +46,6 @@ ELSEWHERE = {
     "__main__": "test_cli runs `python -m memoryless`",
     "model/__init__": "it names what model/model holds",
     "stats/__init__": "it is empty",
-    "stats/heads/base": "a dataclass; test_heads checks what every head says of itself",
     "lab/__init__": "analysis/test_frame reads results through it",
     "lab/analysis/__init__": "it is empty",
     "lab/analysis/conclusion": "test_comparison checks its numbers",
@@ -73,7 +72,7 @@ WITHOUT_TORCH = [
 WITHOUT_TORCH += [f".photos.{name}" for name in WITH_PHOTOS]
 WITHOUT_TORCH += [".train.schedules", ".model.file", ".cli", ".locks"]
 WITHOUT_TORCH += [".images", ".images.find", ".images.read", ".images.samples"]
-WITHOUT_TORCH += [".model.fixed", ".model.trained", ".stats.build", ".lab.evaluate"]
+WITHOUT_TORCH += [".model.fixed", ".model.trained", ".stats.methods", ".lab.evaluate"]
 WITHOUT_TORCH += [".progress", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".stats.membership", ".lab.settings_help", ".lab.run", ".lab.paper"]
@@ -185,7 +184,7 @@ def test_the_command_line_is_thin():
 
 
 def files_of_tests(name: str) -> list[str]:
-    """The files that may test a module: its mirror first, as stats/heads/test_rows.py."""
+    """The files that may test a module: its mirror first, as stats/test_heads.py."""
     path = PurePath(name)
     leaf = path.parent.name if path.name == "__init__" else path.name
     *_, parent, last = ("memoryless", *name.removesuffix("/__init__").split("/"))

@@ -13,11 +13,10 @@ from conftest import NUMBERS, single
 from memoryless.lab import evaluate
 from memoryless.lab.evaluate import Outcome, SharedProducts, figures_of, score, score_methods
 from memoryless.lab.run_format import Typology
-from memoryless.stats.build import EndOfState, build_scorer
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS, Head
-from memoryless.stats.methods import METHODS, Method, methods_of
+from memoryless.stats.methods import METHODS, EndOfState, Method, build_scorer, methods_of
 from memoryless.stats.metrics import ranks
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Linear, View

@@ -27,8 +27,7 @@ from memoryless.lab.experiment import passes_left, run
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.states import last_record, read_rows, read_test
 from memoryless.progress import Observer
-from memoryless.stats.build import EndOfState
-from memoryless.stats.methods import methods_of
+from memoryless.stats.methods import EndOfState, methods_of
 from memoryless.stats.metrics import accuracy_at, error_typology
 from memoryless.train.learner import Learner
 

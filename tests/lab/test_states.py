@@ -12,11 +12,9 @@ from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, last_state, states_of
-from memoryless.stats.build import EndOfState, build_scorer
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.heads import HEADS
-from memoryless.stats.heads.classes import lda
-from memoryless.stats.methods import methods_of, parse_method
+from memoryless.stats.heads import HEADS, lda
+from memoryless.stats.methods import EndOfState, build_scorer, methods_of, parse_method
 from memoryless.stats.scorers import square_roots
 
 

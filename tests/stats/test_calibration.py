@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from conftest import NUMBERS, single
 from memoryless.errors import ConfigError
 from memoryless.stats.calibration import CALIBRATIONS, StateNumbers, fold, mc_factors
-from memoryless.stats.heads.classes import mahalanobis
+from memoryless.stats.heads import mahalanobis
 from memoryless.stats.scorers import Affine, Linear, Scorer
 
 

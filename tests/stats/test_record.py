@@ -12,10 +12,10 @@ from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, last_state
 from memoryless.lab.stream import Stream
-from memoryless.stats.class_statistics import ClassStatistics, Group
-from memoryless.stats.heads import ProjectionSums
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.projection import ProjectionSums
 from memoryless.stats.record import Record
-from memoryless.stats.transports import TRANSPORTS
+from memoryless.stats.transports import TRANSPORTS, carry
 
 OF_STATISTICS = {n for n, t in TRANSPORTS.items() if {"means", "covariances"} & {*t.moves}}
 
@@ -49,7 +49,8 @@ def test_bytes_of_every_form(form, parts):
         record = record.extend(zeros(3, 16), zeros(3), 1.0)
         birth = gather(*draw_classes(state, d=16), form)
         drift = {"forward": np.eye(16, dtype=np.float32)} if state else None
-        record = record.carry(birth, drift, ("linear",))
+        statistics = carry(record.statistics, birth, drift, ("linear",))
+        record = replace(record, statistics=statistics)
     ledger = record.ledger
     mine = {n: size for n, size in ledger.items() if n.startswith("linear.")}
     expected = {"count": 6, "mean": 6 * 16} | parts
@@ -115,23 +116,6 @@ def test_what_a_head_reads_is_there_or_nothing():
     assert record.source("means", "sdc") is None
     assert record.source("projection", "none") is sums
     assert two_classes().source("projection", "none") is None
-
-
-def test_what_is_kept_is_carried_by_hand():
-    """Features double in the second state: means and covariances follow."""
-    names = ("none", "linear")
-    each = Group(np.eye(2), own=np.broadcast_to(np.eye(2), (2, 2, 2)))
-    birth = ClassStatistics(np.ones(2), (each,))
-    first = two_classes().carry(birth, None, names)
-    assert first.statistics.keys() == {"none", "linear"}
-    grown = first.extend(np.full((1, 2), 5.0), zeros(1), 1.0)
-    one = Group(np.full((1, 2), 7.0), own=zeros(1, 2, 2))
-    second = grown.carry(ClassStatistics(np.ones(1), (one,)), {"forward": 2 * np.eye(2)}, names)
-    expected = {"none": [[1, 0], [0, 1], [7, 7]], "linear": [[2, 0], [0, 2], [7, 7]]}
-    for name, mean in expected.items():
-        assert second.statistics[name].mean.tolist() == mean
-    assert second.statistics["linear"].covariances[:, 0, 0].tolist() == [4, 4, 0]
-    assert np.array_equal(second.W[:2], np.eye(2))  # initial rows never move
 
 
 def test_every_part_comes_back_by_its_name():

@@ -12,7 +12,7 @@ import pytest
 from conftest import single
 from memoryless import Model
 from memoryless.errors import StoreError
-from memoryless.stats.build import view_of
+from memoryless.stats.methods import view_of
 from memoryless.stats.scorers import (
     SCORERS,
     Affine,

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from memoryless.stats.class_statistics import ClassStatistics, Group
-from memoryless.stats.heads.classes import fixed_lda
+from memoryless.stats.heads import fixed_lda
 from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
 
 

@@ -7,10 +7,11 @@ import pytest
 from scipy.special import softmax
 
 from conftest import EVERY_FORM, draw_classes, gather, generator, single
-from memoryless.stats.scorers import View, square_roots
+from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.transports import (
     TRANSPORTS,
     Passage,
+    carry,
     holds,
     linear_map,
     measure_drift,
@@ -137,8 +138,14 @@ def test_what_a_record_keeps_under_a_transport(name, form):
     assert holds(name, gather(*draw_classes(1), form)) == kept
 
 
-def test_a_passage_reads_its_view():
-    before, after = single(2, 9, 5)
-    passage = Passage(before, after, View(2, square_roots=True))
-    assert np.array_equal(passage.old, square_roots(before[:, 2:]))
-    assert np.array_equal(passage.new, square_roots(after[:, 2:]))
+def test_what_is_kept_is_carried_by_hand():
+    """Features double in the second state: means and covariances follow."""
+    names = ("none", "linear")
+    each = Group(np.eye(2), own=np.broadcast_to(np.eye(2), (2, 2, 2)))
+    first = carry({}, ClassStatistics(np.ones(2), (each,)), None, names)
+    assert first.keys() == {"none", "linear"}
+    one = ClassStatistics(np.ones(1), (Group(np.full((1, 2), 7.0), own=np.zeros((1, 2, 2))),))
+    second = carry(first, one, {"forward": 2 * np.eye(2)}, names)
+    assert second["none"].mean.tolist() == [[1, 0], [0, 1], [7, 7]]
+    assert second["linear"].mean.tolist() == [[2, 0], [0, 2], [7, 7]]
+    assert second["linear"].covariances[:, 0, 0].tolist() == [4, 4, 0]

@@ -25,8 +25,7 @@ from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_state
 from memoryless.lab.stream import Stream
-from memoryless.stats.build import EndOfState, build_scorer
-from memoryless.stats.methods import grid_of, parse_method
+from memoryless.stats.methods import EndOfState, build_scorer, grid_of, parse_method
 from memoryless.stats.scorers import View, square_roots
 from memoryless.tensors import from_bytes
 from memoryless.train.backbones import ResNet18

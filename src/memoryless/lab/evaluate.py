@@ -15,10 +15,9 @@ from math import isnan
 import numpy as np
 
 from memoryless.lab.run_format import Scored, Typology, made
-from memoryless.stats.build import EndOfState, build_scorer, head_scorer
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import Method, bytes_needed
+from memoryless.stats.methods import EndOfState, Method, build_scorer, bytes_needed, head_scorer
 from memoryless.stats.metrics import accuracy_at, accuracy_by_state, error_typology
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Linear

@@ -38,9 +38,16 @@ from memoryless.lab.states import last_record, read_test, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.locks import locked
 from memoryless.progress import Observer
-from memoryless.stats.build import EndOfState
 from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import Method, grid_of, headline, lacking, methods_of, parse_method
+from memoryless.stats.methods import (
+    EndOfState,
+    Method,
+    grid_of,
+    headline,
+    lacking,
+    methods_of,
+    parse_method,
+)
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import as_tensors
 from memoryless.train import augment

@@ -24,11 +24,11 @@ import numpy as np
 
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder
-from memoryless.stats.build import EndOfState, view_of
 from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.methods import EndOfState, view_of
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, describe, restore
-from memoryless.stats.transports import TRANSPORTS
+from memoryless.stats.transports import TRANSPORTS, carry
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import part, to_bytes
 
@@ -99,10 +99,10 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
         if run.holds(t, "birth"):
             parts = run.arrays(t, "birth")
             drift = part(parts, "drift.") if before else None
-            if before:
-                record = replace(record, statistics=before.statistics)
+            held = before.statistics if before else {}
             birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
-            record = record.carry(birth, drift, composable(run.about.config))
+            carried = carry(held, birth, drift, composable(run.about.config))
+            record = replace(record, statistics=carried)
         if t == run.finished - 1 and run.about.config.projection:  # kept by the last only
             record = replace(record, projection=last_record(run).projection)
         before = record

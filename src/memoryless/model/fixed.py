@@ -372,8 +372,7 @@ def _kind(view: View) -> str:
 
 def layer_of(statistics: ClassStatistics) -> Linear:
     """The layer of `fixed+lda`, and below it the row of the mean of all photos."""
-    from memoryless.stats.heads import HEADS  # `predict` starts faster without them
-    from memoryless.stats.heads.classes import fixed_lda
+    from memoryless.stats.heads import HEADS, fixed_lda  # `predict` starts faster without them
 
     shrinkage = HEADS["lda"].fixed_shrinkage
     assert shrinkage is not None

@@ -205,8 +205,7 @@ class TrainedFeatures:
     ) -> tuple[TrainedFeatures, Lesson]:
         """What is known after a state of new classes; their labels follow those of the past."""
         from memoryless.images import Split
-        from memoryless.stats.build import EndOfState, build_scorer
-        from memoryless.stats.methods import parse_method
+        from memoryless.stats.methods import EndOfState, build_scorer, parse_method
 
         split = Split.whole(images, labels)
         learner = copy.deepcopy(self.learner) if self.learner else self._first_learner(split)

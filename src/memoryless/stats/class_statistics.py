@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -21,8 +21,10 @@ import numpy as np
 
 from memoryless.errors import ConfigError
 from memoryless.names import suggestion
-from memoryless.stats.scorers import View
 from memoryless.threads import one_thread
+
+View = Callable[[np.ndarray], np.ndarray]
+"""From features (n, D) to those that statistics are computed from (n, d), row by row."""
 
 AT_ONCE = 2**21  # numbers in work: they stay in the cache, and matrix products are still fast
 ROUNDING = 1e-24
@@ -171,7 +173,7 @@ class ClassStatistics:
         labels: np.ndarray,
         classes: int,
         *,
-        view: View = View(),  # noqa: B008 - frozen
+        view: View = np.asarray,
         form: str = "tied",
         fixed: bool = False,
         forgettable: bool = False,
@@ -179,7 +181,8 @@ class ClassStatistics:
     ) -> Self:
         """Statistics of features (n, d) of classes 0 to classes - 1, each with an image or more.
 
-        Where rows (m,) are given, these are counted alone, and labels (m,) are theirs.
+        They are computed from a view of the features. Where rows (m,) are given, these are counted
+        alone, and labels (m,) are theirs.
         """
         check_form(form)
         small = labels.astype(np.min_scalar_type(classes))  # which NumPy sorts by radix

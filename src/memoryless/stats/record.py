@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.heads import ProjectionSums
-from memoryless.stats.transports import TRANSPORTS, Drift, holds
+from memoryless.stats.projection import ProjectionSums
 
 
 @dataclass(frozen=True)
@@ -61,21 +60,6 @@ class Record:
         statistics = self.statistics.get(transport)
         enough = statistics and (reads == "means" or statistics.has_covariances)
         return statistics if enough else None
-
-    def carry(
-        self, birth: ClassStatistics, drift: Drift | None, transports: Sequence[str]
-    ) -> Record:
-        """The record with past statistics moved by a state's drift, and new ones added."""
-        statistics = {}
-        for name in transports:
-            if holds(name, birth):
-                if drift is None:
-                    statistics[name] = birth
-                else:
-                    statistics[name] = (
-                        TRANSPORTS[name].move(self.statistics[name], drift).join(birth)
-                    )
-        return replace(self, statistics=statistics)
 
     @property
     def basics(self) -> Record:

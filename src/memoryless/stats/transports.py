@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.scorers import View
 
 SHRINK = 1e-3  # of the mean square of a feature, as in DPCR (ICML 2025)
 SDC_WIDTH = 0.5  # of the median distance between a mean and the current images
@@ -24,19 +23,12 @@ Drift = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Passage:
-    """Features of a state's images, under the backbone before the state and after it."""
+    """Features of a state's images that statistics read, under the backbone before the state and
+    after it.
+    """
 
-    before: np.ndarray  # (n, d)
-    after: np.ndarray  # (n, d)
-    view: View = View()  # noqa: RUF009 - frozen
-
-    @cached_property
-    def old(self) -> np.ndarray:
-        return self.view(self.before)
-
-    @cached_property
-    def new(self) -> np.ndarray:
-        return self.view(self.after)
+    old: np.ndarray  # (n, d)
+    new: np.ndarray  # (n, d)
 
     @cached_property
     def forward(self) -> np.ndarray:
@@ -162,3 +154,19 @@ def measure_drift(
         if not transport.follows or (name in asked and name in held):
             drift |= transport.measure(passage, held.get(name))
     return drift
+
+
+def carry(
+    held: Mapping[str, ClassStatistics],
+    birth: ClassStatistics,
+    drift: Drift | None,
+    asked: tuple[str, ...],
+) -> dict[str, ClassStatistics]:
+    """Statistics by transport: those of the past moved by a state's drift, and new ones added.
+
+    Without a drift, in the first state, there are new ones only.
+    """
+    kept = [name for name in asked if holds(name, birth)]
+    if drift is None:
+        return dict.fromkeys(kept, birth)
+    return {name: TRANSPORTS[name].move(held[name], drift).join(birth) for name in kept}

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.images import Images, Split, hold_out
 from memoryless.randomness import derive, numpy_generator
-from memoryless.stats.build import fitted_name, view_of
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.heads import HEADS, ProjectionSums
-from memoryless.stats.heads.base import Layer
+from memoryless.stats.heads import HEADS, Layer
+from memoryless.stats.methods import fitted_name, view_of
+from memoryless.stats.projection import ProjectionSums
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, View
-from memoryless.stats.transports import TRANSPORTS, Drift, Passage, measure_drift
+from memoryless.stats.transports import TRANSPORTS, Drift, Passage, carry, measure_drift
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import part
 from memoryless.train.augment import Preparation
@@ -188,8 +188,9 @@ class Learner:
         record, settings, past = self.record, self.settings, self.strategy.past
         new = record.classes - past
         birth = drift = None
+        seen = self.view(features)
         if old is not None:
-            passage = Passage(old, features, self.view)
+            passage = Passage(self.view(old), seen)
             drift = measure_drift(passage, record.statistics, settings.transports)
         elif past and self.fixed:
             drift = {}
@@ -202,8 +203,9 @@ class Learner:
                 form=settings.statistics,
                 fixed=self.fixed,
             )
-            record = record.carry(birth, drift, self._transports)
-        seen = self.view(features)
+            record = replace(
+                record, statistics=carry(record.statistics, birth, drift, self._transports)
+            )
         if settings.projection:
             so_far = record.projection or ProjectionSums.empty(settings.projection)
             record = replace(record, projection=so_far.add(seen, labels, new))

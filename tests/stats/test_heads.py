@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from conftest import gather, generator, on_sphere, single
-from memoryless.stats.heads import HEADS, ProjectionSums
+from memoryless.stats.heads import HEADS
+from memoryless.stats.projection import ProjectionSums
 from memoryless.stats.scorers import Linear, Scorer, describe, restore
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.tensors import from_bytes, to_bytes

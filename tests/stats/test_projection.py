@@ -15,7 +15,8 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.states import last_record, last_state
 from memoryless.lab.stream import Stream
 from memoryless.randomness import derive
-from memoryless.stats.heads.projection import ProjectionSums, random_directions
+from memoryless.stats.heads import projection
+from memoryless.stats.projection import ProjectionSums, random_directions
 from memoryless.tensors import as_tensors
 
 
@@ -28,9 +29,9 @@ def test_projection_in_ten_states_is_learning_at_once():
         in_states = in_states.add(features[new], labels[new], 2)
     np.testing.assert_allclose(in_states.sums, at_once.sums, rtol=1e-5)
     test = single(30, 8, seed=1)
-    scores = in_states.scorer(8)(test), at_once.scorer(8)(test)
+    scores = projection(in_states, test)(test), projection(at_once, test)(test)
     np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-4)
-    assert at_once.scorer(8).cost == 8 * 50 + 50 * 20
+    assert projection(at_once, test).cost == 8 * 50 + 50 * 20
 
 
 def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
@@ -42,7 +43,7 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     learner.restore(as_tensors(folder.arrays(9, "network")), last_record(folder))
     features = learner.all_features(data.train)
     at_once = ProjectionSums.empty(40).add(features, data.train.labels, 10)
-    scores = at_once.scorer(features.shape[1])(features)
+    scores = projection(at_once, features)(features)
     in_states = last_state(folder).fitted["projection+none"]
     np.testing.assert_allclose(in_states(features), scores, rtol=1e-4, atol=1e-4)
     ledger = folder.results()[-1].bytes.record
@@ -55,7 +56,7 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_sums_and_scores_are_scikit_learns(chunk, monkeypatch):
     """Ridge regression to one-hot classes over ReLU features of the directions."""
-    monkeypatch.setattr("memoryless.stats.heads.projection.CHUNK", chunk)
+    monkeypatch.setattr("memoryless.stats.projection.CHUNK", chunk)
     features, labels = single(40, 5), np.arange(40) % 3
     sums = ProjectionSums.empty(9).add(features, labels, 3)
     projected = np.maximum(features @ random_directions(5, 9), 0)
@@ -66,7 +67,9 @@ def test_sums_and_scores_are_scikit_learns(chunk, monkeypatch):
     theirs = Ridge(alpha=0.2 * sums.gram.trace() / 9, fit_intercept=False).fit(projected, hot)
     new = single(7, 5, seed=1)
     expected = theirs.predict(np.maximum(new @ random_directions(5, 9), 0))
-    np.testing.assert_allclose(sums.scorer(5, 0.2)(new), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        projection(sums, new, shrinkage=0.2)(new), expected, rtol=1e-3, atol=1e-4
+    )
 
 
 def test_directions_are_those_of_every_version():

@@ -13,10 +13,11 @@ from sklearn.linear_model import Ridge
 
 from conftest import EVERY_FORM, Labelled, draw_classes, gather, generator, on_sphere, single
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.heads import HEADS
-from memoryless.stats.heads.classes import (
+from memoryless.stats.heads import (
+    HEADS,
     cholesky,
     fixed_lda,
+    gaussian_replay,
     lda,
     mahalanobis,
     ncm,
@@ -25,7 +26,6 @@ from memoryless.stats.heads.classes import (
     ridge_rows,
     shrunk,
 )
-from memoryless.stats.heads.fitted import gaussian_replay
 from memoryless.stats.scorers import Linear, Quadratic, unit
 
 CLASS_HEADS = [h.name for h in HEADS.values() if h.reads_statistics and not h.fitted]

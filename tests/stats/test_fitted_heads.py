@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from conftest import gather, generator, on_sphere, single
 from memoryless.stats.class_statistics import ClassStatistics, Group
-from memoryless.stats.heads import HEADS
-from memoryless.stats.heads.fitted import (
+from memoryless.stats.heads import (
+    HEADS,
     SCALE,
     fetril,
     fit_head,
@@ -87,8 +87,8 @@ def test_draws_follow_the_generator(statistics, data):
 @pytest.mark.parametrize("decay", [1e-3, 0.1])
 def test_logistic_regression_is_scikit_learns_where_classes_weigh_the_same(decay, monkeypatch):
     """Classes that overlap, of 60, 12 and 1 images: the layer itself, not only what it says."""
-    monkeypatch.setattr("memoryless.stats.heads.fitted.DECAY", decay)
-    monkeypatch.setattr("memoryless.stats.heads.fitted.ITERATIONS", 1000)
+    monkeypatch.setattr("memoryless.stats.heads.DECAY", decay)
+    monkeypatch.setattr("memoryless.stats.heads.ITERATIONS", 1000)
     features, labels = unit(single(73, 4)), np.array([0] * 60 + [1] * 12 + [2])
     theirs = LogisticRegression(
         C=1 / (decay * 73), class_weight="balanced", tol=1e-10, max_iter=9999, fit_intercept=False
@@ -105,8 +105,8 @@ def test_logistic_regression_is_scikit_learns_where_classes_weigh_the_same(decay
     (4, 1, [0, 0, 1, 1]), (1, 1, [0, 1]), (1, 2, [0, 0, 1, 1]), (100, 1, [0, 0, 0, 1, 0, 1]),
 ])  # fmt: skip
 def test_classes_share_what_is_fitted(fitted, fewest, labels, monkeypatch):
-    monkeypatch.setattr("memoryless.stats.heads.fitted.FITTED", fitted)
-    monkeypatch.setattr("memoryless.stats.heads.fitted.FEWEST", fewest)
+    monkeypatch.setattr("memoryless.stats.heads.FITTED", fitted)
+    monkeypatch.setattr("memoryless.stats.heads.FEWEST", fewest)
     seen = []
 
     def nothing(statistics, features, labels, random):

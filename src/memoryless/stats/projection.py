@@ -1,4 +1,4 @@
-"""Ridge regression over random ReLU features: exact learning in states for a frozen backbone.
+"""Sums over random ReLU features: exact learning in states for a backbone that stays.
 
 ACIL (NeurIPS 2022) and RanPAC (NeurIPS 2023): since sums over images only ever grow by new ones,
 learning state by state gives the very layer of learning at once.
@@ -11,12 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from memoryless.randomness import numpy_generator
-from memoryless.stats.heads.base import Head
-from memoryless.stats.heads.classes import ridge_rows
-from memoryless.stats.scorers import Linear, Projected
 
-SHRINKAGE = 0.003  # of 0.001 to 0.03 the best on held-out drawings
-CHUNK = 4096
+CHUNK = 4096  # images projected at once
 
 
 @dataclass(frozen=True)
@@ -37,37 +33,13 @@ class ProjectionSums:
         directions = random_directions(features.shape[1], len(gram))
         for start in range(0, len(features), CHUNK):
             chunk = slice(start, start + CHUNK)
-            projected = (features[chunk] @ directions).clip(min=0).astype(np.float64)
+            projected = (features[chunk] @ directions).clip(min=0).astype(np.float64)  # (n, P)
             gram += projected.T @ projected
             np.add.at(sums, labels[chunk], projected)
         return ProjectionSums(gram.astype(np.float32), sums.astype(np.float32))
-
-    def scorer(self, features: int, shrinkage: float = SHRINKAGE) -> Projected:
-        """Ridge regression over the random features of d = `features`."""
-        rows = ridge_rows(self.gram, self.sums, shrinkage)
-        directions = random_directions(features, rows.shape[1])
-        return Projected(directions, Linear(rows, np.zeros(len(rows), np.float32)))
-
-
-def projection(
-    sums: ProjectionSums, features: np.ndarray, labels: np.ndarray, random: np.random.Generator
-) -> Projected:
-    """The scorer of these sums; of the state's features only their dimension d is read."""
-    return sums.scorer(features.shape[1])
 
 
 def random_directions(features: int, size: int) -> np.ndarray:
     """Random directions (d, P), always the same, so that a record need not keep them."""
     generator = numpy_generator(0, "projection")
     return generator.standard_normal((features, size), dtype=np.float32)
-
-
-PROJECTION_HEADS = (
-    Head(
-        "projection",
-        "ridge regression over random features, for a backbone that stays (RanPAC)",
-        "projection",
-        projection,
-        fitted=True,
-    ),
-)
