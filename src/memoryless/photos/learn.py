@@ -14,17 +14,16 @@ import numpy as np
 
 from memoryless.errors import DataError
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, several_labels
-from memoryless.images.read import UnreadableError, remarks
+from memoryless.images.read import Photo, UnreadableError, remarks
 from memoryless.model import Lesson, Model
 from memoryless.model.database import model_file
 from memoryless.model.description import check_history
 from memoryless.model.file import State, load_state, writing
 from memoryless.names import counted, first_ten, size
 from memoryless.output import print_line, print_lines, reasons, say
-from memoryless.photos.cautions import across_classes, check_enough, too_few
 from memoryless.photos.embedding import Embedded, Progress, embed, silent
 from memoryless.photos.kept import kept_bytes, print_privacy
-from memoryless.photos.plan import Plan, make_plan, model_to_learn
+from memoryless.photos.plan import Plan, check_enough, make_plan, model_to_learn
 from memoryless.progress import Display
 
 # Measured on 40 kinds of birds, some of which were known: where half of a known kind's photos came
@@ -110,8 +109,18 @@ def _check_left(plan: Plan, sound: Sequence[Embedded], broken: Mapping[str, str]
             f"{first_ten(lost.values())}; add photos, or take "
             f"{'the class' if len(lost) == 1 else 'these classes'} out"
         )
-    said = check_enough(too_few(counts, plan.known), plan.few)
+    said = check_enough(counts, plan.known, plan.few)
     return [sentence for sentence in said if sentence not in plan.warnings]
+
+
+def across_classes(photos: Sequence[Photo], groups: np.ndarray) -> Iterator[str]:
+    """Nearly the same photos in different classes: perhaps a mistake in the labels."""
+    labels: dict[int, dict[str, str]] = {}
+    for photo, group in zip(photos, groups.tolist(), strict=True):
+        labels.setdefault(group, {}).setdefault(str(photo.label), photo.name)
+    several = [" and ".join(names.values()) for names in labels.values() if len(names) > 1]
+    if several:
+        yield f"nearly the same photo in different classes: {first_ten(several)}"
 
 
 def taken_for(

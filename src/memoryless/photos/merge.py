@@ -14,8 +14,8 @@ from memoryless.model.database import model_file
 from memoryless.model.file import State, check_unwritten, load_state, writing
 from memoryless.names import counted, first_ten
 from memoryless.output import print_line, print_lines
-from memoryless.photos.cautions import alike_names
 from memoryless.photos.kept import AVERAGED, kept_bytes, print_privacy
+from memoryless.photos.plan import alike_names
 
 RENAME = "rename one by memoryless rename and merge again with `same_class=join`"
 
