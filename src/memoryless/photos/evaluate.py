@@ -73,8 +73,7 @@ class Evaluation:
     """Those of known classes, the surest first."""
 
     def as_json(self) -> dict[str, Any]:
-        hidden = ("mistakes",)
-        return {key: value for key, value in vars(self).items() if key not in hidden}
+        return {key: value for key, value in vars(self).items() if key != "mistakes"}
 
 
 def evaluate_photos(
@@ -131,9 +130,8 @@ def _by_state(
     return [
         {
             "state": int(s) + 1,
-            "classes": len(set(labels[state == s].tolist())),
-            "photos": int((state == s).sum()),
-            "top1": accuracy_at(rank[state == s], 1),
+            "classes": len(np.unique(labels[state == s])),
+            **_accuracy(rank[state == s]),
         }
         for s in np.unique(state)
     ]
@@ -143,15 +141,14 @@ def _by_class(
     labels: np.ndarray, rank: np.ndarray, names: Sequence[str], class_state: Sequence[int]
 ) -> list[dict[str, Any]]:
     rows = [
-        {
-            "class": names[c],
-            "state": int(class_state[c]) + 1,
-            "photos": int((labels == c).sum()),
-            "top1": accuracy_at(rank[labels == c], 1),
-        }
+        {"class": names[c], "state": int(class_state[c]) + 1, **_accuracy(rank[labels == c])}
         for c in np.unique(labels)
     ]
     return sorted(rows, key=lambda row: (row["top1"], row["class"]))
+
+
+def _accuracy(rank: np.ndarray) -> dict[str, Any]:
+    return {"photos": len(rank), "top1": accuracy_at(rank, 1)}
 
 
 def _confused(labels: np.ndarray, answer: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -212,29 +209,32 @@ def evaluate(
     skipped = [f"not read: {reasons(found.not_read)}"] if found.not_read else []
     for line in [*found.notes, *skipped, *summary(done)]:
         say(line)
-    for table in _tables(done):
-        show(table)
+    for title, caption, columns, rows in tables(done):
+        show(Table(title, caption, columns, [[_cell(value) for value in row] for row in rows]))
     if html:
         say(f"the page is {html}")
     return report_broken(done.broken.values())
 
 
-def _tables(found: Evaluation) -> Iterator[Table]:
-    states = [[str(s["state"]), str(s["classes"]), str(s["photos"]), f"{s['top1']:.1f}"]
-              for s in found.states]  # fmt: skip
-    yield Table("by state", "top-1 in percent, among all classes",
-                ["state", "classes", "photos", "top-1"], states)  # fmt: skip
-    classes = [[c["class"], str(c["state"]), str(c["photos"]), f"{c['top1']:.1f}"]
-               for c in found.classes]  # fmt: skip
-    yield Table("by class", "worst first", ["class", "state", "photos", "top-1"], classes)
+def _cell(value: Any) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def tables(found: Evaluation) -> Iterator[tuple[str, str, list[str], list[list[Any]]]]:
+    """Title, caption, columns and rows of each table; percentages are floats."""
+    head = ["photos", "top-1"]
+    states = [[str(s["state"]), s["classes"], s["photos"], s["top1"]] for s in found.states]
+    yield "by state", "top-1 in percent, among all classes", ["state", "classes", *head], states
+    classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
+    yield "by class", "worst first", ["class", "state", *head], classes
     pairs = [[c["class"], c["taken_for"], f"{c['times']} of {c['photos']}"] for c in found.confused]
     if pairs:
         caption = "how many photos of a class were taken for another"
-        yield Table("most confused", caption, ["class", "taken for", "photos"], pairs)
-    if found.unknown:
-        unknown = [[name, str(number)] for name, number in found.unknown.items()]
-        yield Table("classes that the model does not know", "left out of the tables above",
-                    ["class", "photos"], unknown)  # fmt: skip
+        yield "most confused", caption, ["class", "taken for", "photos"], pairs
+    unknown = [[*pair] for pair in found.unknown.items()]
+    if unknown:
+        title = "classes that the model does not know"
+        yield title, "left out of the tables above", ["class", "photos"], unknown
 
 
 def check_page(path: Path, force: bool = False) -> None:
@@ -257,7 +257,10 @@ def render(model: str, place: str, evaluation: Evaluation) -> str:
         summary=summary(evaluation),
         mistakes=len(evaluation.mistakes),
         pictures=list(pictures(evaluation.mistakes)),
-        tables=_page_tables(evaluation),
+        tables=[
+            pages.table(title, columns, rows, caption)
+            for title, caption, columns, rows in tables(evaluation)
+        ],
     )
 
 
@@ -297,20 +300,3 @@ def thumbnail(photo: Photo) -> str:
     content = io.BytesIO()
     image.save(content, "JPEG", quality=80)
     return "data:image/jpeg;base64," + base64.b64encode(content.getvalue()).decode()
-
-
-def _page_tables(found: Evaluation) -> Iterator[pages.Table]:
-    """What is confused most, then every state, class and unknown class."""
-    confused = [
-        [f"{pair['class']}, taken for {pair['taken_for']}", f"{pair['times']} of {pair['photos']}"]
-        for pair in found.confused
-    ]
-    yield pages.table("Most confused", ["", "photos"], confused)
-    head = ["classes", "photos", "top-1 (%)"]
-    states = [[f"state {s['state']}", s["classes"], s["photos"], s["top1"]] for s in found.states]
-    if len(states) > 1:
-        yield pages.table("States", ["", *head], states)
-    classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
-    yield pages.table("Classes, worst first", ["class", "state", *head[1:]], classes)
-    unknown = [[*pair] for pair in found.unknown.items()]
-    yield pages.table("Classes that the model does not know", ["class", "photos"], unknown)
