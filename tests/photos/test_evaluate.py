@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from memoryless.errors import DataError
 from memoryless.images.read import Photo, UnreadableError
 from memoryless.pages import MARK
 from memoryless.photos import evaluate
-from memoryless.photos.embedding import Prediction
+from memoryless.photos.embedding import Features
 from memoryless.photos.evaluate import (
     PICTURES,
     Evaluation,
@@ -28,9 +29,9 @@ from memoryless.photos.evaluate import (
     render,
     thumbnail,
 )
+from memoryless.stats.confidence import Judgement
 from photo_toys import make_colours, shown, tiny_flags
 
-MODEL = SimpleNamespace(classes=("ant", "bee", "cow"), class_state=(0, 0, 1))
 # label, probabilities of ant, bee, cow, margin
 GIVEN = [
     ("ant", (0.8, 0.1, 0.1), 2.0),
@@ -48,16 +49,33 @@ def photo(name: str, label: str) -> Photo:
     return Photo(name, label, io.BytesIO)
 
 
+def model_of(predictions: list[tuple[tuple[float, ...], float]]) -> Any:
+    """A model of three classes in two states that gives these probabilities and margins."""
+    probabilities = np.array([row for row, _ in predictions])
+    margins = np.array([margin for _, margin in predictions])
+    found = Judgement(np.log(probabilities + 1e-9), probabilities, margins)
+    classes, state = ("ant", "bee", "cow"), (0, 0, 1)
+    return SimpleNamespace(classes=classes, class_state=state, judge=lambda rows: found)
+
+
 @pytest.fixture
-def found(monkeypatch):
-    predictions = [
-        one
-        if isinstance(one, UnreadableError)
-        else Prediction(np.log(np.array(one) + 1e-9), np.array(one), margin)
-        for _, one, margin in GIVEN
-    ]
-    monkeypatch.setattr(evaluate, "classify", lambda model, photos, progress: iter(predictions))
-    return evaluate_photos(MODEL, [photo(str(i), label) for i, (label, *_) in enumerate(GIVEN)])
+def read(monkeypatch):
+    """Photos have no features here; those without a probability cannot be read."""
+
+    def features(model, photos, progress):
+        broken = {p.name: str(p.open()) for p in photos if isinstance(p.open(), UnreadableError)}
+        return Features([p for p in photos if p.name not in broken], np.zeros((0, 0)), broken)
+
+    monkeypatch.setattr(evaluate, "all_features", features)
+
+
+@pytest.fixture
+def found(read):
+    model = model_of([(row, m) for _, row, m in GIVEN if not isinstance(row, UnreadableError)])
+    return evaluate_photos(
+        model,
+        [Photo(str(i), label, lambda row=row: row) for i, (label, row, _) in enumerate(GIVEN)],
+    )
 
 
 def test_accuracies_leave_unknown_classes_out(found):
@@ -114,22 +132,20 @@ def test_as_json_names_no_photo_but_broken_ones(found):
     assert "mistakes" not in entries
 
 
-def test_without_unknown_classes_there_is_no_auroc(monkeypatch):
-    predictions = [Prediction(np.array([2.0, 1, 0]), np.array([0.8, 0.1, 0.1]), 1.0)]
-    monkeypatch.setattr(evaluate, "classify", lambda *_: iter(predictions))
-    found = evaluate_photos(MODEL, [photo("0", "ant")])
+def test_without_unknown_classes_there_is_no_auroc(read):
+    found = evaluate_photos(model_of([((0.8, 0.1, 0.1), 1.0)]), [photo("0", "ant")])
     assert found.auroc is found.rejected is None
 
 
 def test_no_class_is_known():
     with pytest.raises(DataError, match=r"none of the classes there \(elk, owl\): it knows ant, "):
-        evaluate_photos(MODEL, [photo("0", "owl"), photo("1", "elk")])
+        evaluate_photos(model_of([]), [photo("0", "owl"), photo("1", "elk")])
 
 
-def test_no_photo_of_a_known_class_can_be_read(monkeypatch):
-    monkeypatch.setattr(evaluate, "classify", lambda *_: iter([UnreadableError("0", "broken")]))
+def test_no_photo_of_a_known_class_can_be_read(read):
+    broken = Photo("0", "ant", lambda: UnreadableError("0", "broken"))
     with pytest.raises(DataError, match="no photo of a known class can be read: the photo 0 "):
-        evaluate_photos(MODEL, [photo("0", "ant")])
+        evaluate_photos(model_of([]), [broken])
 
 
 def png(width: int = 600, height: int = 300) -> io.BytesIO:

@@ -18,13 +18,13 @@ from memoryless import pages
 from memoryless.errors import DataError
 from memoryless.images.find import Found, find_photos, find_test
 from memoryless.images.pixels import attempt
-from memoryless.images.read import Photo, UnreadableError
+from memoryless.images.read import Photo
 from memoryless.model import Model
 from memoryless.model.description import now
 from memoryless.model.file import State, load_state
 from memoryless.names import as_flags, counted, first_ten
 from memoryless.output import print_line, reasons, report_broken, say, show
-from memoryless.photos.embedding import Progress, features, silent
+from memoryless.photos.embedding import Progress, all_features, silent
 from memoryless.photos.evaluate import check_page
 from memoryless.photos.kept import honest, parts_kept
 from memoryless.progress import Display
@@ -232,22 +232,20 @@ def _attack(
     """The number of each photo of a side by each attack; what is stored of trained features is no
     mean of photos, so scores alone attack these.
     """
-    found = list(zip(photos, features(model, photos, progress), strict=True))
-    broken = {photo.name: str(x) for photo, x in found if isinstance(x, UnreadableError)}
-    sound = [(photo, x) for photo, x in found if not isinstance(x, UnreadableError)]
-    left = Counter(photo.label for photo, _ in sound)
+    found = all_features(model, photos, progress)
+    left = Counter(photo.label for photo in found.photos)
     for photo in photos:
-        if photo.name in broken and left[photo.label] < LEAST:
-            raise DataError(f"too few {side} of {photo.label} can be read: {broken[photo.name]}")
-    X = np.stack([x for _, x in sound])
-    labels = np.array([model.classes.index(str(photo.label)) for photo, _ in sound])
-    attacks = {"score": by_score(model.judge(X).scores, labels)}
+        if photo.name in found.broken and left[photo.label] < LEAST:
+            why = found.broken[photo.name]
+            raise DataError(f"too few {side} of {photo.label} can be read: {why}")
+    labels = np.array([model.classes.index(str(photo.label)) for photo in found.photos])
+    attacks = {"score": by_score(model.judge(found.rows).scores, labels)}
     if model.fixed:
         sums = ClassStatistics.restore(state.arrays("record"), fixed=True)
-        roots = square_roots(X.astype(np.float64))
+        roots = square_roots(found.rows.astype(np.float64))
         attacks["distance"] = by_distance(roots, labels, sums)
         attacks["scatter"] = by_scatter(roots, labels, sums)
-    return Side(labels, attacks, broken)
+    return Side(labels, attacks, found.broken)
 
 
 def _exposures(names: Sequence[str], inside: Side, outside: Side) -> Iterator[Exposure]:

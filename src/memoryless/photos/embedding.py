@@ -32,6 +32,15 @@ class Embedded(NamedTuple):
     facts: Facts
 
 
+class Features(NamedTuple):
+    """The features of those photos that can be read, and why others cannot."""
+
+    photos: list[Photo]
+    rows: np.ndarray  # (n, d)
+    broken: dict[str, str]
+    """A sentence for the name of each photo."""
+
+
 class Prediction(NamedTuple):
     """What a model answers for one photo."""
 
@@ -73,6 +82,15 @@ def features(
     model.open()
     side = model.least  # raises where the model takes no photos
     return _each(lambda photo: model.feature(load(photo, side)), photos, progress)
+
+
+def all_features(model: Model, photos: Sequence[Photo], progress: Progress = silent) -> Features:
+    """Return the features of photos, all at once."""
+    found = list(zip(photos, features(model, photos, progress), strict=True))
+    sound = [(photo, row) for photo, row in found if not isinstance(row, UnreadableError)]
+    broken = {photo.name: str(row) for photo, row in found if isinstance(row, UnreadableError)}
+    rows = np.stack([row for _, row in sound]) if sound else np.zeros((0, 0))
+    return Features([photo for photo, _ in sound], rows, broken)
 
 
 def _each(

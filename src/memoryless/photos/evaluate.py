@@ -17,13 +17,14 @@ from PIL import Image
 from memoryless import pages
 from memoryless.errors import DataError, WriteError
 from memoryless.images.find import find_test
-from memoryless.images.read import Photo, UnreadableError, load
+from memoryless.images.read import Photo, load
 from memoryless.model import Model
 from memoryless.model.database import ENDING
 from memoryless.names import counted, first_ten
 from memoryless.output import reasons, report_broken, say, show
-from memoryless.photos.embedding import Prediction, Progress, classify, load_to_classify, silent
+from memoryless.photos.embedding import Progress, all_features, load_to_classify, silent
 from memoryless.progress import Display
+from memoryless.stats.confidence import Judgement
 from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
 from memoryless.store import to_json
 from memoryless.tables import Table
@@ -42,7 +43,7 @@ class Mistake:
     probability: float
     """Of the answer."""
     own: float
-    """The probability of the photo's own class; 0 where the model does not know it."""
+    """The probability of the photo's own class."""
 
 
 @dataclass(frozen=True)
@@ -87,38 +88,36 @@ def evaluate_photos(
             f"the model knows none of the classes there ({theirs}): it knows "
             f"{first_ten(model.classes)}"
         )
-    answered = list(zip(photos, classify(model, photos, progress), strict=True))
-    sound = [(photo, v) for photo, v in answered if not isinstance(v, UnreadableError)]
-    broken = {photo.name: str(v) for photo, v in answered if isinstance(v, UnreadableError)}
-    if not any(photo.label in here for photo, _ in sound):
-        raise DataError(f"no photo of a known class can be read: {next(iter(broken.values()))}")
-    return _numbers(model, sound, broken)
+    found = all_features(model, photos, progress)
+    if not any(photo.label in here for photo in found.photos):
+        why = next(iter(found.broken.values()))
+        raise DataError(f"no photo of a known class can be read: {why}")
+    return _numbers(model, found.photos, model.judge(found.rows), found.broken)
 
 
 def _numbers(
-    model: Model, sound: Sequence[tuple[Photo, Prediction]], broken: dict[str, str]
+    model: Model, photos: Sequence[Photo], found: Judgement, broken: dict[str, str]
 ) -> Evaluation:
     index = {name: i for i, name in enumerate(model.classes)}
-    inside = [(photo, v) for photo, v in sound if photo.label in index]
-    outside = [(photo, v) for photo, v in sound if photo.label not in index]
-    labels = np.array([index[str(photo.label)] for photo, _ in inside])
-    scores = np.stack([v.scores for _, v in inside])
-    rank, answer = ranks(scores, labels), scores.argmax(1)
-    margins = [np.array([v.margin for _, v in part]) for part in (inside, outside)]
+    own = np.array([index.get(str(photo.label), -1) for photo in photos])
+    inside = own >= 0
+    labels, scores = own[inside], found.scores[inside]
+    rank, some = ranks(scores, labels), not inside.all()
+    strange = Counter(str(photo.label) for photo in photos if photo.label not in index)
     return Evaluation(
-        photos=len(inside),
+        photos=len(labels),
         top1=accuracy_at(rank, 1),
         top5=accuracy_at(rank, min(5, len(index))),
-        ece=calibration_error(np.stack([v.probabilities for _, v in inside]), labels),
-        accepted=100 * float((margins[0] >= 0).mean()),
+        ece=calibration_error(found.probabilities[inside], labels),
+        accepted=100 * float(found.known[inside].mean()),
         states=_by_state(labels, rank, np.array(model.class_state)),
         classes=_by_class(labels, rank, model.classes, model.class_state),
-        confused=_confused(labels, answer, model.classes),
-        unknown=dict(sorted(Counter(str(photo.label) for photo, _ in outside).items())),
-        auroc=auroc(*margins) if outside else None,
-        rejected=100 * float((margins[1] < 0).mean()) if outside else None,
+        confused=_confused(labels, scores.argmax(1), model.classes),
+        unknown=dict(sorted(strange.items())),
+        auroc=auroc(found.margin[inside], found.margin[~inside]) if some else None,
+        rejected=100 * float((~found.known[~inside]).mean()) if some else None,
         broken=broken,
-        mistakes=_mistakes(inside, labels, answer, model.classes),
+        mistakes=_mistakes(photos, own, found, model.classes),
     )
 
 
@@ -163,15 +162,18 @@ def _confused(labels: np.ndarray, answer: np.ndarray, names: Sequence[str]) -> l
 
 
 def _mistakes(
-    inside: Sequence[tuple[Photo, Prediction]],
-    labels: np.ndarray,
-    answer: np.ndarray,
-    names: Sequence[str],
+    photos: Sequence[Photo], own: np.ndarray, found: Judgement, names: Sequence[str]
 ) -> list[Mistake]:
+    """The photos of known classes that got another answer; `own` is -1 where the class is none."""
+    answer = found.scores.argmax(1)
     wrong = [
-        Mistake(photo, names[a], float(v.probabilities[a]), float(v.probabilities[c]))
-        for (photo, v), c, a in zip(inside, labels, answer, strict=True)
-        if a != c
+        Mistake(
+            photos[i],
+            names[answer[i]],
+            probability=float(found.probabilities[i, answer[i]]),
+            own=float(found.probabilities[i, own[i]]),
+        )
+        for i in np.flatnonzero((own >= 0) & (answer != own)).tolist()
     ]
     return sorted(wrong, key=lambda mistake: -mistake.probability)
 
