@@ -19,8 +19,8 @@ from memoryless.images.cifar import load_cifar
 from memoryless.images.dataset import Split, place_within_class
 from memoryless.images.quickdraw import load_quickdraw100
 from memoryless.model.fixed import features_graph_of
+from memoryless.settings import ModelSettings
 from memoryless.threads import ahead
-from memoryless.train.settings import ModelSettings
 
 CIFAR_TRAIN, CIFAR_TEST, MANY_CLASSES, MANY = 100, 30, 10, 500  # photos a class
 

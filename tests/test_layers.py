@@ -56,14 +56,13 @@ ELSEWHERE = {
     "photos/kept": "photos/test_show checks its sentences in cards",
     "lab/run_format": "test_runs damages run folders in the ways that it checks",
     "train/__init__": "it is empty",
-    "train/settings": "test_settings and test_strategies check settings in all their parts",
+    "train/resolve": "test_settings and test_strategies check settings in all their parts",
     "train/strategies/__init__": "it is empty",
 }
 WITHOUT_TORCH = [
     "",
     ".model",
     ".strategies",
-    ".train.settings",
     ".lab.config",
     ".lab.runs",
     ".settings",
@@ -158,13 +157,13 @@ def test_what_trains_knows_neither_models_nor_the_laboratory():
             assert not imports(path) & {"model", "lab", "photos", "cli"}, path
 
 
-def test_of_training_people_with_photos_import_settings_and_no_more_at_the_top():
+def test_people_with_photos_import_no_training_at_the_top():
     """Torch is imported when a model is trained."""
     for path in modules():
         if part_of(path) in TOOL | {"model", "model_folder"}:
             for node in tree_of(path).body:
                 module = getattr(node, "module", None) or ""
-                assert not module.startswith("memoryless.train.") or module.endswith(".settings")
+                assert not module.startswith("memoryless.train."), path
 
 
 def test_the_command_line_is_thin():
@@ -180,7 +179,7 @@ def test_the_command_line_is_thin():
             assert "numpy" not in libraries, path
             assert "torch" not in libraries, path
             used = {name for name in imported(path) if name.startswith("train.")}
-            assert all(n.startswith(("train.schedules", "train.settings")) for n in used), path
+            assert all(name.startswith("train.schedules") for name in used), path
 
 
 def files_of_tests(name: str) -> list[str]:

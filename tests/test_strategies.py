@@ -10,10 +10,11 @@ from conftest import Interrupt, assert_same_run
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
+from memoryless.settings import ModelSettings
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import grid_of, methods_of
 from memoryless.strategies import BASE_RECIPE, STRATEGIES, Strategy
-from memoryless.train.settings import ModelSettings
+from memoryless.train.resolve import resolved
 from memoryless.train.strategies.base import Trainer
 
 
@@ -76,25 +77,25 @@ def test_photos_get_a_stem_a_batch_and_a_rate_that_train():
 
 
 def test_a_model_needs_no_laboratory():
-    assert ModelSettings(strategy="lucir", lambda_base=2).resolved(32).lambda_base == 2.0
+    assert resolved(ModelSettings(strategy="lucir", lambda_base=2), 32).lambda_base == 2.0
 
 
 def test_a_photo_is_larger_than_64_pixels():
-    assert [ModelSettings().resolved(side).backbone for side in (64, 65)] == [
+    assert [resolved(ModelSettings(), side).backbone for side in (64, 65)] == [
         "resnet18_3x3",
         "resnet18",
     ]
-    rates = [ModelSettings(batch_size=size).resolved(224).lr for size in (64, 128, 256)]
+    rates = [resolved(ModelSettings(batch_size=size), 224).lr for size in (64, 128, 256)]
     assert rates == pytest.approx([0.05, 0.1, 0.1])  # never above the published one
-    assert ModelSettings(batch_size=64).resolved(32).lr == pytest.approx(0.1)
+    assert resolved(ModelSettings(batch_size=64), 32).lr == pytest.approx(0.1)
 
 
 def test_later_states_are_as_long_and_as_patient_as_the_first():
-    done = ModelSettings(epochs=7, patience=3).resolved()
+    done = resolved(ModelSettings(epochs=7, patience=3))
     assert (done.epochs_later, done.patience_later) == (7, 3)
-    given = ModelSettings(epochs=7, epochs_later=2, patience_later=4).resolved()
+    given = resolved(ModelSettings(epochs=7, epochs_later=2, patience_later=4))
     assert (given.epochs_later, given.patience_later) == (2, 4)
-    assert ModelSettings(strategy="lucir").resolved().epochs_later == 160
+    assert resolved(ModelSettings(strategy="lucir")).epochs_later == 160
 
 
 @pytest.mark.parametrize(
@@ -139,9 +140,9 @@ def test_recipes_are_those_published():
     """The base is ours; LwF's is of iCaRL's script, LUCIR's of its paper, LwF-KD's of LDC's."""
     base = {"epochs": 30, "lr": 0.1, "milestones": (0.5, 0.75), "decay": 0.1, "weight_decay": 5e-4}
     assert {name: BASE_RECIPE[name] for name in base} == base
-    lwf = ModelSettings(strategy="lwf").resolved()
+    lwf = resolved(ModelSettings(strategy="lwf"))
     assert (lwf.epochs, lwf.lr, lwf.decay, lwf.weight_decay) == (70, 2.0, 0.2, 1e-5)
     assert [share * 70 for share in lwf.milestones] == pytest.approx([49, 63])
-    assert ModelSettings(strategy="lucir").resolved().epochs == 160
-    kd = ModelSettings(strategy="lwf_kd").resolved()
+    assert resolved(ModelSettings(strategy="lucir")).epochs == 160
+    kd = resolved(ModelSettings(strategy="lwf_kd"))
     assert (kd.kd_weight, kd.kd_temperature, kd.lr_later) == (10.0, 2.0, 0.05)

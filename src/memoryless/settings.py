@@ -1,6 +1,6 @@
-"""Settings of data and backbones, each documented once, and how all settings are checked.
+"""Settings, each documented once, with their bounds, and how they are converted and checked.
 
-Flags and TOML keys are these names. A setting left open is filled once, when settings are resolved.
+Flags and TOML keys are these names. A setting left open is filled once, by `strategies.filled`.
 """
 
 # No `from __future__ import annotations`: the command line reads types where it finds them.
@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -86,6 +86,127 @@ class BackboneSettings(SizeSettings):
     CPU trains in minutes and the default of quickdraw100."""
     backbone_weights: Path | None = None
     """Weights to start from: .safetensors, or .pth with plain tensors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """Settings of training."""
+
+    strategy: str = "finetune"
+    """How a state is trained; `memoryless list strategies` explains each. Only joint and replay
+    keep images of the past. A strategy brings its own epochs, rates and schedule."""
+    epochs: Annotated[int, COUNT] = OPEN
+    """Epochs of state 0; by default the strategy's."""
+    epochs_later: Annotated[int, COUNT] = OPEN
+    """Epochs of each later state; by default as many as of state 0, or the strategy's."""
+    batch_size: Annotated[int, COUNT] = OPEN
+    """Images in a step; by default 128, above 64 pixels 32."""
+    lr: Annotated[float, POSITIVE] = OPEN
+    """Learning rate of state 0; by default the strategy's."""
+    lr_later: Annotated[float, POSITIVE] | str = OPEN
+    """Learning rate of state t > 0: a number; t+1 for lr/(t+1), as in the authors' scripts; t for
+    lr/t, as in the paper's text; or constant for lr. By default the strategy's."""
+    schedule: str = OPEN
+    """How the learning rate falls within a state; `memoryless list schedules` explains each. The
+    paper's is plateau, and the default the strategy's."""
+    patience: Annotated[int, COUNT] = 60
+    """plateau: epochs without progress before the rate falls, state 0."""
+    patience_later: Annotated[int, COUNT] = OPEN
+    """plateau: the same for later states; by default as for state 0."""
+    milestones: tuple[Annotated[float, PART], ...] = OPEN
+    """multistep: the rate falls after these shares of the epochs; by default the strategy's."""
+    decay: Annotated[float, POSITIVE] = OPEN
+    """plateau, multistep: factor by which the rate falls; by default the strategy's."""
+    momentum: Annotated[float, SHARE] = 0.9
+    """SGD momentum."""
+    weight_decay: Annotated[float, NOT_NEGATIVE] = OPEN
+    """L2 penalty on all parameters; by default the strategy's."""
+    classifier_init: Literal["reset", "grow"] = OPEN
+    """At a new state the classification layer starts again (reset, as in the authors' scripts) or
+    keeps its old rows (grow, as in the paper's text); by default the strategy's."""
+    augment: tuple[str, ...] | None = None
+    """Random changes to training images, one after the other; by default what suits the data.
+    resized_crop takes a random part of the image, pad_crop shifts by up to an eighth of the side,
+    affine turns, scales and shifts a little, flip mirrors half of the images, none stands alone."""
+    mean: tuple[float, ...] | None = None
+    """Mean of each channel on the scale 0..1; by default that of the backbone's weights, or
+    measured on state 0."""
+    std: tuple[Annotated[float, POSITIVE], ...] | None = None
+    """Standard deviation of each channel on the scale 0..1, likewise."""
+    held_out: Annotated[float, SHARE] = 0.0
+    """Share of the state's own training images kept aside: the plateau rule watches them, and bg_z
+    reads their features."""
+    mu: Literal["largest", "true"] = "largest"
+    """What mc averages over the state's training images: the largest logit or the true class's."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:N or mps."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Arithmetic of the forward and backward pass."""
+    compile: bool = False
+    """Compile the network with torch.compile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordSettings:
+    """Settings of the record: what it keeps of each class beside its row."""
+
+    statistics: str = "none"
+    """What the record keeps of each class's features, beside its row; `memoryless list statistics`
+    explains each. All but none keep count and mean."""
+    level: Literal["last", "middle"] = "last"
+    """Which features class statistics are computed from: those that rows read too, or those of the
+    second and third stage of the ResNet, averaged over each quarter of the image, which drift
+    less."""
+    square_roots: bool = False
+    """Compute class statistics from the square roots of features at length one, which are closer to
+    normal (FeCAM); heads over statistics then read roots too."""
+    transports: Annotated[tuple[str, ...], SOME] = ("none", "linear", "widened", "sdc")
+    """Under which transports the record holds statistics; `memoryless list transports` explains
+    each. A laboratory compares them, a product needs one."""
+    projection: Annotated[int, Meta(ge=0, le=20_000)] = 0
+    """frozen, fixed, untrained: how many random features the record sums up for the head
+    projection; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LwfSettings:
+    outputs: Literal["seen", "all"] = "seen"
+    """lwf: the layer has an output for each class seen, or from the start for all of the stream
+    (as in the paper, where future classes are negatives)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LwfKdSettings:
+    """Weight and temperature are those of the baseline of LDC (ECCV 2024) and others."""
+
+    kd_weight: Annotated[float, NOT_NEGATIVE] = 10.0
+    """lwf_kd: weight of the distillation."""
+    kd_temperature: Annotated[float, POSITIVE] = 2.0
+    """lwf_kd: temperature of the distillation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LucirSettings:
+    lambda_base: Annotated[float, NOT_NEGATIVE] = 5.0
+    """lucir: weight of the less-forget loss; 5 for CIFAR, 10 for large sets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySettings:
+    memory: Annotated[float, SHARE] = 0.01
+    """replay: share of the data set's training images that may be kept."""
+    exemplars: Literal["herding", "random"] = "herding"
+    """replay: how the kept images are chosen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategySettings(ReplaySettings, LucirSettings, LwfKdSettings, LwfSettings):
+    """The settings that one strategy alone reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(StrategySettings, RecordSettings, TrainingSettings, BackboneSettings):
+    """Every setting that the core reads."""
 
 
 def conform(settings: Any, resolved: bool = False) -> tuple[dict[str, Any], list[str]]:

@@ -1,50 +1,30 @@
-"""What each strategy is: its facts, the settings it was published with, and settings of its own.
+"""What each strategy is: its facts, and the settings that it was published with.
 
 Heads, reports and help read this table without torch. How a strategy trains stands in
 `train/strategies/`; one that trains as fine-tuning does needs an entry here and nothing else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from memoryless.settings import NOT_NEGATIVE, POSITIVE, SHARE
+from memoryless.errors import ConfigError
+from memoryless.settings import (
+    WIDTH,
+    LucirSettings,
+    LwfKdSettings,
+    LwfSettings,
+    ModelSettings,
+    ReplaySettings,
+    conform,
+)
 
-
-@dataclass(frozen=True, kw_only=True)
-class LwfSettings:
-    outputs: Literal["seen", "all"] = "seen"
-    """lwf: the layer has an output for each class seen, or from the start for all of the stream
-    (as in the paper, where future classes are negatives)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LwfKdSettings:
-    """Weight and temperature are those of the baseline of LDC (ECCV 2024) and others."""
-
-    kd_weight: Annotated[float, NOT_NEGATIVE] = 10.0
-    """lwf_kd: weight of the distillation."""
-    kd_temperature: Annotated[float, POSITIVE] = 2.0
-    """lwf_kd: temperature of the distillation."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LucirSettings:
-    lambda_base: Annotated[float, NOT_NEGATIVE] = 5.0
-    """lucir: weight of the less-forget loss; 5 for CIFAR, 10 for large sets."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplaySettings:
-    memory: Annotated[float, SHARE] = 0.01
-    """replay: share of the data set's training images that may be kept."""
-    exemplars: Literal["herding", "random"] = "herding"
-    """replay: how the kept images are chosen."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StrategySettings(ReplaySettings, LucirSettings, LwfKdSettings, LwfSettings):
-    """The settings that one strategy alone reads."""
+SMALL_SIDE = 64  # of images that the 3x3 stem is for; larger ones need the ImageNet stem's stride
+SMALL_BATCH = 128  # of images for the 3x3 stem, as most rates are published for
+PHOTO_BATCH = 32  # about 3 GB to train a ResNet-18 at 224 pixels
+AnySettings = TypeVar("AnySettings", bound=ModelSettings)
 
 
 BASE_RECIPE: dict[str, Any] = {
@@ -181,3 +161,34 @@ STRATEGIES: dict[str, Strategy] = {
 def strategy_of(name: str) -> Strategy:
     """The facts of a strategy; of an unknown one those of fine-tuning."""
     return STRATEGIES.get(name, STRATEGIES["finetune"])
+
+
+def filled(given: AnySettings, side: int | None = None) -> AnySettings:
+    """Return settings in their types, with nothing left open, for images of a side.
+
+    Names are not looked up, which would import torch. Settings that are filled stay as they are.
+    """
+    values, problems = conform(given)
+    if problems:
+        raise ConfigError("; ".join(problems))
+    for name, value in _values_for_open(given.strategy, values, side or SMALL_SIDE).items():
+        if values[name] is None:
+            values[name] = value
+    return replace(given, **values)
+
+
+def _values_for_open(strategy: str, given: dict[str, Any], side: int) -> dict[str, Any]:
+    """Return values for what is open: the strategy's recipe, and what suits the images."""
+    photos = side > SMALL_SIDE
+    recipe = {**BASE_RECIPE, **strategy_of(strategy).recipe}
+    batch_size = given["batch_size"] or (PHOTO_BATCH if photos else SMALL_BATCH)
+    if photos:  # rates are published for 128; a step of fewer images must be shorter
+        recipe["lr"] *= min(batch_size / SMALL_BATCH, 1)  # (Goyal et al. 2017)
+    return {
+        "backbone": "resnet18" if photos else "resnet18_3x3",
+        "width": WIDTH,
+        "batch_size": batch_size,
+        "epochs_later": given["epochs"] or recipe["epochs"],
+        "patience_later": given["patience"],
+        **recipe,
+    }

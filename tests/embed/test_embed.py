@@ -16,8 +16,8 @@ from memoryless.embed import PhotoPreparation
 from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError, MissingError
 from memoryless.model.fixed import features_graph_of, preparation_for
+from memoryless.settings import ModelSettings
 from memoryless.train.backbones import EfficientNetLite0, ResNet18, fixed_backbone
-from memoryless.train.settings import ModelSettings
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ NO_TORCH = """
 import sys
 sys.modules["torch"] = None
 from memoryless.embed.session import Extractor
-from memoryless.train.settings import ModelSettings
+from memoryless.settings import ModelSettings
 from memoryless.model.fixed import features_graph_of
 settings = ModelSettings(backbone=sys.argv[1], image_size=32)
 print(Extractor(features_graph_of(settings)[0]).d)

@@ -14,7 +14,7 @@ from memoryless.lab.experiment import run
 from memoryless.lab.presets import PRESETS
 from memoryless.lab.runs import RunFolder
 from memoryless.stats.methods import headline
-from memoryless.strategies import STRATEGIES
+from memoryless.strategies import STRATEGIES, filled
 
 WITHOUT = {"fixed", "untrained", "joint"}
 
@@ -29,7 +29,7 @@ def test_whatever_trains_state_by_state_has_one(strategy):
 
 
 def test_the_recipe_of_the_strategy_is_not_taken_over():
-    control = control_of(Config(strategy="lwf", width=8, backbone_weights=Path("w.pth")).filled())
+    control = control_of(filled(Config(strategy="lwf", width=8, backbone_weights=Path("w.pth"))))
     assert (control.lr, control.schedule, control.backbone_weights) == (None, None, None)
 
 

@@ -18,12 +18,12 @@ from memoryless import Model
 from memoryless.errors import ConfigError, DataError, TrainingError
 from memoryless.images.dataset import ArrayImages, Split
 from memoryless.model.file import load_state
+from memoryless.settings import ModelSettings
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import parse_method
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES
-from memoryless.train.settings import ModelSettings
 
 METHODS = [
     "FT",

@@ -10,6 +10,7 @@ import pytest
 from conftest import gather, single
 from memoryless.errors import ConfigError
 from memoryless.lab.evaluate import score
+from memoryless.settings import ModelSettings
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS
@@ -30,7 +31,6 @@ from memoryless.stats.metrics import ranks
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Linear, View, unit
 from memoryless.strategies import STRATEGIES
-from memoryless.train.settings import ModelSettings
 
 
 @pytest.mark.parametrize(

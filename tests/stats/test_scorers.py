@@ -12,6 +12,7 @@ import pytest
 from conftest import single
 from memoryless import Model
 from memoryless.errors import StoreError
+from memoryless.settings import ModelSettings
 from memoryless.stats.methods import view_of
 from memoryless.stats.scorers import (
     SCORERS,
@@ -27,7 +28,6 @@ from memoryless.stats.scorers import (
     restore,
 )
 from memoryless.tensors import from_bytes, to_bytes
-from memoryless.train.settings import ModelSettings
 
 CLASSES, FEATURES = 5, 6
 

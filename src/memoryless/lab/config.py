@@ -8,9 +8,8 @@ from typing import Annotated, Self
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
-from memoryless.settings import COUNT, SEED, SOME, DataSettings
-from memoryless.strategies import strategy_of
-from memoryless.train.settings import ModelSettings
+from memoryless.settings import COUNT, SEED, SOME, DataSettings, ModelSettings
+from memoryless.strategies import filled, strategy_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,19 +42,24 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         place of the data set's, which then decides nothing.
         """
         from memoryless.images import SOURCES
+        from memoryless.train.resolve import problems
 
         source = None if side else SOURCES.get(self.data)
         learns = strategy_of(self.strategy).backbone_learns
         given = replace(self, square_roots=self.square_roots or not learns)
-        if source is None:
-            return ModelSettings.resolved(given, side or self.image_size)
-        width = source.width if self.width is None else self.width
-        return ModelSettings.resolved(replace(given, width=width), self.image_size or source.side)
+        if source is not None:
+            width = source.width if self.width is None else self.width
+            given, side = replace(given, width=width), self.image_size or source.side
+        sound = filled(given, side or self.image_size)
+        if found := [*problems(sound), *sound._problems()]:
+            raise ConfigError("; ".join(found))
+        return sound
 
-    def problems(self) -> list[str]:
+    def _problems(self) -> list[str]:
+        """What is wrong with the settings that an experiment has beside those of a model."""
         from memoryless.images import SOURCES
 
-        found = super().problems()
+        found = []
         try:
             choose("data set", self.data, SOURCES)
         except ConfigError as error:

@@ -19,12 +19,12 @@ from memoryless.images import Dataset
 from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.progress import Passes
-from memoryless.strategies import STRATEGIES
+from memoryless.settings import ModelSettings
+from memoryless.strategies import SMALL_SIDE, STRATEGIES
 from memoryless.train.backbones import OnnxBackbone
 from memoryless.train.learner import Learner, prepare
 from memoryless.train.loop import LESS
 from memoryless.train.schedules import epochs_of
-from memoryless.train.settings import SMALL_SIDE, ModelSettings
 from memoryless.train.strategies.base import Totals
 
 TRIAL_BATCHES = 4

@@ -12,9 +12,9 @@ from msgspec import Meta
 
 from memoryless.errors import StoreError
 from memoryless.lab.config import Config
-from memoryless.settings import as_path
+from memoryless.settings import StrategySettings, as_path
 from memoryless.store import reading, to_json
-from memoryless.strategies import STRATEGIES, StrategySettings
+from memoryless.strategies import STRATEGIES
 
 FORMAT = 3
 MEND = "delete the run's folder and run the same command again"

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 from cyclopts.help import DefaultFormatter
 
 from memoryless.lab.config import Config, StreamSettings
-from memoryless.settings import BackboneSettings, DataSettings, SizeSettings
+from memoryless.settings import (
+    BackboneSettings,
+    DataSettings,
+    RecordSettings,
+    SizeSettings,
+    TrainingSettings,
+)
 from memoryless.strategies import STRATEGIES
-from memoryless.train.settings import RecordSettings, TrainingSettings
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel

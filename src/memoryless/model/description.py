@@ -15,9 +15,8 @@ from msgspec import Meta
 
 from memoryless.errors import ConfigError, StoreError
 from memoryless.model.classes import Classes, Count, Date, Learned, Strict
-from memoryless.settings import restore
+from memoryless.settings import ModelSettings, restore
 from memoryless.store import RESTORE
-from memoryless.train.settings import ModelSettings
 
 HISTORY = 5
 """How many states before it a state keeps, where nobody said so."""

@@ -28,17 +28,18 @@ from memoryless.images.read import pixels_of, ready
 from memoryless.model import description
 from memoryless.model.lesson import Lesson
 from memoryless.model.parts import scorer_facts, to_bytes
+from memoryless.settings import ModelSettings
 from memoryless.stats.class_statistics import AT_ONCE, ClassStatistics
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, average, judge
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
+from memoryless.strategies import filled
 from memoryless.threads import one_thread
-from memoryless.train.settings import ModelSettings
 
 if TYPE_CHECKING:
     from memoryless.embed.session import Extractor
     from memoryless.model.file import State
-    from memoryless.train.settings import ModelSettings
+    from memoryless.settings import ModelSettings
 
 METHOD = "fixed+lda"
 LARGEST = 1e75  # of a feature: fourth powers of it can still be computed
@@ -324,18 +325,19 @@ def _settings(about: description.Description, sees: PhotoPreparation | None) -> 
     """The settings of a model that was saved."""
     if sees is None or about.backbone is None:
         given = ModelSettings(strategy="fixed", backbone="none", square_roots=about.square_roots)
-        return given.filled()
+        return filled(given)
     pixels: dict[str, Any] = {}
     if (sees.mean, sees.std) != own_pixels(about.backbone.name):
         rounded = [tuple(round(x / 255, 12) for x in part) for part in (sees.mean, sees.std)]
         pixels = dict(zip(("mean", "std"), rounded, strict=True))  # as they were typed
-    return ModelSettings(
+    given = ModelSettings(
         strategy="fixed",
         backbone=about.backbone.name,
         image_size=sees.size,
         crop=sees.crop,
         **pixels,
-    ).filled()
+    )
+    return filled(given)
 
 
 @extras()

@@ -28,8 +28,9 @@ from memoryless.model.fixed import METHOD, FixedFeatures
 from memoryless.model.lesson import Lesson
 from memoryless.model.trained import TrainedFeatures
 from memoryless.names import choose, class_names, counted, first_ten
+from memoryless.settings import ModelSettings
 from memoryless.stats.confidence import Judgement
-from memoryless.train.settings import ModelSettings
+from memoryless.strategies import filled
 
 if TYPE_CHECKING:
     from memoryless.images import Images
@@ -112,7 +113,7 @@ class Model:
     def open(self) -> None:
         """Make or load the backbone now; else the first image does."""
         if self._knows is None and self.fixed:
-            self.settings = replace(self.settings, strategy="fixed").filled()
+            self.settings = filled(replace(self.settings, strategy="fixed"))
             self._knows = FixedFeatures.first(self.settings, self.forgettable)
             self.settings = self._knows.settings
         elif self._knows is None:

@@ -23,17 +23,16 @@ from memoryless.images.read import one_by_one, pixels_of, ready
 from memoryless.model import description
 from memoryless.model.lesson import Lesson
 from memoryless.model.parts import scorer_facts, to_bytes
-from memoryless.settings import conform, plain_values
+from memoryless.settings import ModelSettings, conform, plain_values
 from memoryless.stats.confidence import Confidence, HeldOut, Judgement, judge
 from memoryless.stats.scorers import Scorer, describe, restore
-from memoryless.train.settings import ModelSettings
 
 if TYPE_CHECKING:
     from memoryless.embed.session import Extractor, SquareExtractor
     from memoryless.images import Images
     from memoryless.model.file import State
+    from memoryless.settings import ModelSettings
     from memoryless.train.learner import Learner
-    from memoryless.train.settings import ModelSettings
 
 
 @dataclass
@@ -233,7 +232,7 @@ class TrainedFeatures:
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.train.learner import Learner, prepare
-        from memoryless.train.settings import trained_settings
+        from memoryless.train.resolve import trained_settings
 
         channels, whole, _ = split.images.shape
         side = self.settings.image_size or whole

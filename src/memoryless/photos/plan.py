@@ -33,6 +33,7 @@ from memoryless.names import counted, first_ten
 from memoryless.photos.embedding import Embedded, embed
 from memoryless.stats.class_statistics import spread_rows
 from memoryless.stats.confidence import MARGINS, TEMPERATURES
+from memoryless.strategies import filled
 
 LEAST, LEAST_IN_ALL = 5, 20
 """Photos of a class and of a state below which averages reveal single photos: whether a photo of a
@@ -215,7 +216,7 @@ def check_settings(model: Model, more: bool = False) -> None:
     if model.classes and model.fixed:
         _ = model.least  # raises where the model takes no photos
     if not model.fixed:
-        from memoryless.train.settings import trained_settings  # imports torch
+        from memoryless.train.resolve import trained_settings  # imports torch
 
         trained_settings(model.method, given, given.image_size or PHOTO_SIDE)
     elif given.strategy != "fixed":  # nothing is filled in before the backbone is made
@@ -224,7 +225,7 @@ def check_settings(model: Model, more: bool = False) -> None:
                 f"`epochs={given.epochs}` is for training, and {model.method} never trains its "
                 "backbone: leave it out, or add `train=True`"
             )
-        given.filled()
+        filled(given)
 
 
 def find_in(places: Sequence[Path]) -> tuple[dict[str, str], Found]:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.images import Images, Split, hold_out
 from memoryless.randomness import derive, numpy_generator
+from memoryless.settings import ModelSettings
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS, Layer
 from memoryless.stats.methods import fitted_name, view_of
@@ -39,7 +40,6 @@ from memoryless.train.features import FeatureImages, compact, extract_features
 from memoryless.train.loop import LOWER_RATE, History, Report, StateTraining
 from memoryless.train.network import Network, pick_device
 from memoryless.train.randomness import seeded, torch_generator
-from memoryless.train.settings import ModelSettings
 from memoryless.train.strategies.base import Arrival, Totals, make_trainer
 
 Working = Callable[[str, int, int], None]

@@ -20,6 +20,7 @@ from memoryless.errors import DataError, TrainingError
 from memoryless.images import Split
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import derive, numpy_generator
+from memoryless.settings import TrainingSettings
 from memoryless.tensors import as_tensors, part
 from memoryless.train.augment import Preparation
 from memoryless.train.batches import batches
@@ -27,7 +28,6 @@ from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.network import Network
 from memoryless.train.randomness import seeded, torch_generator
 from memoryless.train.schedules import epochs_of, learning_rate
-from memoryless.train.settings import TrainingSettings
 from memoryless.train.strategies.base import Trainer
 
 SECONDS_BETWEEN_REPORTS = 0.2

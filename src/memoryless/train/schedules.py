@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-from memoryless.train.settings import TrainingSettings
+from memoryless.settings import TrainingSettings
 
 
 def over_next(lr: float, t: int) -> float:

@@ -10,7 +10,7 @@ from conftest import STREAM, toy_learner
 from memoryless.errors import ConfigError
 from memoryless.images.dataset import ArrayImages, Split
 from memoryless.randomness import numpy_generator
-from memoryless.train.settings import ModelSettings
+from memoryless.settings import ModelSettings
 from memoryless.train.strategies.base import Totals
 from memoryless.train.strategies.replay import Replay, herding
 

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from memoryless.images import Images, Split
+from memoryless.settings import ModelSettings
 from memoryless.stats.record import Record
 from memoryless.strategies import STRATEGIES
 from memoryless.train.network import GrowingLayer, LinearLayer, Network
-from memoryless.train.settings import ModelSettings
 
 Extract = Callable[[Split], Tensor]
 
