@@ -1,4 +1,4 @@
-"""Photos embedded and classified: in order, in chunks, with the reason if one is unreadable."""
+"""Photos embedded: in order, with the reason if one is unreadable."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import pytest
 
 from memoryless import Model
 from memoryless.images.find import find_photos
-from memoryless.images.read import UnreadableError
-from memoryless.photos import embedding
-from memoryless.photos.embedding import classify, embed, features
+from memoryless.photos.embedding import all_features, embed, features
 from photo_toys import make_colours, tiny_settings
 
 
@@ -45,31 +43,19 @@ def test_features_are_in_order_and_broken_photos_say_why(model, photos):
             assert one.facts.sha256 == sha256(photo.content()).hexdigest()
 
 
-@pytest.mark.parametrize("chunk", [1, 3, 256])
-def test_predictions_do_not_depend_on_how_many_are_classified_together(
-    model, photos, chunk, monkeypatch
-):
-    expected = list(classify(model, photos))
-    monkeypatch.setattr(embedding, "CHUNK", chunk)
-    found = list(classify(model, photos))
-    for prediction, other in zip(found, expected, strict=True):
-        if isinstance(other, UnreadableError):
-            assert prediction.name == other.name
-        else:
-            assert prediction.scores == pytest.approx(other.scores, rel=1e-5)
-            assert prediction.probabilities.sum() == pytest.approx(1)
-            assert prediction.known == (prediction.margin >= 0)
+def test_features_of_all_photos_that_can_be_read(model, photos):
+    found, done = all_features(model, photos), []
+    assert found.photos == [photo for photo in photos if photo != photos[2]]
+    assert list(found.broken) == [photos[2].name]
+    assert [model.classes[i] for i in model.scores(found.rows).argmax(1)] == [
+        *["cat"] * 4,
+        *["dog"] * 5,
+    ]
+    alone = all_features(model, photos[2:3], done.append)
+    assert (alone.photos, len(alone.rows), done) == ([], 0, [1])
 
 
 def test_progress_counts_photos(model, photos):
     done = []
-    list(classify(model, photos, done.append))
+    list(features(model, photos, done.append))
     assert done == list(range(1, 11))
-
-
-def test_predictions_are_of_their_photos(model, photos):
-    answers = [
-        None if isinstance(v, UnreadableError) else model.classes[v.scores.argmax()]
-        for v in classify(model, photos)
-    ]
-    assert answers == ["cat", "cat", None, "cat", "cat", *["dog"] * 5]

@@ -16,8 +16,8 @@ from conftest import call
 from memoryless.errors import ConfigError
 from memoryless.images.read import Photo, UnreadableError
 from memoryless.photos import predict
-from memoryless.photos.embedding import Prediction
 from memoryless.photos.predict import Answer, check_top, find_all, predict_photos
+from memoryless.stats.confidence import Judgement
 from photo_toys import make_colours, tiny_flags
 
 
@@ -55,18 +55,24 @@ def test_what_is_not_there_is_told_and_the_rest_found(place):
     ]
 
 
-MODEL = SimpleNamespace(classes=("ant", "bee", "cow"))
+# Probabilities of ant, bee and cow, and the margin, of each photo that can be read.
+GIVEN = {"a": ((0.1, 0.6, 0.3), 0.5), "c": ((0.3, 0.1, 0.6), -0.5)}
 
 
-def test_answers_name_the_best_first(monkeypatch):
-    predictions = [
-        Prediction(np.array([1.0, 3.0, 2.0]), np.array([0.1, 0.6, 0.3]), 0.5),
-        UnreadableError("b", "broken"),
-        Prediction(np.array([1.0, 0.0, 2.0]), np.array([0.3, 0.1, 0.6]), -0.5),
-    ]
-    monkeypatch.setattr(predict, "classify", lambda *_: iter(predictions))
+def judged(rows: np.ndarray) -> Judgement:
+    """The answers for features that are numbers of `GIVEN`."""
+    probabilities, margins = zip(*(list(GIVEN.values())[int(row)] for row in rows), strict=True)
+    return Judgement(np.log(probabilities), np.array(probabilities), np.array(margins))
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 256])
+def test_answers_name_the_best_first(chunk, monkeypatch):
+    model = SimpleNamespace(classes=("ant", "bee", "cow"), judge=judged)
+    rows = [np.array(0), UnreadableError("b", "broken"), np.array(1)]
+    monkeypatch.setattr(predict, "features", lambda *_: iter(rows))
+    monkeypatch.setattr(predict, "CHUNK", chunk)
     a, b, c = (Photo(name, None, io.BytesIO) for name in "abc")
-    found = list(predict_photos(MODEL, [a, Answer("x", error="no"), b, c], top=2))
+    found = list(predict_photos(model, [a, Answer("x", error="no"), b, c], top=2))
     assert found == [
         Answer("a", True, (("bee", 0.6), ("cow", 0.3))),
         Answer("x", error="no"),

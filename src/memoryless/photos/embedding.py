@@ -1,9 +1,8 @@
-"""Photos read in threads, embedded and classified in order; an unreadable one comes as an error."""
+"""Photos read and embedded in threads, in order; an unreadable one comes as an error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -16,7 +15,6 @@ from memoryless.threads import ahead
 
 T = TypeVar("T")
 Progress = Callable[[int], None]
-CHUNK = 256  # photos that are classified together
 
 
 def silent(done: int) -> None:
@@ -39,19 +37,6 @@ class Features(NamedTuple):
     rows: np.ndarray  # (n, d)
     broken: dict[str, str]
     """A sentence for the name of each photo."""
-
-
-class Prediction(NamedTuple):
-    """What a model answers for one photo."""
-
-    scores: np.ndarray  # (N,)
-    probabilities: np.ndarray  # (N,)
-    margin: float
-    """How far above the threshold of `known`."""
-
-    @property
-    def known(self) -> bool:
-        return bool(self.margin >= 0)
 
 
 def load_to_classify(path: Path) -> Model:
@@ -105,22 +90,3 @@ def _each(
     for done, found in enumerate(ahead(attempt, photos), 1):
         yield found
         progress(done)
-
-
-def classify(
-    model: Model, photos: Sequence[Photo], progress: Progress = silent
-) -> Iterator[Prediction | UnreadableError]:
-    """Yield what the model answers for each photo."""
-    found = features(model, photos, progress)
-    while some := list(islice(found, CHUNK)):
-        sound = [one for one in some if not isinstance(one, UnreadableError)]
-        predictions = _predictions(model, sound) if sound else iter(())
-        yield from (one if isinstance(one, UnreadableError) else next(predictions) for one in some)
-
-
-def _predictions(model: Model, rows: Sequence[np.ndarray]) -> Iterator[Prediction]:
-    found = model.judge(np.stack(rows))
-    for scores, probabilities, margin in zip(
-        found.scores, found.probabilities, found.margin, strict=True
-    ):
-        yield Prediction(scores, probabilities, float(margin))

@@ -7,6 +7,7 @@ import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +20,12 @@ from memoryless.images.read import Photo, UnreadableError
 from memoryless.model import Model
 from memoryless.names import counted, printable
 from memoryless.output import report_broken, show, to_csv
-from memoryless.photos.embedding import Prediction, Progress, classify, load_to_classify, silent
+from memoryless.photos.embedding import Progress, features, load_to_classify, silent
 from memoryless.progress import Display
 from memoryless.store import to_json
 from memoryless.tables import Table
+
+CHUNK = 256  # photos that are classified together, so that memory does not grow with their number
 
 
 @dataclass(frozen=True)
@@ -54,23 +57,33 @@ def predict_photos(
     model: Model, things: Sequence[Photo | Answer], top: int, progress: Progress = silent
 ) -> Iterator[Answer]:
     """Answer for each photo, in order; answers that are there already pass."""
-    photos = [thing for thing in things if isinstance(thing, Photo)]
-    predictions = classify(model, photos, progress)
+    answers = _answers(model, [x for x in things if isinstance(x, Photo)], top, progress)
     for thing in things:
-        if isinstance(thing, Answer):
-            yield thing
-        else:
-            yield _answer(thing.name, next(predictions), model.classes, top)
+        yield thing if isinstance(thing, Answer) else next(answers)
 
 
-def _answer(
-    file: str, found: Prediction | UnreadableError, classes: Sequence[str], top: int
-) -> Answer:
-    if isinstance(found, UnreadableError):
-        return Answer(file, error=str(found))
-    best = np.argsort(-found.scores, kind="stable")[:top]
-    named = tuple((classes[i], float(found.probabilities[i])) for i in best)
-    return Answer(file, found.known, named)
+def _answers(
+    model: Model, photos: Sequence[Photo], top: int, progress: Progress
+) -> Iterator[Answer]:
+    read = zip(photos, features(model, photos, progress), strict=True)
+    while chunk := list(islice(read, CHUNK)):
+        rows = [row for _, row in chunk if not isinstance(row, UnreadableError)]
+        likeliest = _likeliest(model, np.stack(rows), top) if rows else iter(())
+        for photo, row in chunk:
+            if isinstance(row, UnreadableError):
+                yield Answer(photo.name, error=str(row))
+            else:
+                yield Answer(photo.name, *next(likeliest))
+
+
+def _likeliest(
+    model: Model, rows: np.ndarray, top: int
+) -> Iterator[tuple[bool, tuple[tuple[str, float], ...]]]:
+    """Whether any class fits each of some features, and its likeliest classes."""
+    found = model.judge(rows)
+    best = np.argsort(-found.scores, axis=1, kind="stable")[:, :top]
+    for known, order, probabilities in zip(found.known, best, found.probabilities, strict=True):
+        yield bool(known), tuple((model.classes[i], float(probabilities[i])) for i in order)
 
 
 def check_top(top: int, classes: int) -> int:
