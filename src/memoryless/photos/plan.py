@@ -162,12 +162,18 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     With `more`, photos may be of classes that the model knows.
     """
     check_settings(model, more)
-    layouts, found = find_in(places)
-    photos = spelled_as(model.classes, found.photos)
+    each = find_in(places)
+    photos, again = once([photo for found in each.values() for photo in found.photos])
+    photos = spelled_as(model.classes, photos)
     counts = dict(sorted(Counter(str(photo.label) for photo in photos).items()))
     past = [name for name in counts if name in model.classes]
     if past and not more:
-        raise DataError(f"the model knows {first_ten(past)} already: {_way_out(model)}")
+        way = (
+            "add `more=True` to add these photos to what it knows, or give them another name"
+            if model.fixed
+            else "give these photos another name, or leave them out"
+        )
+        raise DataError(f"the model knows {first_ten(past)} already: {way}")
     traced = check_enough(counts, past, few)
     large = share_of_large(model, photos)
     if large is not None and large >= 0.5:
@@ -180,12 +186,16 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     return Plan(
         model=model,
         known=model.classes,
-        layouts=layouts,
+        layouts={place: found.layout for place, found in each.items()},
         photos=photos,
         counts=counts,
         few=few,
-        skipped=found.not_read,
-        notes=[*found.notes, *([COUNTS_TWICE] if past else [])],
+        skipped={name: why for found in each.values() for name, why in found.not_read.items()},
+        notes=[
+            *(sentence for found in each.values() for sentence in found.notes),
+            *again,
+            *([COUNTS_TWICE] if past else []),
+        ],
         warnings=[
             *(none_known(counts, model.classes) if more and not past else []),
             *alike_names(counts, model.classes, ADD if model.fixed else TOGETHER),
@@ -199,13 +209,6 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
         bytes=bytes_kept(len(after), dimensions) + spread if model.fixed else None,
         spread=spread,
     )
-
-
-def _way_out(model: Model) -> str:
-    """What to do with photos of classes that the model knows."""
-    if model.fixed:
-        return "add `more=True` to add these photos to what it knows, or give them another name"
-    return "give these photos another name, or leave them out"
 
 
 def check_settings(model: Model, more: bool = False) -> None:
@@ -228,22 +231,14 @@ def check_settings(model: Model, more: bool = False) -> None:
         filled(given)
 
 
-def find_in(places: Sequence[Path]) -> tuple[dict[str, str], Found]:
-    """The photos of all places together."""
+def find_in(places: Sequence[Path]) -> dict[str, Found]:
+    """What each place holds."""
     if not places:
         raise ConfigError("name a folder of photos, with a folder for each class")
     for place in places:
         if place.suffix == ".memoryless" and place.is_file():
             raise DataError(f"{place} is a model and no photos: name photos to learn")
-    each = {place: find_photos(place) for place in places}
-    layouts = {str(place): found.layout for place, found in each.items()}
-    photos, notes = once([photo for found in each.values() for photo in found.photos])
-    skipped, unusable = (
-        {name: why for found in each.values() for name, why in getattr(found, part).items()}
-        for part in ("skipped", "unusable")
-    )
-    notes = [*(sentence for found in each.values() for sentence in found.notes), *notes]
-    return layouts, Found("", photos, skipped, unusable, notes)
+    return {str(place): find_photos(place) for place in places}
 
 
 def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
