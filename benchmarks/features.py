@@ -16,7 +16,7 @@ import onnxruntime
 
 from benchmarks.timing import side_by_side
 from memoryless.embed.session import Extractor
-from memoryless.images.pixels import read_pixels
+from memoryless.images.read import read_pixels
 from memoryless.model.fixed import features_graph_of
 from memoryless.settings import ModelSettings
 from memoryless.threads import ahead, cores

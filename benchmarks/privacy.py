@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from memoryless.images.files import Photo
 from memoryless.images.find import find_photos, find_test
-from memoryless.images.read import Photo
 from memoryless.model import Model
 from memoryless.photos.embedding import features
 from memoryless.randomness import numpy_generator

@@ -19,7 +19,8 @@ from torch import nn
 from forks import Forks
 from memoryless import Model
 from memoryless.cli import main
-from memoryless.images import SOURCES, Dataset, Source, Split, from_arrays
+from memoryless.images import Dataset, Split, from_arrays
+from memoryless.images.sources import SOURCES, Source
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.presets import Preset

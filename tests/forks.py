@@ -129,7 +129,7 @@ def command(words: Sequence[str], die_at: list[int]) -> int:
 def serve() -> None:
     import torch
 
-    from memoryless.images import SOURCES, Source
+    from memoryless.images.sources import SOURCES, Source
     from memoryless.lab.config import Config
     from memoryless.lab.experiment import run
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from memoryless.images.read import Photo
+from memoryless.images.files import Photo
 
 
 def make_backbone(file: Path) -> Path:

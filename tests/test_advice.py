@@ -13,7 +13,7 @@ import memoryless.cli
 from conftest import make_toy
 from memoryless.cli import main
 from memoryless.errors import ConfigError, DataError, TrainingError
-from memoryless.images import SOURCES, Source
+from memoryless.images.sources import SOURCES, Source
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.progress import Observer

@@ -19,8 +19,9 @@ from PIL import Image
 
 from conftest import make_folder
 from memoryless.cli import LABORATORY, app, main
-from memoryless.images import SOURCES, Dataset, samples
+from memoryless.images import Dataset, samples
 from memoryless.images.quickdraw import load_quickdraw100
+from memoryless.images.sources import SOURCES
 from memoryless.lab.config import Config
 from memoryless.lab.paper import PaperTable
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS

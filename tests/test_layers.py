@@ -44,6 +44,7 @@ STOREY = {name: i for i, names in enumerate(STOREYS) for name in names}
 ELSEWHERE = {
     "__init__": "what it exports, and that it does so lazily, is tested here",
     "__main__": "test_cli runs `python -m memoryless`",
+    "images/__init__": "it names what images/dataset holds",
     "model/__init__": "it names what model/model holds",
     "stats/__init__": "it is empty",
     "lab/__init__": "analysis/test_frame reads results through it",

@@ -21,7 +21,7 @@ from conftest import make_toy
 from forks import Ended
 from memoryless.cli import main
 from memoryless.errors import WriteError
-from memoryless.images import SOURCES, Source
+from memoryless.images.sources import SOURCES, Source
 from memoryless.lab.runs import RunFolder
 from memoryless.locks import BusyError, locked
 

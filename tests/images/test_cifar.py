@@ -15,8 +15,9 @@ import torch
 
 from cifar_toys import as_python_2, make_cifar
 from memoryless.errors import DataError
-from memoryless.images import cifar, load
+from memoryless.images import cifar
 from memoryless.images.cifar import LAYOUTS
+from memoryless.images.sources import load
 from memoryless.settings import DataSettings
 
 

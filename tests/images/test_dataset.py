@@ -16,7 +16,6 @@ from memoryless.images.dataset import (
     Split,
     as_images,
     check_classes,
-    drop_empty_classes,
     validation_set,
 )
 
@@ -98,17 +97,6 @@ def test_a_data_set_without_classes_is_refused():
     split = Split.whole(ArrayImages(torch.zeros(0, 1, 8, 8, dtype=torch.uint8)), np.zeros(0))
     with pytest.raises(DataError, match="none has no class with training and test images: add"):
         check_classes(Dataset("none", (), split, split, 8))
-
-
-def test_classes_that_lack_images_leave_and_the_others_are_numbered_anew():
-    images = ArrayImages(torch.zeros(8, 1, 8, 8, dtype=torch.uint8))
-    train = Split(images, np.array([0, 1, 1, 3]), np.array([0, 1, 2, 3]))
-    test = Split(images, np.array([1, 2, 3, 3]), np.array([4, 5, 6, 7]))
-    left = drop_empty_classes(Dataset("d", ("a", "b", "c", "d"), train, test, 8))
-    assert left.classes == ("b", "d")
-    assert (left.train.labels.tolist(), left.train.indices.tolist()) == ([0, 0, 1], [1, 2, 3])
-    assert (left.test.labels.tolist(), left.test.indices.tolist()) == ([0, 1, 1], [4, 6, 7])
-    assert drop_empty_classes(left) is left
 
 
 def test_parts_of_a_split_keep_labels_and_images_together():

@@ -272,7 +272,7 @@ def test_what_would_be_read_for_ever(name, tmp_path):
         ("a.csv", HEAD, "names no photo"),
         ("a.csv", "file_name,class\n", "has no column label: its first line must name file_name"),
         ("a.csv", "", "has no column file_name and no column label"),
-        ("a.csv", f'{HEAD}a.png,"' + "x" * 200_000, "line 1 is not a table's (field larger than"),
+        ("a.csv", f'{HEAD}a.png,"' + "x" * 200_000, "line 1 is not CSV (field larger than"),
     ],
 )
 def test_tables_and_lists_that_cannot_be_read(name, text, said, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import struct
 import sys
 import threading
@@ -13,19 +12,15 @@ import zlib
 
 import numpy as np
 import pytest
-import torch
-from PIL import Image, ImageCms, UnidentifiedImageError, features
+from PIL import Image, ImageCms, UnidentifiedImageError
 
-from memoryless.images import pixels as module
-from memoryless.images.pixels import (
-    HEAD,
+from memoryless.images.read import (
+    UnreadableError,
     attempt,
-    begins_as_image,
     central_square,
     read_pixels,
     reason,
     strictly,
-    threads,
 )
 
 RED = Image.new("RGB", (20, 10), (250, 20, 20))
@@ -197,11 +192,17 @@ def huge_png(side: int) -> bytes:
     return start + chunk(b"IDAT", zlib.compress(bytes(99))) + chunk(b"IEND", b"")
 
 
+def why_not(content: bytes) -> str:
+    with pytest.raises(UnreadableError) as caught:
+        attempt("a.jpg", lambda exif: read_pixels(content, 256, exif))
+    return caught.value.why
+
+
 @pytest.mark.parametrize("side", [50_000, 10_000])
 def test_a_huge_image_is_refused_from_its_header(side):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        why = attempt(lambda exif: read_pixels(huge_png(side), 256, exif))
+        why = why_not(huge_png(side))
     assert why == "it has more than 89,478,485 pixels"
 
 
@@ -216,16 +217,12 @@ def test_heic_with_its_reader(monkeypatch):
 
 
 def test_other_boxes_are_no_heic():
-    assert attempt(lambda exif: read_pixels(HEIC.replace(b"heic", b"mp42"), 256, exif)) == (
-        "not an image"
-    )
+    assert why_not(HEIC.replace(b"heic", b"mp42")) == "not an image"
 
 
 def test_programs_are_not_run():
-    content = saved(RED, "eps")
-    assert attempt(lambda exif: read_pixels(content, 256, exif)) == (
-        "EPS, which is a program that Pillow would have run: convert it to PNG"
-    )
+    why = why_not(saved(RED, "eps"))
+    assert why == "EPS, which is a program that Pillow would have run: convert it to PNG"
 
 
 def test_formats_that_another_thread_loads_are_not_missed(monkeypatch):
@@ -242,15 +239,13 @@ def test_formats_that_another_thread_loads_are_not_missed(monkeypatch):
     assert at(saved(RED, "pcx")) == [250, 20, 20]
 
 
-def test_attempt_says_whether_exif_data_were_read():
-    assert attempt(lambda exif: 7) == (7, True)
-
+def test_what_fails_with_exif_data_is_tried_without():
     def without(exif: bool) -> int:
         if exif:
             warnings.warn_explicit("damaged", UserWarning, "TiffImagePlugin.py", 1, "PIL.Tiff")
         return 8
 
-    assert attempt(without) == (8, False)
+    assert attempt("a.tif", without) == 8
 
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
@@ -259,7 +254,7 @@ def test_attempt_lets_pass_what_is_no_images_fault(error):
         raise error
 
     with pytest.raises(error):
-        attempt(fail)
+        attempt("a.jpg", fail)
 
 
 def test_reasons_are_short():
@@ -277,49 +272,3 @@ def test_filters_are_restored_by_the_last_thread_that_leaves():
     assert warnings.filters == inside != before
     strictly.__exit__()
     assert warnings.filters == before
-
-
-def test_files_that_are_no_files(tmp_path):
-    os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(OSError, match="not a regular file"):
-        module.open_file(tmp_path / "fifo")
-    with (tmp_path / "huge").open("wb") as file:
-        file.truncate(2**30 + 1)
-    with pytest.raises(OSError, match="it has 1,073,741,825 bytes, more than 1,073,741,824"):
-        module.open_file(tmp_path / "huge")
-
-
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "AVIF"])
-def test_images_are_known_by_their_first_bytes(form):
-    if form == "AVIF" and not features.check("avif"):
-        pytest.skip("this Pillow writes no AVIF")
-    content = io.BytesIO()
-    Image.new("RGB", (9, 9), "red").save(content, form)
-    assert begins_as_image(content.getvalue()[:HEAD])
-
-
-@pytest.mark.parametrize(
-    ("head", "may"),
-    [(b"....ftypheic....", True), (b"....ftypmp42....", False), (b"RIFF....WAVE", False),
-     (b"RIFF....WEBP", True), (b"MM\0*", True), (b"", False), (b"Photos of birds", False)],
-)  # fmt: skip
-def test_other_files_are_not(head, may):
-    assert begins_as_image(head) == may
-
-
-def test_as_many_threads_as_torch_may_take(monkeypatch):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 5)
-    assert threads() == 5
-
-
-@pytest.mark.parametrize("missing", [False, True])
-def test_without_torch_as_many_threads_as_cores(missing, monkeypatch):
-    if missing:
-        monkeypatch.setitem(sys.modules, "torch", None)
-    else:
-        monkeypatch.delitem(sys.modules, "torch")
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 7}, raising=False)
-    assert threads() == 3
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert threads() == 1

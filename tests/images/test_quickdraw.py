@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memoryless.errors import DataError
-from memoryless.images import load
+from memoryless.images.sources import load
 from memoryless.settings import DataSettings
 
 

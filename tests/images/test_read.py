@@ -17,8 +17,8 @@ import pytest
 from PIL import Image, ImageCms, features
 
 from memoryless.errors import DataError
+from memoryless.images.files import Photo
 from memoryless.images.read import (
-    Photo,
     UnreadableError,
     as_photo,
     load,
@@ -176,7 +176,7 @@ def test_what_it_does_not_take(tmp_path):
         with pytest.raises(DataError, match=r"^a photo must be uint8"):
             as_photo(np.zeros(shape, np.uint8))
     broken = Image.open(io.BytesIO(saved(paint(0))[:-600]))
-    with pytest.raises(DataError, match="image 1 cannot be read"):
+    with pytest.raises(DataError, match="the photo at index 1 cannot be read"):
         list(ready([paint(0), broken]))
 
 

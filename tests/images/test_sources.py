@@ -1,240 +1,342 @@
-"""Sources: folders with links, zips that mean harm, and files that a list names."""
+"""Every source gives a sound data set; all that is wrong with files is named at once."""
 
 from __future__ import annotations
 
-import os
-import stat
+import shutil
+import threading
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+from zipfile import ZipFile
 
+import numpy as np
 import pytest
+import torch
+from PIL import Image
 
-from memoryless.errors import DataError
-from memoryless.images.sources import Source, note, pick_files, read_folder, read_zip
-
-
-def put(root: Path, *names: str) -> Path:
-    for name in names:
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(name.encode())
-    return root
-
-
-def packed(path: Path, *members: str | ZipInfo) -> Path:
-    with ZipFile(path, "w") as archive:
-        for member in members:
-            name = member.filename if isinstance(member, ZipInfo) else member
-            archive.writestr(member, name.encode())
-    return path
+from cifar_toys import make_cifar
+from conftest import make_folder, make_lists
+from memoryless.errors import ConfigError, DataError
+from memoryless.images import Dataset
+from memoryless.images import sources as module
+from memoryless.images.files import Photo
+from memoryless.images.read import Facts, central_square, read
+from memoryless.images.read import load as load_photo
+from memoryless.images.sources import SOURCES, FileImages, ImageFile, load, without_repeats
+from memoryless.settings import DataSettings
 
 
-def content(source: Source, path: str) -> bytes:
-    with source.files[path]() as file:
-        return file.read()
+def make_source(name: str, root: Path) -> DataSettings:
+    if name == "folder":
+        return DataSettings(data=name, root=make_folder(root), image_size=8)
+    if name == "list":
+        return DataSettings(data=name, image_size=8, **make_lists(root))
+    if name == "quickdraw100":
+        return DataSettings()
+    make_cifar(root, name)
+    return DataSettings(data=name, root=root)
 
 
-def test_a_folder_gives_all_its_files_but_hidden_ones(tmp_path):
-    put(tmp_path, "a.jpg", "cat/deep/c.jpg", ".hidden/d.jpg", "cat/.e", "Thumbs.db", "fox/.hidden")
-    put(tmp_path, "__MACOSX/cat/b.jpg", "cat/desktop.ini")
-    source = read_folder(tmp_path)
-    assert set(source.files) == {"a.jpg", "cat/deep/c.jpg"}
-    assert content(source, "cat/deep/c.jpg") == b"cat/deep/c.jpg"
-    assert source.skipped == {f"{tmp_path}/fox": "an empty folder"}
-    assert (source.unusable, source.notes) == ({}, [])
-
-
-def test_links_to_files_and_folders_elsewhere_are_followed(tmp_path):
-    """A class folder may be a link, the folder of all classes too, and links may lead to links."""
-    put(tmp_path / "else", "dogs/b.jpg", "c.jpg")
-    root = put(tmp_path / "photos", "cat/a.jpg")
-    (root / "dog").symlink_to(tmp_path / "else" / "dogs")
-    (root / "cat" / "c.jpg").symlink_to(tmp_path / "else" / "c.jpg")
-    (tmp_path / "link").symlink_to(root)
-    source = read_folder(tmp_path / "link")
-    assert set(source.files) == {"cat/a.jpg", "cat/c.jpg", "dog/b.jpg"}
-    assert content(source, "dog/b.jpg") == b"dogs/b.jpg"
-    assert not source.unusable
+@pytest.mark.parametrize("name", SOURCES)
+def test_source_contract(name, tmp_path):
+    """uint8 squares that can be read in any order, every class in both splits, no overlap."""
+    settings = make_source(name, tmp_path)
+    dataset = load(settings)
+    for split in (dataset.train, dataset.test):
+        assert set(split.labels) == set(range(len(dataset.classes)))
+        positions = np.array([len(split) - 1, 0])
+        images = split.read(positions)
+        assert images.dtype == torch.uint8
+        assert images.shape == (2, *split.images.shape)
+        assert torch.equal(images[1:], split.read(np.array([0])))
+        assert split.stored_bytes == split.images.stored_bytes(split.indices) > len(split)
+    if dataset.train.images is dataset.test.images:
+        assert not set(dataset.train.indices) & set(dataset.test.indices)
+    assert dataset.image_size == (settings.image_size or SOURCES[name].side)
 
 
 @pytest.mark.parametrize(
-    ("link", "target", "first"),
+    ("config", "error", "message"),
     [
-        ("all", ".", ""),
-        ("all", "..", ""),
-        ("cat/up", "..", ""),
-        ("a", "dog", "dog"),  # a folder itself comes before links to it, whatever their names
-        ("cat/dogs", "../dog", "dog"),
-        ("cat/self", ".", "cat"),
+        (DataSettings(data="folder"), ConfigError, "add `root=FOLDER`"),
+        (DataSettings(data="folder", root=Path("nowhere")), DataError, "no folder or file nowhere"),
+        (
+            DataSettings(data="list"),
+            ConfigError,
+            "needs both `train_list=FILE` and",
+        ),
+        (DataSettings(data="cifar1000"), ConfigError, "did you mean 'cifar100'"),
+        (
+            DataSettings(data="list", train_list=Path("a.txt"), test_list=Path("b.txt")),
+            DataError,
+            "the file a.txt cannot be read",
+        ),
     ],
 )
-def test_links_to_what_is_read_anyway_are_refused(link, target, first, tmp_path):
-    root = put(tmp_path / "photos", "cat/a.jpg", "dog/b.jpg")
-    (root / link).symlink_to(target)
-    source = read_folder(root)
-    assert set(source.files) == {"cat/a.jpg", "dog/b.jpg"}
-    assert source.unusable == {
-        f"{root}/{link}": f"a link to the files of {root / first}, which are read already"
-    }
+def test_bad_sources(config, error, message):
+    with pytest.raises(error, match=message):
+        load(config)
 
 
-def test_each_folder_elsewhere_is_read_once_and_links_in_a_circle_end(tmp_path):
-    put(tmp_path / "else" / "deep", "a.jpg")
-    (tmp_path / "else" / "deep" / "back").symlink_to(tmp_path / "else")
-    root = put(tmp_path / "photos", "cat/b.jpg")
-    for name in ("one", "two"):
-        (root / name).symlink_to(tmp_path / "else")
-    source = read_folder(root)
-    assert set(source.files) == {"cat/b.jpg", "one/deep/a.jpg"}
-    assert set(source.unusable) == {f"{root}/one/deep/back", f"{root}/two"}
+def test_validation_never_touches_test_images():
+    whole, tuning = load(DataSettings()), load(DataSettings(validation=0.25))
+    assert torch.equal(tuning.test.images.pixels, whole.train.images.pixels)
+    assert (len(tuning.train), len(tuning.test)) == (6000, 2000)
+    assert not set(tuning.train.indices) & set(tuning.test.indices)
 
 
-def test_links_that_lead_nowhere_and_what_is_no_file(tmp_path):
-    put(tmp_path, "cat/a.jpg")
-    (tmp_path / "cat" / "gone.jpg").symlink_to("nowhere.jpg")
-    (tmp_path / "cat" / "loop.jpg").symlink_to("loop.jpg")
-    os.mkfifo(tmp_path / "cat" / "fifo")
-    source = read_folder(tmp_path)
-    assert set(source.files) == {"cat/a.jpg"}
-    assert source.unusable == {
-        f"{tmp_path}/cat/gone.jpg": "a link that leads nowhere",
-        f"{tmp_path}/cat/loop.jpg": "a link that leads nowhere",
-        f"{tmp_path}/cat/fifo": "not a regular file",
-    }
+def load_folder(root: Path, **settings) -> Dataset:
+    return load(DataSettings(data="folder", root=root, image_size=8, **settings))
 
 
-@pytest.mark.parametrize("closed", ["", "cat"])
-def test_a_folder_without_permission(closed, tmp_path, monkeypatch):
-    put(tmp_path, "cat/a.jpg", "dog/b.jpg")
-    listed = os.scandir
-
-    def scandir(path):
-        if path == tmp_path / closed:
-            raise PermissionError(13, "Permission denied", str(path))
-        return listed(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
-    if closed:
-        source = read_folder(tmp_path)
-        why = "the folder cannot be read (Permission denied)"
-        assert (set(source.files), source.unusable) == ({"dog/b.jpg"}, {f"{tmp_path}/cat": why})
-    else:
-        with pytest.raises(DataError, match=r"cannot be read \(Permission denied\): check its"):
-            read_folder(tmp_path)
+def load_lists(lists: dict[str, Path], **settings) -> Dataset:
+    return load(DataSettings(data="list", image_size=8, **lists, **settings))
 
 
-def test_files_that_a_list_names(tmp_path):
-    root = put(tmp_path / "photos", "cat/a.jpg")
-    put(tmp_path, "b.jpg")
-    (root / "link.jpg").symlink_to(tmp_path / "b.jpg")
-    whole = f"{root}/cat/a.jpg"
-    names = [
-        "cat/a.jpg",
-        whole,
-        "link.jpg",
-        "gone.jpg",
-        "../b.jpg",
-        "/dev/zero",
-        "cat",
-        "nul\0.jpg",
-    ]
-    source = pick_files(root, names)
-    assert set(source.files) == {"cat/a.jpg", whole, "link.jpg"}
-    assert {Path(name).name: why for name, why in source.unusable.items()} == {
-        "gone.jpg": "there is no such file",
-        "b.jpg": "its path leads out of the folder",
-        "zero": "its path leads out of the folder",
-        "cat": "not a regular file",
-        "nul\0.jpg": "there is no such file",
-    }
+def why_not(load_it, *args, **settings) -> str:
+    with pytest.raises(DataError) as caught:
+        load_it(*args, **settings)
+    return str(caught.value)
 
 
-def test_a_list_named_from_where_it_lies(tmp_path, monkeypatch):
-    monkeypatch.chdir(put(tmp_path / "photos", "a.jpg"))
-    put(tmp_path, "b.jpg")
-    source = pick_files(Path(), ["./a.jpg", "../b.jpg"])
-    assert (set(source.files), set(source.unusable)) == ({"a.jpg"}, {"../b.jpg"})
-    assert content(source, "a.jpg") == b"a.jpg"
+def every_layout(root: Path) -> dict[str, Path]:
+    """The same photos in folders, a table, a list and a zip."""
+    photos = make_folder(root / "photos")
+    names = [path.relative_to(photos) for path in sorted(photos.rglob("*.png"))]
+    for name, head, between in (("a.csv", "file_name,label\n", ","), ("a.txt", "", "\t")):
+        rows = [f"{file}{between}{file.parts[0]}\n" for file in names]
+        (photos / name).write_text(head + "".join(rows))
+    with ZipFile(root / "a.zip", "w") as archive:
+        for file in names:
+            archive.write(photos / file, file)
+    return {"csv": photos / "a.csv", "list": photos / "a.txt", "zip": root / "a.zip"}
 
 
-def test_a_zip_is_read_in_place_and_closed_once_no_member_can_be_read(tmp_path):
-    members = ["cat/", "./cat/a.jpg", "cat/.b", "__MACOSX/cat/a.jpg", "dog/", "dog/old/"]
-    file = packed(tmp_path / "a.zip", *members)
-    source = read_zip(file)
-    assert (set(source.files), content(source, "cat/a.jpg")) == ({"cat/a.jpg"}, b"./cat/a.jpg")
-    assert source.skipped == {f"{file}/dog/old": "an empty folder"}
-    assert list(tmp_path.iterdir()) == [file]
-    opens = source.files["cat/a.jpg"]
-    archive = opens.args[0].fp
-    del source
-    assert not archive.closed
-    del opens
-    assert archive.closed
+@pytest.mark.parametrize("layout", ["csv", "list", "zip"])
+def test_a_folder_a_table_a_list_and_a_zip_are_one_data_set(layout, tmp_path):
+    places = every_layout(tmp_path)
+    whole, other = load_folder(tmp_path / "photos"), load_folder(places[layout])
+    assert other.classes == whole.classes == ("blue", "green", "red")
+    for one, two in ((whole.train, other.train), (whole.test, other.test)):
+        assert (one.labels == two.labels).all()
+        positions = np.arange(len(one))
+        assert torch.equal(one.read(positions), two.read(positions))
 
 
-def linked(name: str) -> ZipInfo:
-    link = ZipInfo(name)
-    link.external_attr = (stat.S_IFLNK | 0o777) << 16
-    return link
+def test_train_and_test_in_a_zip(tmp_path):
+    for half, seed in (("train", 0), ("test", 1)):
+        make_folder(tmp_path / "photos" / half, images=2, seed=seed)
+    shutil.make_archive(str(tmp_path / "b"), "zip", tmp_path / "photos")
+    for place in (tmp_path / "photos", tmp_path / "b.zip"):
+        dataset = load_folder(place)
+        assert (len(dataset.train), len(dataset.test)) == (6, 6)
 
 
-OUT = ["../a.jpg", "cat/../../a.jpg", "/etc/a.jpg", "C:/a.jpg", "c:a.jpg", "cat\\..\\a.jpg"]
+def test_the_same_share_is_held_out_each_time(tmp_path):
+    root = make_folder(tmp_path)
+    one, two = load_folder(root, test_share=0.4), load_folder(root, test_share=0.4)
+    assert (np.bincount(one.test.labels) == 2).all()
+    assert [f.photo for f in one.test.images.files] == [f.photo for f in two.test.images.files]
 
 
-@pytest.mark.parametrize(
-    ("member", "why"),
-    [*((name, "its name leads out of the zip") for name in OUT), (linked("cat/b.jpg"), "a link")],
-)
-def test_members_that_are_refused(member, why, tmp_path):
-    source = read_zip(packed(tmp_path / "a.zip", "cat/a.jpg", member))
-    assert set(source.files) == {"cat/a.jpg"}
-    assert list(source.unusable.values()) == [why]
+def test_all_broken_files_are_named_before_training(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    for i in range(12):
+        (root / "red" / f"bad{i:02d}.png").write_bytes(b"no image")
+    message = why_not(load_folder, root)
+    assert message.startswith("12 entries of photos cannot be used: ")
+    assert all(f"bad{i:02d}.png (not an image)" in message for i in range(10))
+    assert message.endswith("and 2 more; repair them, or leave them out with `skip_broken=True`")
+    dataset = load_folder(root, skip_broken=True)
+    assert len(dataset.train) + len(dataset.test) == 15
+    assert dataset.notes[0].startswith("left out 12 entries of photos: ")
 
 
-def test_members_there_twice_encrypted_or_that_unpack_to_too_much(tmp_path):
-    with pytest.warns(UserWarning, match="Duplicate name"):
-        twice = packed(tmp_path / "a.zip", "cat/a.jpg", "cat/a.jpg", "cat/b.jpg")
-    assert read_zip(twice).unusable == {
-        f"{twice}/cat/a.jpg": "the zip holds several files of this name"
-    }
-    file = packed(tmp_path / "b.zip", "cat/a.jpg")
-    flags = bytearray(file.read_bytes())
-    for start, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
-        flags[flags.index(start) + place] |= 1
-    file.write_bytes(flags)
-    assert read_zip(file).unusable == {f"{file}/cat/a.jpg": "encrypted"}
-    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
-        archive.writestr("bomb.jpg", bytes(2**24 + 1))
-        archive.writestr("dense.jpg", bytes(2**23))
-    (why,) = read_zip(file).unusable.values()
-    assert why.startswith("it would unpack to 16,777,217 bytes from 16,3")
+def test_a_class_without_a_sound_image_is_left_out_aloud(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    for path in (root / "red").iterdir():
+        path.write_bytes(b"no image")
+    assert "class red (it has no training image)" in why_not(load_folder, root, test_share=0.5)
+    assert load_folder(root, skip_broken=True).classes == ("blue", "green")
+    for path in root.rglob("*.png"):
+        path.write_bytes(b"no image")
+    message = why_not(load_folder, root, skip_broken=True)
+    assert message.startswith("photos has no class with training and test images: add")
 
 
-@pytest.mark.parametrize("damage", [b"", b"no zip", b"PK\5\6" + bytes(9)])
-def test_what_is_no_zip(damage, tmp_path):
-    (tmp_path / "a.zip").write_bytes(damage)
-    with pytest.raises(DataError, match=r"a.zip cannot be read \(File is not a zip file\): make"):
-        read_zip(tmp_path / "a.zip")
+def test_links_are_followed_and_cycles_stop_a_run(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    make_folder(tmp_path / "more", seed=1)
+    (root / "other").symlink_to(tmp_path / "more" / "red")
+    assert load_folder(root).classes == ("blue", "green", "other", "red")
+    (root / "red" / "up").symlink_to(root)
+    assert "which are read already); repair it, or leave it out with" in why_not(load_folder, root)
+    assert len(load_folder(root, skip_broken=True).train) == 16
 
 
-def test_a_member_larger_than_any_image(tmp_path, monkeypatch):
-    file = packed(tmp_path / "a.zip", "cat/a.jpg")
-    monkeypatch.setattr("memoryless.images.pixels.LARGEST_FILE", 5)
-    with pytest.raises(OSError, match="it has 9 bytes, more than 5"):
-        read_zip(file).files["cat/a.jpg"]()
+def test_what_is_no_photo_is_noted(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    (root / "readme.txt").write_text("dear")
+    (root / "empty").mkdir()
+    (note,) = load_folder(root).notes
+    assert note == (
+        f"2 entries were not read: {root}/empty (an empty folder), {root}/readme.txt (not an image "
+        "by its name)"
+    )
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "shown"),
-    [("p", "a/b", "p/a/b"), ("p", "a/", "p/a"), ("p", "", "p"), (".", "a", "a"), (".", "", "."),
-     ("/", "a", "/a"), ("/", "", "/")],
-)  # fmt: skip
-def test_paths_are_shown_as_a_user_would_type_them(name, path, shown):
-    assert Source(name).shown(path) == shown
+def test_an_image_under_two_labels_leaves_both(tmp_path):
+    root = make_folder(tmp_path / "photos")
+    shutil.copy(root / "red" / "0 a.png", root / "blue" / "copy.png")
+    assert why_not(load_folder, root).startswith(
+        f"1 entry of photos cannot be used: {root}/blue/copy.png = {root}/red/0 a.png (one image "
+        "under several labels)"
+    )
+    dataset = load_folder(root, skip_broken=True)
+    assert len(dataset.train) + len(dataset.test) == 14
 
 
-def test_notes_name_ten_and_count_the_rest():
-    assert list(note([], "link", "links")) == []
-    (sentence,) = note([*map(str, range(12))], "link", "links")
-    assert sentence.startswith("12 links: 0, 1, ")
-    assert sentence.endswith(" and 2 more")
+def test_an_image_in_train_and_test_leaves_the_training_images(tmp_path):
+    make_folder(tmp_path / "train")
+    make_folder(tmp_path / "test", images=2, seed=1)
+    shutil.copy(tmp_path / "test/red/1 a.png", tmp_path / "train/red/copy.png")
+    assert "(one image in training and test)" in why_not(load_folder, tmp_path)
+    dataset = load_folder(tmp_path, skip_broken=True)
+    assert (len(dataset.train), len(dataset.test)) == (15, 6)
+
+
+def file_of(name: str, digest: str, label: str = "cat") -> ImageFile:
+    return ImageFile(Photo(name, label, open), Facts(digest, 0, 1, 1, True))
+
+
+def test_several_labels_outweigh_both_splits():
+    kept, bad = file_of("k", "K"), {}
+    train = [file_of("a", "A"), kept, file_of("b", "A", "dog")]
+    assert without_repeats([train, [file_of("c", "A", "dog")]], bad) == ([[kept], []], [])
+    assert bad == {"a = b = c": "one image under several labels"}
+
+
+def test_repeats_in_a_class_are_noted_and_stay_on_one_side(tmp_path):
+    root = make_folder(tmp_path / "photos", images=20)
+    for i in range(20):
+        shutil.copy(root / "red" / f"{i} a.png", root / "red" / f"{i} b.png")
+    dataset = load_folder(root, test_share=0.5)
+    train, test = (
+        {file.facts.sha256 for file in split.images.files}
+        for split in (dataset.train, dataset.test)
+    )
+    assert not train & test
+    assert np.bincount(dataset.test.labels).tolist() == [10, 10, 20]
+    (note,) = dataset.notes
+    assert note.startswith("20 images stand in their class more than once: ")
+
+
+def test_rows_and_files_of_lists_that_cannot_be_used(tmp_path):
+    lists = make_lists(tmp_path)
+    with lists["train_list"].open("a") as file:
+        file.write("images/red/gone.png 2\nlonely\n/dev/zero 0\nimages/red/4 a.png 2\n")
+    message = why_not(load_lists, lists)
+    assert message.startswith("4 entries of train cannot be used: ")
+    for part in (
+        f"{tmp_path}/images/red/gone.png (there is no such file)",
+        f"{tmp_path}/train.txt line 15 (it does not name a file and a label)",
+        "/dev/zero (its path leads out of the folder)",
+        f"{tmp_path}/images/red/4 a.png (one image in training and test)",
+    ):
+        assert part in message
+    kept = load_lists(lists, skip_broken=True)
+    assert (len(kept.train), len(kept.test)) == (12, 3)
+
+
+def test_lists_take_class_names_and_a_root(tmp_path):
+    lists, names = make_lists(tmp_path), tmp_path / "names.txt"
+    names.write_text("sky\ngrass\nrose\n")
+    (tmp_path / "elsewhere").mkdir()
+    lists["train_list"] = lists["train_list"].rename(tmp_path / "elsewhere" / "train.txt")
+    settings = {"root": tmp_path, "class_names": names}
+    assert load_lists(lists, **settings).classes == ("sky", "grass", "rose")
+    names.write_text("sky\ngrass\n")
+    assert "(label 2 is not below 2)" in why_not(load_lists, lists, **settings)
+    names.write_text("sky\nrose\nsky\n")
+    assert "names classes twice: sky; name each once" in why_not(load_lists, lists, **settings)
+
+
+def test_classes_of_lists_are_in_the_order_of_their_numbers_or_names(tmp_path):
+    lists = make_lists(tmp_path)
+    for labels, order in (
+        (("10", "9", "2"), ("2", "9", "10")),
+        (("b", "10", "a"), ("10", "a", "b")),
+    ):
+        for name, file in lists.items():
+            rows = [line.rsplit(" ", 1) for line in file.read_text().splitlines() if line]
+            place = {label: i for i, label in enumerate(dict.fromkeys(label for _, label in rows))}
+            lines = [f"{path} {labels[place[label]]}\n" for path, label in rows]
+            (tmp_path / f"{name}.lst").write_text("".join(lines))
+        found = load_lists({name: tmp_path / f"{name}.lst" for name in lists})
+        assert found.classes == order
+    (tmp_path / "train_list.lst").write_text(f"images/red/0 a.png {'1' * 5000}\n")
+    assert "has 5,000 bytes" in why_not(load_lists, {n: tmp_path / f"{n}.lst" for n in lists})
+
+
+def checked(*paths: Path) -> list[ImageFile]:
+    photos = [Photo.at(path) for path in paths]
+    return [ImageFile(photo, read(photo, 8)[1]) for photo in photos]
+
+
+def noise(folder: Path, number: int = 6) -> list[Path]:
+    rng = np.random.default_rng(0)
+    paths = [folder / f"{i}.png" for i in range(number)]
+    for i, path in enumerate(paths):
+        Image.fromarray(rng.integers(0, 256, (11, 17 + i, 3), dtype=np.uint8)).save(path)
+    return paths
+
+
+@pytest.mark.parametrize("grey", [False, True])
+@pytest.mark.parametrize("room", [0, 2**30])
+def test_images_in_memory_equal_those_decoded_anew(grey, room, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", room)
+    files = checked(*noise(tmp_path))
+    images, decoded = FileImages(files, side=8, grey=grey), []
+    anew = module._decode_again
+    monkeypatch.setattr(
+        module, "_decode_again", lambda file, **how: decoded.append(file) or anew(file, **how)
+    )
+    for order in ([3, 1, 3], [0, 1, 2, 3, 4, 5], [5, 0]):
+        batch = images.read(np.array(order))
+        each = [central_square(load_photo(files[i].photo, 8), 8, grey) for i in order]
+        expected = torch.from_numpy(np.stack(each)).permute(0, 3, 1, 2)
+        assert torch.equal(batch, expected)
+        assert batch.stride() == expected.stride()  # kernels round by layout
+    assert len(decoded) == (6 if room else 3 + 6 + 2)
+    batch.zero_()
+    assert images.read(np.array([5])).any()  # a batch is a copy
+    assert images.stored_bytes(np.array([0])) == files[0].facts.size
+
+
+def test_an_image_that_vanished_or_changed_names_the_fix(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", 0)
+    (path,) = noise(tmp_path, 1)
+    images = FileImages(checked(path), side=8)
+    for change, why in (
+        (lambda: path.write_bytes(b"no image"), "not an image"),
+        (lambda: Image.new("L", (9, 9)).save(path), "its bytes have changed"),
+        (path.unlink, "No such file or directory"),
+    ):
+        change()
+        assert why_not(images.read, np.array([0])) == (
+            f"the image {path} cannot be read any more ({why}): put it back as it was and run the "
+            "same command again"
+        )
+
+
+def test_one_pool_of_as_many_threads_as_torch_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", 0)
+    images, names = FileImages(checked(*noise(tmp_path)), side=8), set()
+    anew = module._decode_again
+
+    def note(file, **how):
+        names.add(threading.current_thread().name)
+        return anew(file, **how)
+
+    monkeypatch.setattr(module, "_decode_again", note)
+    for _ in range(3):
+        images.read(np.arange(6))
+    assert len(names) == torch.get_num_threads() == 1

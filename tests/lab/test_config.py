@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import make_toy
-from memoryless.images import SOURCES
+from memoryless.images.sources import SOURCES
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.run_format import plain

@@ -9,7 +9,8 @@ from torch import nn
 
 from conftest import make_toy
 from memoryless.errors import ConfigError
-from memoryless.images import SOURCES, Dataset, Source
+from memoryless.images import Dataset
+from memoryless.images.sources import SOURCES, Source
 from memoryless.lab import estimate as module
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import (

@@ -12,7 +12,7 @@ import pytest
 from conftest import TOY_PRESET, make_toy
 from memoryless.cli import main
 from memoryless.errors import DataError
-from memoryless.images import SOURCES, Source
+from memoryless.images.sources import SOURCES, Source
 from memoryless.lab.analysis.figures import draw_similarity, shown
 from memoryless.lab.analysis.paper_table import CLAIMS, NORMALISATIONS
 from memoryless.lab.paper import PaperTable

@@ -66,7 +66,7 @@ def test_skip_broken_says_so(photos, capsys):
     code, _, err = call(*arguments, capsys=capsys)
     assert code == 2
     assert err == (
-        "memoryless: 1 entry of photos cannot be used: photos/red/bad.png (not an image); mend "
+        "memoryless: 1 entry of photos cannot be used: photos/red/bad.png (not an image); repair "
         "it, or leave it out with --skip-broken\n"
     )
     code, out, _ = call(*arguments, "--skip-broken", capsys=capsys)

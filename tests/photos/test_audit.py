@@ -15,8 +15,8 @@ from hypothesis import given
 from conftest import call, hostile_text
 from html_pages import Page, check_alone
 from memoryless.errors import DataError
+from memoryless.images.files import Photo
 from memoryless.images.find import find_photos
-from memoryless.images.read import Photo
 from memoryless.model import Model
 from memoryless.model.file import load_state
 from memoryless.photos.audit import (

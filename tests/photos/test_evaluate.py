@@ -17,7 +17,8 @@ from PIL import Image
 from conftest import call, hostile_text
 from html_pages import Page, check_alone
 from memoryless.errors import DataError
-from memoryless.images.read import Photo, UnreadableError
+from memoryless.images.files import Photo
+from memoryless.images.read import UnreadableError
 from memoryless.pages import MARK
 from memoryless.photos import evaluate
 from memoryless.photos.embedding import Features

@@ -23,8 +23,8 @@ from memoryless import Model
 from memoryless.embed import answers, graph
 from memoryless.embed.graph import OPSET, Nodes
 from memoryless.errors import ConfigError, DataError, WriteError
+from memoryless.images.files import Photo
 from memoryless.images.find import Found
-from memoryless.images.read import Photo
 from memoryless.model.description import Confidence
 from memoryless.model.file import load_state
 from memoryless.photos import export

@@ -18,7 +18,8 @@ from conftest import call
 from databases import damage
 from memoryless import Model
 from memoryless.errors import DataError
-from memoryless.images import pixels, sources
+from memoryless.images import files
+from memoryless.images import read as reading
 from memoryless.images.samples import write_samples
 from memoryless.model.file import State, kept_states, load_state, writing
 from memoryless.photos.kept import HONEST
@@ -330,11 +331,9 @@ def test_one_photo_more_leaves_no_state_to_compare_with(flags, capsys):
 def test_each_photo_is_read_and_decoded_once(settings, monkeypatch):
     """Those that are timed for the plan too; the plan opens no other one."""
     opened, decoded = Counter(), []
-    really, read = sources.open_file, pixels.read_pixels
-    monkeypatch.setattr(sources, "open_file", lambda path: opened.update([path]) or really(path))
-    monkeypatch.setattr(
-        "memoryless.images.read.read_pixels", lambda *how: decoded.append(1) or read(*how)
-    )
+    really, read = files.open_file, reading.read_pixels
+    monkeypatch.setattr(files, "open_file", lambda path: opened.update([path]) or really(path))
+    monkeypatch.setattr(reading, "read_pixels", lambda *how: decoded.append(1) or read(*how))
     place = make_colours(Path("photos"), "cat", "dog", number=20)
     after_plan, done = [], []
     learn(place, settings, lambda: after_plan.append(len(opened)), progress=done.append)

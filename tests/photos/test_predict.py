@@ -14,7 +14,8 @@ import pytest
 
 from conftest import call
 from memoryless.errors import ConfigError
-from memoryless.images.read import Photo, UnreadableError
+from memoryless.images.files import Photo
+from memoryless.images.read import UnreadableError
 from memoryless.photos import predict
 from memoryless.photos.predict import Answer, check_top, find_all, predict_photos
 from memoryless.stats.confidence import Judgement

@@ -51,12 +51,11 @@ def compare(
         File for a figure of accuracy against bytes kept: .png, .svg or .pdf.
     """
     from memoryless.errors import ConfigError
-    from memoryless.images.dataset import counted
     from memoryless.lab.analysis import rescore
     from memoryless.lab.analysis.comparison import comparisons
     from memoryless.lab.analysis.tables import compare_table
     from memoryless.lab.runs import find_later_runs
-    from memoryless.names import choose
+    from memoryless.names import choose, counted
     from memoryless.output import check_formats, present, say
     from memoryless.progress import Display
     from memoryless.stats.calibration import CALIBRATIONS

@@ -87,7 +87,7 @@ def _type(command: Callable[..., Any], *words: Path | str) -> None:
 def _show_laboratory(output: Path) -> None:
     from rich.console import Console
 
-    from memoryless.images import load
+    from memoryless.images.sources import load
     from memoryless.lab.config import Config
     from memoryless.lab.control import control_of
     from memoryless.lab.experiment import passes_left, run, set_threads

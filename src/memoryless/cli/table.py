@@ -84,7 +84,7 @@ def _scored(
     runs: Sequence[RunFolder], names: Sequence[str], make: Callable[[], list[Table]]
 ) -> list[Table]:
     """Tables whose methods are scored now, with progress."""
-    from memoryless.images.dataset import counted
+    from memoryless.names import counted
     from memoryless.progress import Display
 
     what = f"scoring up to {counted(len(names), 'method', 'methods')}" if names else "scoring"

@@ -180,27 +180,6 @@ def check_classes(dataset: Dataset) -> Dataset:
     return dataset
 
 
-def drop_empty_classes(dataset: Dataset) -> Dataset:
-    """The data set without classes that lack training or test images."""
-    size = len(dataset.classes)
-    counts = [np.bincount(s.labels, minlength=size) for s in (dataset.train, dataset.test)]
-    keep = np.minimum(*counts) > 0
-    if keep.all():
-        return dataset
-    new_index = np.cumsum(keep) - 1
-
-    def part(split: Split) -> Split:
-        kept = split.take(keep[split.labels])
-        return kept.relabel(new_index[kept.labels])
-
-    return replace(
-        dataset,
-        classes=tuple(np.array(dataset.classes, dtype=object)[keep]),
-        train=part(dataset.train),
-        test=part(dataset.test),
-    )
-
-
 def from_arrays(
     train_images: np.ndarray | torch.Tensor,
     train_labels: np.ndarray | torch.Tensor,

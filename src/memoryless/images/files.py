@@ -1,278 +1,251 @@
-"""Data sets of image files for the laboratory: all are checked, then decoded when they are read."""
+"""Where image files lie: a folder, a zip that is read in place, or files that a list names."""
 
 from __future__ import annotations
 
-import math
+import os
+import posixpath
+import re
+import stat
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path, PurePath, PurePosixPath
+from typing import BinaryIO
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
-import numpy as np
+from memoryless.errors import DataError
+from memoryless.names import counted, first_ten
 
-from memoryless.errors import ConfigError, DataError
-from memoryless.images.dataset import (
-    Dataset,
-    Split,
-    check_classes,
-    counted,
-    drop_empty_classes,
-    hold_out,
-)
-from memoryless.images.duplicates import SEVERAL_LABELS, name_copies, several_labels
-from memoryless.images.find import Found, find_listed, find_splits
-from memoryless.images.pixels import central_square, know_formats, threads
-from memoryless.images.read import Facts, Photo, UnreadableError, read, remarks
-from memoryless.images.sources import note, read_text
-from memoryless.names import first_ten
-from memoryless.settings import DataSettings
-from memoryless.threads import ahead
-
-if TYPE_CHECKING:
-    import torch
-
-FilesProgress = Callable[[int, int], None]
-FILE_SIDE = 224  # of what the network sees of photos, as for ImageNet
-# Decoded images of a split stay in memory up to this: 5,400 photos at 224 pixels, and no more than
-# a small computer can spare.
-MOST_IN_MEMORY = 2**30
-MOST_DIGITS = 18  # of a label that counts as a number: Python refuses to read 4,301
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom, in pixels of the upright image."""
+# Brands of the box `ftyp` that HEIC files begin with (ISO/IEC 23008-12, annex B).
+HEIC = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
+TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", *TIFF)
+HEAD = 32  # bytes of a file that show whether it may be an image
+IGNORED = {"thumbs.db", "desktop.ini", "__macosx"}
+NOWHERE, OUTSIDE = "there is no such file", "its path leads out of the folder"
+LARGEST_FILE = 2**30  # of the images that Pillow takes, none needs more bytes
+# A member that is large and packed this well is no photo: deflate reaches 1,032 on zeros alone.
+BOMB_BYTES, BOMB_RATIO = 2**24, 200
 
 
-class ImageFile(NamedTuple):
-    """A photo that can be read, what its file was when it was checked, and its class."""
+@dataclass(frozen=True)
+class Photo:
+    """An image in a file, or a box in it: the name that messages show, its class, its bytes."""
 
-    photo: Photo
-    facts: Facts
-    label: str
+    name: str
+    label: str | None
+    """The class that its place names; None for photos without labels."""
+    open: Callable[[], BinaryIO] = field(repr=False, compare=False)
+    """Opens its file, or raises an OSError with the reason."""
+    box: Box | None = None
+    """The part of the upright image that counts; all of it where there is none."""
 
+    @classmethod
+    def at(cls, path: PurePath | str, label: str | None = None) -> Photo:
+        """Return the photo in a file."""
+        return cls(str(path), label, partial(open_file, Path(path)))
 
-def silent(done: int, total: int) -> None:
-    """Tell nobody how many files are checked."""
-
-
-def load_folder(config: DataSettings, progress: FilesProgress = silent) -> Dataset:
-    """Load what `learn` reads: `root` is a folder, a zip, a table or a list."""
-    if config.root is None:
-        raise ConfigError("data = folder needs the folder of images: add `root=FOLDER`")
-    train, test = find_splits(config.root)
-    found = [train, test] if test else [train]
-    return _dataset(config.root.resolve().name, found, config, progress)
-
-
-def load_list(config: DataSettings, progress: FilesProgress = silent) -> Dataset:
-    """Load two lists, or tables, of paths and labels."""
-    if config.train_list is None or config.test_list is None:
-        raise ConfigError("data = list needs both `train_list=FILE` and `test_list=FILE`")
-    found = [find_listed(file, config.root) for file in (config.train_list, config.test_list)]
-    return _dataset(config.train_list.stem, found, config, progress)
+    def content(self) -> bytes:
+        """Return the bytes of its file."""
+        with self.open() as file:
+            return file.read()
 
 
-def _dataset(
-    name: str, found: Sequence[Found], config: DataSettings, progress: FilesProgress
-) -> Dataset:
-    """Make the data set; what cannot be used is one error, or is left out with a note."""
-    bad = {what: why for part in found for what, why in part.unusable.items()}
-    parts = _check(found, bad, progress)
-    notes = [*_notes(found), *_remarks(parts)]
-    parts, copies = without_repeats(parts, bad)
-    notes += note(copies, "image stands in its class more than once",
-                  "images stand in their class more than once")  # fmt: skip
-    if len(parts) == 1:
-        parts = _hold_out(parts[0], config.test_share)
-    order = _order(found, config)
-    splits = [_split(part, order, bad, config) for part in parts]
-    for split, what in zip(splits, ("training", "test"), strict=True):
-        for label in np.setdiff1d(np.arange(len(order)), split.labels):
-            bad.setdefault(f"class {order[label]}", f"it has no {what} image")
-    notes = [*_left_out(name, bad, config.skip_broken), *notes]
-    train, test = splits
-    augment = ("resized_crop", "flip")
-    made = Dataset(name, order, train, test, image_size(config), augment, tuple(notes))
-    return check_classes(drop_empty_classes(made))
+@dataclass
+class Files:
+    """The files of a folder, of a zip or that a list names, by their paths within it."""
+
+    name: str
+    by_path: dict[str, Callable[[], BinaryIO]] = field(default_factory=dict)
+    """What opens each file."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """What lies there and is no photo, and why it is not read."""
+    unusable: dict[str, str] = field(default_factory=dict)
+    """What may be a photo, or photos, and cannot be used, and why."""
+    notes: list[str] = field(default_factory=list)
+
+    def shown(self, path: str) -> str:
+        """Return a path within this place as messages show it."""
+        return posixpath.join("" if self.name == "." else self.name, path).rstrip("/") or self.name
+
+    def photo(self, path: str, label: str | None = None) -> Photo:
+        """Return the photo at a path."""
+        return Photo(self.shown(path), label, self.by_path[path])
+
+    def text(self, path: str) -> str:
+        """Return the text of a file, or raise an error that names it."""
+        return _text(self.photo(path))
 
 
-def _check(
-    found: Sequence[Found], bad: dict[str, str], progress: FilesProgress
-) -> list[list[ImageFile]]:
-    """Read every file once; what cannot be read is added to `bad`."""
-    photos = list({photo: None for part in found for photo in part.photos})
-    facts: dict[Photo, Facts] = {}
-    know_formats()
-    checked = ahead(_facts_or_why, photos, threads())
-    for done, (photo, one) in enumerate(zip(photos, checked, strict=True), 1):
-        if isinstance(one, Facts):
-            facts[photo] = one
-        else:
-            bad[photo.name] = one
-        progress(done, len(photos))
-    return [
-        [ImageFile(p, facts[p], str(p.label)) for p in part.photos if p in facts] for part in found
-    ]
+def note(names: Sequence[str], one: str, many: str) -> Iterator[str]:
+    """Yield a sentence that counts and names things, if there are any."""
+    if names:
+        yield f"{counted(len(names), one, many)}: {first_ten(names)}"
 
 
-def _facts_or_why(photo: Photo) -> Facts | str:
+def read_text(file: Path) -> str:
+    """Return the text of a file on the disk, or raise an error that names it."""
+    return _text(Photo.at(file))
+
+
+def _text(file: Photo) -> str:
     try:
-        return read(photo, 1)[1]
-    except UnreadableError as error:
-        return error.why
+        return file.content().decode("utf-8-sig")
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged member of a zip raises what its decompressor raises
+        raise DataError(f"the file {file.name} cannot be read: {error}") from error
 
 
-def _notes(found: Sequence[Found]) -> list[str]:
-    skipped = {name: why for part in found for name, why in part.skipped.items()}
-    named = [f"{name} ({why})" for name, why in skipped.items()]
-    said = [sentence for part in found for sentence in part.notes]
-    return [*dict.fromkeys(said), *note(named, "entry was not read", "entries were not read")]
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file that is not too large for an image."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("not a regular file")  # a FIFO would keep us waiting, a device has no end
+    _check_size(status.st_size)
+    return path.open("rb")
 
 
-def _remarks(parts: Sequence[Sequence[ImageFile]]) -> list[str]:
-    files = [file for part in parts for file in part]
-    return list(remarks([file.photo for file in files], [file.facts for file in files]))
+def _check_size(size: int) -> None:
+    if size > LARGEST_FILE:
+        raise OSError(f"it has {size:,} bytes, more than {LARGEST_FILE:,}")
 
 
-def without_repeats(
-    parts: Sequence[list[ImageFile]], bad: dict[str, str]
-) -> tuple[list[list[ImageFile]], list[str]]:
-    """Leave out images that stand where they must not, which are added to `bad`.
+def begins_as_image(head: bytes) -> bool:
+    """Return whether a file that begins so may be an image of one of the most common kinds."""
+    boxed = head[4:8] == b"ftyp" and head[8:12] in (*HEIC, b"avif", b"avis")
+    return boxed or head.startswith(BEGINNINGS) or head[:4] + head[8:12] == b"RIFFWEBP"
 
-    An image under several labels leaves all parts; one in training and test leaves the training
-    images. Those that stand in one class several times stay, and their names are returned.
+
+def _hidden(name: str) -> bool:
+    """Return whether a name is passed over: the system's own, or one that begins with a dot."""
+    return name.startswith(".") or name.lower() in IGNORED
+
+
+def read_folder(root: Path) -> Files:
+    """Find all files below a folder that are not hidden; links are followed.
+
+    Each folder is read once. Links to folders come after all folders that are none, and are refused
+    where they lead to a folder that was read or that is around one: so no cycle is entered.
     """
-    every = [file for part in parts for file in part]
-    digests = [file.facts.sha256 for file in every]
-    names = name_copies([file.photo.name for file in every], digests)
-    unsure = several_labels((file.label, file.facts.sha256) for file in every)
-    bad |= {names[digest]: SEVERAL_LABELS for digest in names if digest in unsure}
-    held = [{file.facts.sha256 for file in part} - unsure for part in parts]
-    both = held[0] & held[1] if len(parts) == 2 else set()
-    bad |= {names[digest]: "one image in training and test" for digest in names if digest in both}
-    leave = [unsure | both, unsure]
-    left = [
-        [file for file in part if file.facts.sha256 not in gone]
-        for part, gone in zip(parts, leave, strict=False)
-    ]
-    times = Counter(digests)
-    return left, [n for d, n in names.items() if times[d] > 1 and d not in unsure | both]
+    files = Files(str(root))
+    read: dict[Path, str] = {}  # real folders that were read, or are around one, and by which path
+    links = [("", root.resolve())]
+    for link, target in links:  # both lists grow while they are read
+        if target in read:
+            why = f"a link to the files of {files.shown(read[target])}, which are read already"
+            files.unusable[files.shown(link)] = why
+            continue
+        read |= {folder: link for folder in target.parents if folder not in read}
+        folders = [(link, target)]
+        for here, real in folders:
+            read[real] = here
+            for entry in _entries(root, here, files):
+                path, linked = f"{here}{entry.name}", entry.is_symlink()
+                file = root / path if linked else entry  # an entry raises for a link to itself
+                if file.is_dir() and linked:
+                    links.append((f"{path}/", (root / path).resolve()))
+                elif file.is_dir():
+                    folders.append((f"{path}/", real / entry.name))
+                elif file.is_file():
+                    files.by_path[path] = partial(open_file, root / path)
+                else:
+                    why = "a link that leads nowhere" if linked else "not a regular file"
+                    files.unusable[files.shown(path)] = why
+    return files
 
 
-def _hold_out(files: list[ImageFile], share: float) -> list[list[ImageFile]]:
-    """Make a share of each class test images; all copies of an image stay together."""
-    label_of = {file.facts.sha256: file.label for file in files}
-    _, labels = np.unique(list(label_of.values()), return_inverse=True)
-    mask = hold_out(labels, share, "test")
-    held = {digest for digest, drawn in zip(label_of, mask, strict=True) if drawn}
-    return [[f for f in files if (f.facts.sha256 in held) == wanted] for wanted in (False, True)]
-
-
-def _order(found: Sequence[Found], config: DataSettings) -> tuple[str, ...]:
-    """Return the names of the classes in their order: that of the numbers which lists name."""
-    if config.data == "list" and config.class_names:
-        return _read_names(config.class_names)
-    labels = {str(photo.label) for part in found for photo in part.photos}
-    numbers = config.data == "list" and all(map(_is_number, labels))
-    return tuple(sorted(labels, key=int if numbers else None))
-
-
-def _is_number(label: str) -> bool:
-    return label.isdecimal() and len(label) <= MOST_DIGITS
-
-
-def _read_names(file: Path) -> tuple[str, ...]:
-    names = [name for name in read_text(file).splitlines() if name.strip()]
-    twice = sorted(name for name, number in Counter(names).items() if number > 1)
-    if twice:
-        raise DataError(f"{file} names classes twice: {first_ten(twice)}; name each once")
-    return tuple(names)
-
-
-def _split(
-    files: list[ImageFile], order: Sequence[str], bad: dict[str, str], config: DataSettings
-) -> Split:
-    """Make a split of files; with names of classes, their labels are places among these."""
-    index = {name: i for i, name in enumerate(order)}
-    if config.data == "list" and config.class_names:
-        index = {str(i): i for i in range(len(order))}
-    known = [file for file in files if file.label in index]
-    bad |= {
-        file.photo.name: f"label {file.label} is not below {len(order)}"
-        for file in files
-        if file.label not in index
-    }
-    side = round(image_size(config) / config.crop)  # with the margin that crops are taken from
-    images = FileImages(known, side, config.grey)
-    return Split.whole(images, np.array([index[file.label] for file in known], dtype=np.int64))
-
-
-def _left_out(name: str, bad: dict[str, str], skip_broken: bool) -> list[str]:
-    """Return the note of what is left out; raise if that is not allowed."""
-    if not bad:
-        return []
-    number = counted(len(bad), "entry", "entries")
-    named = first_ten(f"{what} ({why})" for what, why in bad.items())
-    if not skip_broken:
-        them = "it" if len(bad) == 1 else "them"
-        raise DataError(
-            f"{number} of {name} cannot be used: {named}; mend {them}, or leave {them} out with "
-            "`skip_broken=True`"
-        )
-    return [f"left out {number} of {name}: {named}"]
-
-
-def image_size(config: DataSettings) -> int:
-    return config.image_size or FILE_SIDE
-
-
-class FileImages:
-    """Checked photos are decoded to their central squares of `side` pixels, in one pool."""
-
-    def __init__(self, files: Sequence[ImageFile], side: int, grey: bool = False):
-        self.files = list(files)
-        self.shape = (1 if grey else 3, side, side)
-        self._pool = ThreadPoolExecutor(threads())
-        room = (len(self.files), side, side, self.shape[0])
-        self._pixels = np.empty(room, np.uint8) if math.prod(room) <= MOST_IN_MEMORY else None
-        self._decoded = np.zeros(len(self.files), dtype=bool)
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def read(self, indices: np.ndarray) -> torch.Tensor:
-        import torch
-
-        pixels = self._decode(indices) if self._pixels is None else self._recall(indices)
-        return torch.from_numpy(pixels).permute(0, 3, 1, 2)  # (B, C, H, W)
-
-    def stored_bytes(self, indices: np.ndarray) -> int:
-        return sum(self.files[i].facts.size for i in indices)
-
-    def _recall(self, indices: np.ndarray) -> np.ndarray:
-        assert self._pixels is not None
-        missing = np.unique(indices[~self._decoded[indices]])
-        if len(missing):
-            self._pixels[missing] = self._decode(missing)
-            self._decoded[missing] = True
-        return self._pixels[indices]
-
-    def _decode(self, indices: np.ndarray) -> np.ndarray:
-        channels, side, _ = self.shape
-        decode_one = partial(_decode_again, side=side, grey=channels == 1)
-        return np.stack(list(self._pool.map(decode_one, [self.files[i] for i in indices])))
-
-
-def _decode_again(file: ImageFile, side: int, grey: bool) -> np.ndarray:
+def _entries(root: Path, here: str, files: Files) -> list[os.DirEntry[str]]:
     try:
-        pixels, facts = read(file.photo, side)
-    except UnreadableError as error:
-        raise _changed(file, error.why) from error
-    if facts.sha256 != file.facts.sha256:
-        raise _changed(file, "its bytes have changed")
-    return central_square(pixels, side, grey)
+        with os.scandir(root / here) as found:
+            entries = sorted((e for e in found if not _hidden(e.name)), key=lambda e: e.name)
+    except OSError as error:
+        if not here:
+            raise DataError(
+                f"the folder {root} cannot be read ({error.strerror}): check its permissions"
+            ) from error
+        files.unusable[files.shown(here)] = f"the folder cannot be read ({error.strerror})"
+        return []
+    if not entries and here:
+        files.skipped[files.shown(here)] = "an empty folder"
+    return entries
 
 
-def _changed(file: ImageFile, why: str) -> DataError:
-    return DataError(
-        f"the image {file.photo.name} cannot be read any more ({why}): put it back as it was and "
-        "run the same command again"
-    )
+def pick_files(root: Path, paths: Iterable[str]) -> Files:
+    """Find the files of a folder that a list names, by relative or by whole paths."""
+    files = Files(str(root))
+    for path in map(posixpath.normpath, paths):
+        outside = not Path(path).is_relative_to(root.absolute()) and leads_out(path)
+        if why := OUTSIDE if outside else _why_not_file(root / path):
+            files.unusable[files.shown(path)] = why
+        else:
+            files.by_path[path] = partial(open_file, root / path)
+    return files
+
+
+def leads_out(path: str) -> bool:
+    """Return whether a normal path leads out of the folder that it is relative to."""
+    return path.startswith(("/", "../")) or path == ".."
+
+
+def _why_not_file(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # a link in a circle; a null byte
+        return NOWHERE
+    return "" if stat.S_ISREG(mode) else "not a regular file"
+
+
+def read_zip(file: Path) -> Files:
+    """Find the members of a zip, which stays as it is: each is unpacked in memory when it is read.
+
+    The zip is closed as soon as nobody can read a member of it any more.
+    """
+    files = Files(str(file))
+    try:
+        if not file.is_file():
+            raise OSError("not a regular file")
+        archive = ZipFile(file)
+    except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"the zip {file} cannot be read ({why}): make it again") from error
+    members = [(posixpath.normpath(m.filename), m) for m in archive.infolist()]
+    members = [(path, m) for path, m in members if not _hidden_member(path)]
+    times = Counter(path for path, _ in members)
+    for path, member in members:
+        why = _why_not_member(member, times[path] > 1)
+        if why:
+            files.unusable[files.shown(path)] = why
+        elif not member.is_dir():
+            files.by_path[path] = partial(_open_member, archive, member)
+    above = {str(parent) for path, _ in members for parent in PurePosixPath(path).parents}
+    empty = [path for path, member in members if member.is_dir() and path not in above]
+    files.skipped |= {files.shown(path): "an empty folder" for path in empty}
+    return files
+
+
+def _hidden_member(path: str) -> bool:
+    return any(_hidden(part) for part in path.split("/") if part != "..")
+
+
+def _why_not_member(member: ZipInfo, several: bool) -> str:
+    name = member.filename
+    if ".." in name.split("/") or re.match(r"/|[A-Za-z]:", name) or "\\" in name:
+        return "its name leads out of the zip"
+    if several and not member.is_dir():
+        return "the zip holds several files of this name"
+    if stat.S_ISLNK(member.external_attr >> 16):
+        return "a link"
+    if member.flag_bits & 1:
+        return "encrypted"
+    if member.file_size > max(BOMB_BYTES, BOMB_RATIO * member.compress_size):
+        return f"it would unpack to {member.file_size:,} bytes from {member.compress_size:,}"
+    return ""
+
+
+def _open_member(archive: ZipFile, member: ZipInfo) -> BinaryIO:
+    _check_size(member.file_size)
+    return archive.open(member)  # type: ignore[return-value]

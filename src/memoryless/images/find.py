@@ -1,7 +1,7 @@
 """Photos with the names of their classes are found in any layout, and in train and test.
 
-A layout is one entry of `LAYOUTS`: a function from a source and a folder in it to the label of each
-photo's path, or None where the folder is not laid out that way.
+A layout is one entry of `LAYOUTS`: a function from the files of a place and a folder in it to the
+label of each photo's path, or None where the folder is not laid out that way.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import csv
 import io
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,13 @@ from pathlib import Path
 from PIL import Image
 
 from memoryless.errors import DataError
-from memoryless.images.pixels import HEAD, begins_as_image
-from memoryless.images.read import Photo
-from memoryless.images.sources import (
+from memoryless.images.files import (
+    HEAD,
     NOWHERE,
     OUTSIDE,
-    Source,
+    Files,
+    Photo,
+    begins_as_image,
     leads_out,
     note,
     pick_files,
@@ -48,7 +49,7 @@ Row = tuple[str, str, str]
 
 @dataclass
 class Found:
-    """Photos of a source, and what was not read there; hidden files are not listed."""
+    """Photos of a place, and what was not read there; hidden files are not listed."""
 
     layout: str
     photos: list[Photo]
@@ -74,31 +75,17 @@ def find_photos(place: Path, labelled: bool = True) -> Found:
 
     Without `labelled`, folders are no classes, and a photo's own path will do.
     """
-    return _find_half(place, "train") if labelled else _find_all(place)
+    return _find(place, ["train"])[0] if labelled else _find_all(place)
 
 
 def find_test(place: Path) -> Found:
     """Find the photos of a place to evaluate on: those in test/ if it has train/ and test/."""
-    return _find_half(place, "test")
+    return _find(place, ["test"])[0]
 
 
-def find_splits(place: Path) -> tuple[Found, Found | None]:
-    """Find the photos to train on and those to test on; none of these where nothing parts them."""
-    source, above, halves = _parted(place)
-    if source is None:
-        return find_listed(place), None
-    if not halves:
-        _note_beside(source, [above], above)
-        return _found(place, source, above), None
-    bases = [above + _choose(source, above, halves, half) for half in ("train", "test")]
-    if set(halves) == {"train"}:
-        raise DataError(
-            f"{place} has {halves['train']}/ but not test/: add it, or name the folder of classes "
-            f"itself, {source.shown(bases[0])}"
-        )
-    _note_beside(source, bases, above)
-    train, tested = (_found(place, source, base) for base in bases)
-    return train, tested
+def find_splits(place: Path) -> list[Found]:
+    """Find the photos to train on, then those to test on where folders part them."""
+    return _find(place, ["train", "test"])
 
 
 def find_listed(file: Path, root: Path | None = None) -> Found:
@@ -109,108 +96,107 @@ def find_listed(file: Path, root: Path | None = None) -> Found:
         )
     table = file.suffix.lower() == ".csv"
     rows = (read_table if table else read_list)(str(file), read_text(file))
-    source = pick_files(root or file.parent, {path for _, path, _ in rows if path})
-    labels = _named(source, "", rows)
+    files = pick_files(root or file.parent, {path for _, path, _ in rows if path})
+    labels = _named(files, "", rows)
     if not labels:
         raise DataError(
-            f"{file} names no photo: each line must name a file and its label{_passed_over(source)}"
+            f"{file} names no photo: each line must name a file and its label{_passed_over(files)}"
         )
-    return _with_labels(TABLE if table else "list file", source, labels)
+    return _with_labels(TABLE if table else "list file", files, labels)
 
 
 def _find_all(place: Path) -> Found:
-    _check_exists(place)
-    if not place.is_dir() and not _is_zip(place):
+    files = _open(place)
+    if files is None:
         return Found("a photo", [Photo.at(place)], {}, {}, [])
-    source = _open(place)
-    paths = _images(source, source.files)
-    photos = [Photo(source.shown(path), None, source.files[path]) for path in paths]
+    photos = [files.photo(path) for path in _images(files, files.by_path)]
     if not photos:
-        raise DataError(f"{place} holds no photo: name another place{_passed_over(source)}")
+        raise DataError(f"{place} holds no photo: name another place{_passed_over(files)}")
     layout = f"photos in a {'zip' if _is_zip(place) else 'folder'}"
-    return Found(layout, photos, source.skipped, source.unusable, source.notes)
+    return Found(layout, photos, files.skipped, files.unusable, files.notes)
 
 
-def _find_half(place: Path, half: str) -> Found:
-    source, above, halves = _parted(place)
-    if source is None:
-        return find_listed(place)
-    base = above + _choose(source, above, halves, half)
-    _note_beside(source, [base], above)
-    return _found(place, source, base)
+def _find(place: Path, wanted: Sequence[str]) -> list[Found]:
+    """Find the photos of each wanted half of a place; all of them once where nothing parts them."""
+    files = _open(place)
+    if files is None:
+        return [find_listed(place)]
+    above = _wrapper(files) if _is_zip(place) else ""
+    halves = _halves(files, above)
+    if len(wanted) > 1 and set(halves) == {"train"}:
+        raise DataError(
+            f"{place} has {halves['train']}/ but not test/: add it, or name the folder of classes "
+            f"itself, {files.shown(above + halves['train'])}"
+        )
+    bases = list(dict.fromkeys(above + _choose(files, above, halves, half) for half in wanted))
+    _note_beside(files, bases, above)
+    return [_with_classes(place, files, base) for base in bases]
 
 
-def _check_exists(place: Path) -> None:
+def _open(place: Path) -> Files | None:
+    """Return the files of a folder or a zip; None for another file."""
     try:
         place.stat()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DataError(f"there is no folder or file {place} ({why}): check its name") from error
+    if place.is_dir():
+        return read_folder(place)
+    return read_zip(place) if _is_zip(place) else None
 
 
 def _is_zip(place: Path) -> bool:
     return place.suffix.lower() == ".zip" and not place.is_dir()
 
 
-def _open(place: Path) -> Source:
-    return read_zip(place) if _is_zip(place) else read_folder(place)
-
-
-def _parted(place: Path) -> tuple[Source | None, str, dict[str, str]]:
-    """Return the source of a place, none for a list; the one folder of a zip that holds all, if it
-    does, with a slash; and the folders below that part the photos, by what they are for.
-    """
-    _check_exists(place)
-    if not place.is_dir() and not _is_zip(place):
-        return None, "", {}
-    source = _open(place)
-    above = _wrapper(source) if _is_zip(place) else ""
-    tops = _folders(source, above)
+def _halves(files: Files, above: str) -> dict[str, str]:
+    """Return the folders that part the photos of a folder, by what they are for."""
+    tops = _folders(files, above)
     halves = {
         HALVES[name.lower()]: name
         for name in reversed(tops)
-        if name.lower() in HALVES and _holds_classes(source, f"{above}{name}/")
+        if name.lower() in HALVES and _holds_classes(files, f"{above}{name}/")
     }
     if len(tops) > len(halves) and not {"train", "test"} <= set(halves):
-        halves = {}  # class folders, one of which may be called "train"
-    return source, above, halves
+        return {}  # class folders, one of which may be called "train"
+    return halves
 
 
-def _wrapper(source: Source) -> str:
-    """Return the one folder that holds everything, if it is no class."""
-    tops = _folders(source, "")
-    if len(tops) != 1 or tops[0].lower() in HALVES or not _holds_classes(source, f"{tops[0]}/"):
+def _wrapper(files: Files) -> str:
+    """Return the one folder that holds everything, with a slash, if it is no class."""
+    tops = _folders(files, "")
+    if len(tops) != 1 or tops[0].lower() in HALVES or not _holds_classes(files, f"{tops[0]}/"):
         return ""
     return f"{tops[0]}/"
 
 
-def _choose(source: Source, above: str, halves: dict[str, str], half: str) -> str:
+def _choose(files: Files, above: str, halves: dict[str, str], half: str) -> str:
     """Return the folder to read of those that part the photos, with a slash; or nothing."""
     if not halves:
         return ""
     if half == "train" and "train" not in halves:
         name = halves.get("test", halves.get("val"))
         raise DataError(
-            f"{source.name} has {above}{name}/ but not {above}train/: name the folder of classes "
-            f"itself, such as {source.shown(f'{above}{name}')}"
+            f"{files.name} has {above}{name}/ but not {above}train/: name the folder of classes "
+            f"itself, such as {files.shown(f'{above}{name}')}"
         )
     if half == "test" and set(halves) == {"train"}:
-        source.notes.append(
-            f"there is no test/ beside {source.shown(above + halves['train'])}: these may be the "
+        files.notes.append(
+            f"there is no test/ beside {files.shown(above + halves['train'])}: these may be the "
             "photos that were learned"
         )
     order = ("train",) if half == "train" else ("test", "val", "train")
     return next(f"{halves[name]}/" for name in order if name in halves)
 
 
-def _note_beside(source: Source, bases: list[str], above: str) -> None:
-    """Say what stands beside the folders that are read, and is left alone."""
-    outside = [path for path in source.files if not path.startswith(tuple(bases))]
+def _note_beside(files: Files, bases: list[str], above: str) -> None:
+    """Note what stands beside the folders that are read, and is left alone."""
+    outside = [path for path in files.by_path if not path.startswith(tuple(bases))]
     beside = {_first(path, above if path.startswith(above) else "") for path in outside}
     if beside:
-        read = " and ".join(map(source.shown, bases))
+        read = " and ".join(map(files.shown, bases))
         are, them = ("is", "it") if len(bases) == 1 else ("are", "them")
-        source.notes.append(
+        files.notes.append(
             f"{read} {are} read; what stands beside {them} is left alone: "
             f"{first_ten(sorted(beside))}"
         )
@@ -222,101 +208,101 @@ def _first(path: str, above: str) -> str:
     return f"{above}{top}{slash}"
 
 
-def _folders(source: Source, base: str) -> list[str]:
+def _folders(files: Files, base: str) -> list[str]:
     """Return the folders with files directly below `base`."""
-    below = (p.removeprefix(base) for p in source.files if p.startswith(base))
+    below = (p.removeprefix(base) for p in files.by_path if p.startswith(base))
     return sorted({path.split("/")[0] for path in below if "/" in path})
 
 
-def _holds_classes(source: Source, base: str) -> bool:
+def _holds_classes(files: Files, base: str) -> bool:
     """Return whether a folder holds class folders or a table, and no photo of its own."""
-    own = [p for p in source.files if p.startswith(base) and "/" not in p.removeprefix(base)]
-    if any(p in (base + TABLE, base + LIST) for p in own):
+    own = [p for p in files.by_path if p.startswith(base) and "/" not in p.removeprefix(base)]
+    if base + TABLE in own or base + LIST in own:
         return True
-    return bool(_folders(source, base)) and all(_why_no_image(source, path) for path in own)
+    return bool(_folders(files, base)) and all(_why_no_image(files, path) for path in own)
 
 
-def _found(place: Path, source: Source, base: str) -> Found:
+def _with_classes(place: Path, files: Files, base: str) -> Found:
     """Return the photos below `base`, in the first layout that fits."""
-    named = ((name, label(source, base)) for name, label in LAYOUTS.items())
+    named = ((name, label(files, base)) for name, label in LAYOUTS.items())
     layout, labels = next((name, labels) for name, labels in named if labels is not None)
     if not labels:
         raise DataError(
             f"{place} holds no photo of a class: put the photos of each class into a folder of its "
-            f"own, such as {EXAMPLE.format(place)}{_passed_over(source)}"
+            f"own, such as {EXAMPLE.format(place)}{_passed_over(files)}"
         )
     layout += (f" in {base}" if base else "") + (" in a zip" if _is_zip(place) else "")
-    return _with_labels(layout, source, labels)
+    return _with_labels(layout, files, labels)
 
 
-def _with_labels(layout: str, source: Source, labels: Labels) -> Found:
+def _with_labels(layout: str, files: Files, labels: Labels) -> Found:
     names = class_names(labels.values())
-    photos = [Photo(source.shown(p), names[labels[p]], source.files[p]) for p in sorted(labels)]
-    return Found(layout, photos, source.skipped, source.unusable, source.notes)
+    photos = [files.photo(path, names[labels[path]]) for path in sorted(labels)]
+    return Found(layout, photos, files.skipped, files.unusable, files.notes)
 
 
-def _passed_over(source: Source) -> str:
-    not_read = source.skipped | source.unusable
+def _passed_over(files: Files) -> str:
+    not_read = files.skipped | files.unusable
     entries = (f"{name} ({why})" for name, why in sorted(not_read.items()))
     return f"; not read: {first_ten(entries)}" if not_read else ""
 
 
-def by_table(source: Source, base: str) -> Labels | None:
+def by_table(files: Files, base: str) -> Labels | None:
     """Read photos that metadata.csv names."""
-    if base + TABLE not in source.files:
+    if base + TABLE not in files.by_path:
         return None
-    rows = read_table(source.shown(base + TABLE), source.text(base + TABLE))
-    return _only_named(source, base, rows, TABLE)
+    rows = read_table(files.shown(base + TABLE), files.text(base + TABLE))
+    return _only_named(files, base, rows, TABLE)
 
 
-def by_list(source: Source, base: str) -> Labels | None:
+def by_list(files: Files, base: str) -> Labels | None:
     """Read photos that list.txt names, if the first line names one."""
-    if base + LIST not in source.files:
+    if base + LIST not in files.by_path:
         return None
-    rows = read_list(source.shown(base + LIST), source.text(base + LIST))
-    if not rows or posixpath.normpath(base + rows[0][1]) not in source.files:
+    rows = read_list(files.shown(base + LIST), files.text(base + LIST))
+    if not rows or posixpath.normpath(base + rows[0][1]) not in files.by_path:
         return None
-    return _only_named(source, base, rows, LIST)
+    return _only_named(files, base, rows, LIST)
 
 
-def by_folder(source: Source, base: str) -> Labels:
+def by_folder(files: Files, base: str) -> Labels:
     """Read the photos below folders of classes, however deep."""
-    paths = [path for path in source.files if path.startswith(base)]
-    within = {path: path.removeprefix(base) for path in _images(source, paths)}
+    paths = [path for path in files.by_path if path.startswith(base)]
+    within = {path: path.removeprefix(base) for path in _images(files, paths)}
     labels = {path: rest.split("/")[0] for path, rest in within.items() if "/" in rest}
     loose = [path for path in within if path not in labels]
     if loose and not labels:
-        root = source.shown(base)
+        root = files.shown(base)
         raise DataError(
             f"{root} holds photos but no class folders: put the photos of each class into a folder "
             f"of its own, such as {EXAMPLE.format(root)}"
         )
-    source.skipped |= {source.shown(path): "beside the class folders" for path in loose}
+    files.skipped |= {files.shown(path): "beside the class folders" for path in loose}
     return labels
 
 
-LAYOUTS: dict[str, Callable[[Source, str], Labels | None]] = {
+LAYOUTS: dict[str, Callable[[Files, str], Labels | None]] = {
     TABLE: by_table,
     "list file": by_list,
     "folders of classes": by_folder,
 }
 
 
-def _images(source: Source, paths: Iterable[str]) -> list[str]:
+def _images(files: Files, paths: Iterable[str]) -> list[str]:
     """Return the paths that may be images; the others are listed as not read."""
-    foreign = {path: _why_no_image(source, path) for path in sorted(paths)}
-    source.skipped |= {source.shown(path): why for path, why in foreign.items() if why}
+    foreign = {path: _why_no_image(files, path) for path in sorted(paths)}
+    files.skipped |= {files.shown(path): why for path, why in foreign.items() if why}
     return [path for path, why in foreign.items() if not why]
 
 
-def _why_no_image(source: Source, path: str) -> str:
+def _why_no_image(files: Files, path: str) -> str:
     """Return why a file is not tried as an image; nothing if it is."""
     if path.lower().endswith(".zip"):
         return "a zip, which is not opened here"
     if not is_image(path):
         return "not an image by its name"
     if not posixpath.splitext(path)[1]:
-        with suppress(OSError), source.files[path]() as file:  # why it cannot be read is said later
+        with suppress(OSError), files.by_path[path]() as file:  # why it is unreadable comes later
             if not begins_as_image(file.read(HEAD)):
                 return "not an image by its first bytes"
     return ""
@@ -345,7 +331,7 @@ def read_table(name: str, text: str) -> list[Row]:
         ]  # fmt: skip
     except csv.Error as error:
         raise DataError(
-            f"{name} line {reader.line_num} is not a table's ({error}): mend it"
+            f"{name} line {reader.line_num} is not CSV ({error}): correct it"
         ) from error
 
 
@@ -359,36 +345,36 @@ def read_list(name: str, text: str) -> list[Row]:
     return rows
 
 
-def _only_named(source: Source, base: str, rows: Iterable[Row], by: str) -> Labels:
-    """Return the labels of files that rows name, and say which photos none names."""
-    labels = _named(source, base, rows)
-    others = [p for p in source.files if p not in labels and p.startswith(base)]
+def _only_named(files: Files, base: str, rows: Iterable[Row], by: str) -> Labels:
+    """Return the labels of files that rows name, and note which photos none names."""
+    labels = _named(files, base, rows)
     unnamed = [
-        source.shown(p)
-        for p in others
-        if source.shown(p) not in source.unusable and not _why_no_image(source, p)
+        files.shown(path)
+        for path in files.by_path
+        if path.startswith(base) and path not in labels
+        if files.shown(path) not in files.unusable and not _why_no_image(files, path)
     ]
-    source.notes += note(unnamed, f"photo is not named in {by} and was not read",
-                         f"photos are not named in {by} and were not read")  # fmt: skip
+    files.notes += note(unnamed, f"photo is not named in {by} and was not read",
+                        f"photos are not named in {by} and were not read")  # fmt: skip
     return labels
 
 
-def _named(source: Source, base: str, rows: Iterable[Row]) -> Labels:
+def _named(files: Files, base: str, rows: Iterable[Row]) -> Labels:
     """Return the labels of files that rows name; rows that cannot be used are listed."""
     several: dict[str, set[str]] = defaultdict(set)
     for where, path, label in rows:
         if not path or not label:
-            source.unusable[where] = "it does not name a file and a label"
+            files.unusable[where] = "it does not name a file and a label"
         else:
             several[posixpath.normpath(base + path)].add(label)
     labels = {}
     for path, given in several.items():
-        if path not in source.files:
+        if path not in files.by_path:
             why = OUTSIDE if leads_out(path) else NOWHERE
-            source.unusable.setdefault(source.shown(path), why)
+            files.unusable.setdefault(files.shown(path), why)
         elif len(given) > 1:
             why = f"it has several labels: {first_ten(sorted(given))}"
-            source.unusable[source.shown(path)] = why
+            files.unusable[files.shown(path)] = why
         else:
             labels[path] = next(iter(given))
     return labels

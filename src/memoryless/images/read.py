@@ -1,55 +1,33 @@
-"""A photo, in a file or a zip, becomes pixels, with the facts that learning asks for."""
+"""A photo is read once: upright, in sRGB, on white, 8 bits a channel, with facts about it."""
 
 from __future__ import annotations
 
+import importlib
+import io
+import os
+import re
+import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from hashlib import sha256
-from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from pathlib import PurePath
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from memoryless.errors import DataError
 from memoryless.images.duplicates import perceptual_hash
-from memoryless.images.pixels import (
-    Box,
-    attempt,
-    count_frames,
-    know_formats,
-    open_file,
-    open_image,
-    pillow_pixels,
-    read_pixels,
-    threads,
-)
-from memoryless.images.sources import note
+from memoryless.images.files import HEAD, HEIC, TIFF, Box, Photo, note
 from memoryless.threads import ahead
 
-
-@dataclass(frozen=True)
-class Photo:
-    """A photo: the name that messages show, its class, and how its file is opened."""
-
-    name: str
-    label: str | None
-    """The class that its source names; None for photos without labels."""
-    open: Callable[[], BinaryIO] = field(repr=False, compare=False)
-    """Opens its file, or raises an OSError with the reason."""
-    box: Box | None = None
-    """The part of the upright image that counts; all of it where there is none."""
-
-    @classmethod
-    def at(cls, path: PurePath | str, label: str | None = None) -> Photo:
-        """Return the photo in a file."""
-        return cls(str(path), label, partial(open_file, Path(path)))
-
-    def content(self) -> bytes:
-        """Return the bytes of its file."""
-        with self.open() as file:
-            return file.read()
+T = TypeVar("T")
+LEAST_SIDE = 512  # JPEGs are not decoded to a shorter side below this, whatever is needed
+GREY = ("1", "L", "LA", "La")
+SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
 
 
 @dataclass(frozen=True)
@@ -78,10 +56,7 @@ class UnreadableError(DataError):
 
 def read(photo: Photo, min_side: int) -> tuple[np.ndarray, Facts]:
     """Return the pixels of a photo, as `read_pixels` gives them, and the facts about it."""
-    found = attempt(partial(_read, photo, min_side))
-    if isinstance(found, str):
-        raise UnreadableError(photo.name, found)
-    return found[0]
+    return attempt(photo.name, partial(_read, photo, min_side))
 
 
 def _read(photo: Photo, min_side: int, exif: bool) -> tuple[np.ndarray, Facts]:
@@ -97,18 +72,12 @@ def _read(photo: Photo, min_side: int, exif: bool) -> tuple[np.ndarray, Facts]:
 
 def load(photo: Photo, min_side: int) -> np.ndarray:
     """Return the pixels of a photo alone, which is a little faster."""
-    found = attempt(lambda exif: read_pixels(photo.content(), min_side, exif, photo.box))
-    if isinstance(found, str):
-        raise UnreadableError(photo.name, found)
-    return found[0]
+    return attempt(photo.name, lambda exif: read_pixels(photo.content(), min_side, exif, photo.box))
 
 
 def shorter_sides(photos: Sequence[Photo]) -> Iterator[int]:
     """Yield the shorter side of each photo, from its header; broken photos are passed over."""
-    know_formats()
-    for side in ahead(_shorter_side, photos, threads()):
-        if side:
-            yield side
+    yield from filter(None, ahead(_shorter_side, photos))
 
 
 def _shorter_side(photo: Photo) -> int:
@@ -120,8 +89,10 @@ def _shorter_side(photo: Photo) -> int:
         with photo.open() as file:
             return min(open_image(file, exif).size)
 
-    found = attempt(header)
-    return 0 if isinstance(found, str) else found[0]
+    try:
+        return attempt(photo.name, header)
+    except UnreadableError:
+        return 0
 
 
 def remarks(photos: Sequence[Photo], facts: Sequence[Facts]) -> Iterator[str]:
@@ -156,16 +127,12 @@ def one_by_one(images: Any) -> bool:
 
 def ready(images: Iterable[Any]) -> Iterator[Any]:
     """Yield images that any thread can read: Pillow's are decoded here, in the thread that asks."""
-    know_formats()
     for i, image in enumerate(images):
         yield _from_pillow(image, i) if isinstance(image, Image.Image) else image
 
 
 def _from_pillow(image: Image.Image, i: int) -> np.ndarray:
-    found = attempt(partial(pillow_pixels, image))
-    if isinstance(found, str):
-        raise DataError(f"image {i} cannot be read ({found}): mend it, or take it out")
-    return found[0]
+    return attempt(f"at index {i}", partial(pillow_pixels, image))
 
 
 def as_photo(image: Any) -> np.ndarray:
@@ -181,3 +148,219 @@ def as_photo(image: Any) -> np.ndarray:
             f"{photo.shape}: convert it, by (255 * photo).astype('uint8') if it holds 0 to 1"
         )
     return np.ascontiguousarray(np.broadcast_to(photo, (*photo.shape[:2], 3)))
+
+
+def read_pixels(
+    content: bytes, min_side: int, exif: bool = True, box: Box | None = None
+) -> np.ndarray:
+    """Return the pixels of an image file, or of a box in it, as uint8 (H, W, 3).
+
+    `min_side` is the shorter side that the network's resize needs: a large JPEG is decoded at a
+    half, a quarter or an eighth of its size if its shorter side still has twice as many pixels,
+    and 512. With a box it is decoded at full size, because the box counts the pixels of that.
+    """
+    with silently if content.startswith(TIFF) else nullcontext():
+        image = open_image(io.BytesIO(content), exif)
+        if box is None:
+            side = max(LEAST_SIDE, 2 * min_side)
+            image.draft("RGB", (side, side))
+        return pillow_pixels(image, exif, box)
+
+
+def pillow_pixels(image: Image.Image, exif: bool, box: Box | None = None) -> np.ndarray:
+    """Return the pixels of a Pillow image, or of a box in it, as uint8 (H, W, 3)."""
+    upright = ImageOps.exif_transpose(image) if exif else image
+    return np.array(_to_rgb(_cut(upright, box)))
+
+
+def _cut(image: Image.Image, box: Box | None) -> Image.Image:
+    if box is None:
+        return image
+    left, top, right, bottom = box
+    if not (0 <= left < right <= image.width and 0 <= top < bottom <= image.height):
+        raise ValueError(f"its box {box} is not within {image.width} x {image.height} pixels")
+    return image.crop(box)
+
+
+def open_image(file: BinaryIO, exif: bool = True) -> Image.Image:
+    """Open an image: Pillow reads its header, and its pixels only when they are asked for.
+
+    Without `exif` these data are not touched, because damaged ones can spoil a sound image.
+    """
+    head = file.read(HEAD)
+    file.seek(0)
+    if not exif and head.startswith(b"\xff\xd8"):  # JPEG: Pillow reads these on opening
+        content = re.sub(rb"Exif\0\0|MPF\0", lambda found: bytes(len(found[0])), file.read())
+        file = io.BytesIO(content)
+    try:
+        image = Image.open(file)
+    except UnidentifiedImageError:
+        if head[4:8] == b"ftyp" and head[8:12] in HEIC:
+            _learn_heic()
+        file.seek(0)
+        # Formats that another thread loaded meanwhile are only seen by a second try.
+        image = Image.open(file)
+    if image.format == "EPS":
+        raise OSError("EPS, which is a program that Pillow would have run: convert it to PNG")
+    return image
+
+
+def _learn_heic() -> None:
+    try:
+        importlib.import_module("pillow_heif").register_heif_opener()
+    except ImportError:
+        raise OSError(
+            "HEIC, which needs pillow-heif: convert it to JPEG, or pip install 'memoryless[heic]'"
+        ) from None
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    """Return any Pillow image in sRGB; 16 bits are scaled to 8, what is transparent is white."""
+    profile = image.info.get("icc_profile")
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        image = _eight_bits(image)
+    if not image.has_transparency_data:
+        return _to_srgb(image, profile).convert("RGB")
+    layer = image.convert("RGBA")
+    opaque = layer.convert("L" if image.mode in GREY else "RGB")
+    shown = _to_srgb(opaque, profile).convert("RGB")
+    shown.putalpha(layer.getchannel("A"))
+    return Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown).convert("RGB")
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    deep = np.asarray(image).astype(np.float32)
+    if not np.isfinite(deep).all():
+        raise ValueError("it holds values that are not finite")
+    scale = 1.0 if image.mode == "F" else 255 / 65535
+    return Image.fromarray(np.clip(np.rint(deep * scale), 0, 255).astype(np.uint8))
+
+
+def _to_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
+    """Return an image in sRGB; a profile that does not fit or is damaged is ignored."""
+    if not profile:
+        return image
+    if image.mode == "P":
+        image = image.convert("RGB")
+    transform = _transform(profile, image.mode)
+    return ImageCms.applyTransform(image, transform) or image if transform else image
+
+
+@lru_cache(16)
+def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
+    """Return what brings pixels to sRGB; None if lcms refuses the profile or changes nothing.
+
+    Many photos embed sRGB itself: finding that out on a few colours saves 6 ms on each of them.
+    """
+    levels = np.arange(0, 256, 51, dtype=np.uint8)
+    colours = np.stack(np.meshgrid(levels, levels, levels), axis=-1).reshape(6, 36, 3)
+    try:
+        sample = Image.fromarray(colours).convert(mode)
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        transform = ImageCms.buildTransform(source, SRGB, mode, "RGB", ImageCms.Intent.PERCEPTUAL)
+        shown = ImageCms.applyTransform(sample, transform)
+    except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
+        return None
+    change = np.asarray(shown, dtype=int) - np.asarray(sample.convert("RGB"), dtype=int)
+    return transform if np.abs(change).max() > 1 else None
+
+
+def count_frames(content: bytes, exif: bool) -> int:
+    """Return how many frames an animation has; of other images 1."""
+    image = open_image(io.BytesIO(content), exif)
+    if image.format in ("JPEG", "MPO"):  # an MPO is a photo with its preview, or one for each eye
+        return 1
+    try:
+        return int(getattr(image, "n_frames", 1))
+    except (OSError, EOFError, SyntaxError, ValueError, IndexError, Warning):
+        return 1  # a damaged later frame does not matter
+
+
+def central_square(pixels: np.ndarray, side: int, grey: bool = False) -> np.ndarray:
+    """Return the central square of pixels (H, W, 3), resized: uint8 (side, side, C).
+
+    A network that is trained sees such squares; the graph of a trained or a fixed network resizes
+    photos by the same bicubic filter.
+    """
+    height, width, _ = pixels.shape
+    edge = min(height, width)
+    top, left = (height - edge) // 2, (width - edge) // 2
+    image = Image.fromarray(pixels[top : top + edge, left : left + edge])
+    square = image.convert("L" if grey else "RGB").resize((side, side), Image.Resampling.BICUBIC)
+    return np.asarray(square).reshape(side, side, -1)
+
+
+def attempt(name: str, read: Callable[[bool], T]) -> T:
+    """Return what `read(exif)` gives, with EXIF data or else without; or raise why it fails."""
+    why: Exception | None = None
+    for exif in (True, False):
+        try:
+            with strictly:
+                return read(exif)
+        except MemoryError:
+            raise
+        except Exception as error:  # decoders of damaged images raise anything
+            why = error
+    assert why is not None
+    raise UnreadableError(name, reason(why)) from why
+
+
+def reason(error: Exception) -> str:
+    """Return why an image cannot be used, from what reading it raised."""
+    if isinstance(error, UnidentifiedImageError):
+        return "not an image"
+    if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
+        return f"it has more than {Image.MAX_IMAGE_PIXELS:,} pixels"
+    text = (getattr(error, "strerror", None) or str(error)).partition("\n")[0].strip()[:200]
+    expected = isinstance(error, OSError | SyntaxError | ValueError | Warning)
+    return text if text and expected else f"broken: {text or type(error).__name__}"
+
+
+class _Shared:
+    """A context for what belongs to the whole process: the first thread that enters sets it, the
+    last one that leaves restores it.
+    """
+
+    def __init__(self, context: Callable[[], AbstractContextManager[None]]):
+        self.context, self.lock = context, threading.Lock()
+        self.inside, self.entered = 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.entered.enter_context(self.context())
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.entered.close()
+
+
+@contextmanager
+def _warnings_are_errors() -> Iterator[None]:
+    with warnings.catch_warnings():
+        for category in (UserWarning, Image.DecompressionBombWarning):
+            warnings.filterwarnings("error", category=category, module=r"PIL\.")
+        yield
+
+
+@contextmanager
+def _closed_stderr() -> Iterator[None]:
+    """Silence the C library of TIFF, which prints what is wrong with a file by itself."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no standard error
+        yield
+        return
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device, not a path of ours
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+strictly, silently = _Shared(_warnings_are_errors), _Shared(_closed_stderr)

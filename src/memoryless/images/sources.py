@@ -1,214 +1,341 @@
-"""Where files lie: a folder, a zip that is read in place, or files that a list names."""
+"""Data sources behind one contract: `load(settings)` gives a `Dataset`.
+
+Data sets of image files are checked whole first, and decoded when they are read.
+"""
 
 from __future__ import annotations
 
-import os
-import posixpath
-import re
-import stat
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from typing import TYPE_CHECKING, NamedTuple
 
-from memoryless.errors import DataError
-from memoryless.images.pixels import check_size, open_file, reason
-from memoryless.names import counted, first_ten
+import numpy as np
 
-IGNORED = {"thumbs.db", "desktop.ini", "__macosx"}
-NOWHERE, OUTSIDE = "there is no such file", "its path leads out of the folder"
-# A member that is large and packed this well is no photo: deflate reaches 1,032 on zeros alone.
-BOMB_BYTES, BOMB_RATIO = 2**24, 200
+from memoryless.errors import ConfigError, DataError
+from memoryless.images.cifar import load_cifar
+from memoryless.images.dataset import Dataset, Split, check_classes, hold_out, validation_set
+from memoryless.images.duplicates import SEVERAL_LABELS, name_copies, several_labels
+from memoryless.images.files import Photo, note, read_text
+from memoryless.images.find import Found, find_listed, find_splits
+from memoryless.images.quickdraw import load_quickdraw100
+from memoryless.images.read import Facts, UnreadableError, central_square, read, remarks
+from memoryless.names import choose, counted, first_ten
+from memoryless.settings import WIDTH, DataSettings
+from memoryless.threads import ahead
+
+if TYPE_CHECKING:
+    import torch
+
+FilesProgress = Callable[[int, int], None]
+FILE_SIDE = 224  # of what the network sees of photos, as for ImageNet
+# Decoded images of a split stay in memory up to this: 5,400 photos at 224 pixels, and no more than
+# a small computer can spare.
+MOST_IN_MEMORY = 2**30
+MOST_DIGITS = 18  # of a label that counts as a number: Python refuses to read 4,301
 
 
-@dataclass
+def silent(done: int, total: int) -> None:
+    """Ignore how many files are checked."""
+
+
+def load_folder(config: DataSettings, progress: FilesProgress = silent) -> Dataset:
+    """Load what `learn` reads: `root` is a folder, a zip, a table or a list."""
+    if config.root is None:
+        raise ConfigError("data = folder needs the folder of images: add `root=FOLDER`")
+    found = find_splits(config.root)
+    return _dataset(config.root.resolve().name, found, _order(found), config, progress)
+
+
+def load_list(config: DataSettings, progress: FilesProgress = silent) -> Dataset:
+    """Load two lists, or tables, of paths and labels."""
+    if config.train_list is None or config.test_list is None:
+        raise ConfigError("data = list needs both `train_list=FILE` and `test_list=FILE`")
+    found = [find_listed(file, config.root) for file in (config.train_list, config.test_list)]
+    if config.class_names:
+        order = _read_names(config.class_names)
+        found = [_named(part, order) for part in found]
+    else:
+        order = _order(found, numbers=True)
+    return _dataset(config.train_list.stem, found, order, config, progress)
+
+
+@dataclass(frozen=True)
 class Source:
-    """The files of a folder, a zip or a list, by their paths within it."""
+    """Where a data set comes from."""
 
-    name: str
-    files: dict[str, Callable[[], BinaryIO]] = field(default_factory=dict)
-    """What opens each file."""
-    skipped: dict[str, str] = field(default_factory=dict)
-    """What lies there and is no photo, and why it is not read."""
-    unusable: dict[str, str] = field(default_factory=dict)
-    """What may be a photo, or photos, and cannot be used, and why."""
-    notes: list[str] = field(default_factory=list)
-
-    def shown(self, path: str) -> str:
-        """Return a path within this source as messages show it."""
-        return posixpath.join("" if self.name == "." else self.name, path).rstrip("/") or self.name
-
-    def text(self, path: str) -> str:
-        """Return the text of a file, or raise an error that names it."""
-        return as_text(self.shown(path), self.files[path])
+    load: Callable[..., Dataset]
+    """Makes a data set of settings; where it checks files, it reports how many are checked."""
+    side: int
+    """Side in pixels of what the network sees, unless settings say otherwise."""
+    about: str = ""
+    width: int = WIDTH
+    """Channels of a ResNet's first stage that suit the images, unless settings say otherwise."""
+    files: bool = False
+    """Whether it reads image files, which takes long enough to report progress."""
 
 
-def note(names: Sequence[str], one: str, many: str) -> Iterator[str]:
-    """Yield a sentence that counts and names things, if there are any."""
-    if names:
-        yield f"{counted(len(names), one, many)}: {first_ten(names)}"
+SOURCES: dict[str, Source] = {
+    "quickdraw100": Source(
+        lambda settings: load_quickdraw100(settings.root),
+        28,
+        "100 classes of drawings, embedded in the package",
+        width=8,
+    ),
+    "cifar100": Source(
+        lambda settings: load_cifar("cifar100", settings.root),
+        32,
+        "CIFAR-100, read from the official archive or folder",
+    ),
+    "cifar10": Source(
+        lambda settings: load_cifar("cifar10", settings.root),
+        32,
+        "CIFAR-10, read from the official archive or folder",
+    ),
+    "folder": Source(
+        load_folder, FILE_SIDE, "your photos: folders of classes, a zip or a table", files=True
+    ),
+    "list": Source(
+        load_list, FILE_SIDE, "your photos, in two lists of paths and labels", files=True
+    ),
+}
 
 
-def read_text(file: Path) -> str:
-    """Return the text of a file on the disk, or raise an error that names it."""
-    return as_text(str(file), partial(open_file, file))
+def load(settings: DataSettings, progress: FilesProgress = silent) -> Dataset:
+    """Load the data set that settings name, checked: every image readable, no class empty.
 
-
-def as_text(name: str, opened: Callable[[], BinaryIO]) -> str:
-    """Return the text of a file that `opened` opens, or raise an error that names it."""
-    try:
-        with opened() as file:
-            return file.read().decode("utf-8-sig")
-    except MemoryError:
-        raise
-    except Exception as error:  # a damaged member of a zip raises what its decompressor raises
-        raise DataError(f"the file {name} cannot be read: {error}") from error
-
-
-def hidden(name: str) -> bool:
-    """Return whether a name is passed over: the system's own, or one that begins with a dot."""
-    return name.startswith(".") or name.lower() in IGNORED
-
-
-def read_folder(root: Path) -> Source:
-    """Find all files below a folder that are not hidden; links are followed.
-
-    Each folder is read once: a link to a folder that is read anyway, or around one that is, is not
-    followed. Folders themselves come before links to them.
+    `progress` receives how many files are checked, of how many.
     """
-    source = Source(str(root))
-    read: dict[Path, str] = {}
-    waiting, links = [("", root.resolve())], list[tuple[str, Path]]()
-    while waiting or links:
-        here, real = waiting.pop() if waiting else links.pop(0)
-        if why := _why_not_again(source, here, real, read):
-            source.unusable[source.shown(here)] = why
-            continue
-        for entry in _entries(root, here, source):
-            path, link = f"{here}{entry.name}", entry.is_symlink()
-            target = root / path if link else entry  # an entry raises for a link to itself
-            if target.is_dir():
-                if link:
-                    links.append((f"{path}/", (root / path).resolve()))
-                else:
-                    waiting.append((f"{path}/", real / entry.name))
-            elif target.is_file():
-                source.files[path] = partial(open_file, root / path)
-            else:
-                why = "a link that leads nowhere" if link else "not a regular file"
-                source.unusable[source.shown(path)] = why
-    return source
+    source = choose("data set", settings.data, SOURCES)
+    dataset = source.load(settings, progress) if source.files else source.load(settings)
+    if settings.image_size:
+        dataset = replace(dataset, image_size=settings.image_size)
+    return validation_set(dataset, settings.validation) if settings.validation else dataset
 
 
-def _why_not_again(source: Source, here: str, real: Path, read: dict[Path, str]) -> str:
-    """Return why a folder is not read; else remember that it is, and which folders are around it.
+class ImageFile(NamedTuple):
+    """A photo that can be read, and what its file was when it was checked."""
 
-    `read` holds real folders that were read, or that are around one, and the path that led there.
-    """
-    if real in read:
-        return f"a link to the files of {source.shown(read[real])}, which are read already"
-    for folder in (real, *real.parents):
-        if folder in read:
-            break
-        read[folder] = here
-    return ""
+    photo: Photo
+    facts: Facts
+
+    @property
+    def label(self) -> str:
+        return str(self.photo.label)
 
 
-def _entries(root: Path, here: str, source: Source) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(root / here) as found:
-            entries = sorted((e for e in found if not hidden(e.name)), key=lambda e: e.name)
-    except OSError as error:
-        if not here:
-            raise DataError(
-                f"the folder {root} cannot be read ({error.strerror}): check its permissions"
-            ) from error
-        source.unusable[source.shown(here)] = f"the folder cannot be read ({error.strerror})"
-        return []
-    if not entries and here:
-        source.skipped[source.shown(here)] = "an empty folder"
-    return entries
+def _order(found: Sequence[Found], numbers: bool = False) -> list[str]:
+    """Return the names of all classes in order; with `numbers`, by value if all are numbers."""
+    labels = {name for part in found for name in part.classes}
+    numbers = numbers and all(name.isdecimal() and len(name) <= MOST_DIGITS for name in labels)
+    return sorted(labels, key=int if numbers else None)
 
 
-def pick_files(root: Path, paths: Iterable[str]) -> Source:
-    """Find the files of a folder that a list names, by relative or by whole paths."""
-    source = Source(str(root))
-    for path in map(posixpath.normpath, paths):
-        outside = not Path(path).is_relative_to(root.absolute()) and leads_out(path)
-        if why := OUTSIDE if outside else _why_not_file(root / path):
-            source.unusable[source.shown(path)] = why
+def _read_names(file: Path) -> list[str]:
+    names = [name for name in read_text(file).splitlines() if name.strip()]
+    twice = sorted(name for name, number in Counter(names).items() if number > 1)
+    if twice:
+        raise DataError(f"{file} names classes twice: {first_ten(twice)}; name each once")
+    return names
+
+
+def _named(found: Found, names: Sequence[str]) -> Found:
+    """Return what was found with names of classes in the place of their numbers."""
+    name_of = {str(number): name for number, name in enumerate(names)}
+    photos, unusable = [], dict(found.unusable)
+    for photo in found.photos:
+        if photo.label in name_of:
+            photos.append(replace(photo, label=name_of[photo.label]))
         else:
-            source.files[path] = partial(open_file, root / path)
-    return source
+            unusable[photo.name] = f"label {photo.label} is not below {len(names)}"
+    return replace(found, photos=photos, unusable=unusable)
 
 
-def leads_out(path: str) -> bool:
-    """Return whether a normal path leads out of the folder that it is relative to."""
-    return path.startswith(("/", "../")) or path == ".."
+def _dataset(
+    name: str,
+    found: Sequence[Found],
+    order: Sequence[str],
+    config: DataSettings,
+    progress: FilesProgress,
+) -> Dataset:
+    """Make the data set; what cannot be used is one error, or is left out with a note."""
+    bad = {what: why for part in found for what, why in part.unusable.items()}
+    parts = _check(found, bad, progress)
+    files = [file for part in parts for file in part]
+    notes = [
+        *_notes(found),
+        *remarks([file.photo for file in files], [file.facts for file in files]),
+    ]
+    parts, copies = without_repeats(parts, bad)
+    notes += note(copies, "image stands in its class more than once",
+                  "images stand in their class more than once")  # fmt: skip
+    if len(parts) == 1:
+        parts = _hold_out(parts[0], config.test_share)
+    classes = _classes(order, parts, bad)
+    notes = [*_left_out(name, bad, config.skip_broken), *notes]
+    size = config.image_size or FILE_SIDE
+    side = round(size / config.crop)  # with the margin that crops are taken from
+    train, test = (_split(part, classes, side, config.grey) for part in parts)
+    augment = ("resized_crop", "flip")
+    return check_classes(Dataset(name, tuple(classes), train, test, size, augment, tuple(notes)))
 
 
-def _why_not_file(path: Path) -> str:
+def _check(
+    found: Sequence[Found], bad: dict[str, str], progress: FilesProgress
+) -> list[list[ImageFile]]:
+    """Read every file once; what cannot be read is added to `bad`."""
+    import torch
+
+    photos = list({photo: None for part in found for photo in part.photos})
+    facts: dict[Photo, Facts] = {}
+    checked = ahead(_facts_or_why, photos, torch.get_num_threads())
+    for done, (photo, one) in enumerate(zip(photos, checked, strict=True), 1):
+        if isinstance(one, Facts):
+            facts[photo] = one
+        else:
+            bad[photo.name] = one
+        progress(done, len(photos))
+    return [[ImageFile(p, facts[p]) for p in part.photos if p in facts] for part in found]
+
+
+def _facts_or_why(photo: Photo) -> Facts | str:
     try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):  # a link in a circle; a null byte
-        return NOWHERE
-    return "" if stat.S_ISREG(mode) else "not a regular file"
+        return read(photo, 1)[1]
+    except UnreadableError as error:
+        return error.why
 
 
-def read_zip(file: Path) -> Source:
-    """Find the members of a zip, which stays as it is: each is unpacked in memory when it is read.
+def _notes(found: Sequence[Found]) -> list[str]:
+    skipped = {name: why for part in found for name, why in part.skipped.items()}
+    named = [f"{name} ({why})" for name, why in skipped.items()]
+    said = [sentence for part in found for sentence in part.notes]
+    return [*dict.fromkeys(said), *note(named, "entry was not read", "entries were not read")]
 
-    The zip is closed as soon as nobody can read a member of it any more.
+
+def without_repeats(
+    parts: Sequence[list[ImageFile]], bad: dict[str, str]
+) -> tuple[list[list[ImageFile]], list[str]]:
+    """Leave out images that stand where they must not, which are added to `bad`.
+
+    An image under several labels leaves all parts; one in training and test leaves the training
+    images. Those that stand in one class several times stay, and their names are returned.
     """
-    source = Source(str(file))
+    every = [file for part in parts for file in part]
+    digests = [file.facts.sha256 for file in every]
+    names = name_copies([file.photo.name for file in every], digests)
+    unsure = several_labels((file.label, file.facts.sha256) for file in every)
+    bad |= {names[digest]: SEVERAL_LABELS for digest in names if digest in unsure}
+    held = [{file.facts.sha256 for file in part} - unsure for part in parts]
+    both = held[0] & held[1] if len(parts) == 2 else set()
+    bad |= {names[digest]: "one image in training and test" for digest in names if digest in both}
+    leave = [unsure | both, unsure]
+    left = [
+        [file for file in part if file.facts.sha256 not in gone]
+        for part, gone in zip(parts, leave, strict=False)
+    ]
+    times = Counter(digests)
+    return left, [n for d, n in names.items() if times[d] > 1 and d not in unsure | both]
+
+
+def _hold_out(files: list[ImageFile], share: float) -> list[list[ImageFile]]:
+    """Make a share of each class test images; all copies of an image stay together."""
+    label_of = {file.facts.sha256: file.label for file in files}
+    _, labels = np.unique(list(label_of.values()), return_inverse=True)
+    mask = hold_out(labels, share, "test")
+    held = {digest for digest, drawn in zip(label_of, mask, strict=True) if drawn}
+    return [[f for f in files if (f.facts.sha256 in held) == wanted] for wanted in (False, True)]
+
+
+def _classes(
+    order: Sequence[str], parts: Sequence[Sequence[ImageFile]], bad: dict[str, str]
+) -> list[str]:
+    """Return the classes with training and test images; the others are added to `bad`."""
+    for part, what in zip(parts, ("training", "test"), strict=True):
+        present = {file.label for file in part}
+        for name in order:
+            if name not in present:
+                bad.setdefault(f"class {name}", f"it has no {what} image")
+    return [name for name in order if f"class {name}" not in bad]
+
+
+def _left_out(name: str, bad: dict[str, str], skip_broken: bool) -> list[str]:
+    """Return the note of what is left out; raise if that is not allowed."""
+    if not bad:
+        return []
+    number = counted(len(bad), "entry", "entries")
+    named = first_ten(f"{what} ({why})" for what, why in bad.items())
+    if not skip_broken:
+        them = "it" if len(bad) == 1 else "them"
+        raise DataError(
+            f"{number} of {name} cannot be used: {named}; repair {them}, or leave {them} out with "
+            "`skip_broken=True`"
+        )
+    return [f"left out {number} of {name}: {named}"]
+
+
+def _split(files: Sequence[ImageFile], classes: Sequence[str], side: int, grey: bool) -> Split:
+    """Make a split of the files of some classes; labels are places among these."""
+    index = {name: i for i, name in enumerate(classes)}
+    known = [file for file in files if file.label in index]
+    labels = np.array([index[file.label] for file in known], dtype=np.int64)
+    return Split.whole(FileImages(known, side, grey), labels)
+
+
+class FileImages:
+    """Checked photos are decoded to their central squares of `side` pixels, in one pool."""
+
+    def __init__(self, files: Sequence[ImageFile], side: int, grey: bool = False):
+        import torch
+
+        self.files = list(files)
+        self.shape = (1 if grey else 3, side, side)
+        self._pool = ThreadPoolExecutor(torch.get_num_threads())
+        room = (len(self.files), side, side, self.shape[0])
+        self._pixels = np.empty(room, np.uint8) if math.prod(room) <= MOST_IN_MEMORY else None
+        self._decoded = np.zeros(len(self.files), dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def read(self, indices: np.ndarray) -> torch.Tensor:
+        import torch
+
+        pixels = self._decode(indices) if self._pixels is None else self._recall(indices)
+        return torch.from_numpy(pixels).permute(0, 3, 1, 2)  # (B, C, H, W)
+
+    def stored_bytes(self, indices: np.ndarray) -> int:
+        return sum(self.files[i].facts.size for i in indices)
+
+    def _recall(self, indices: np.ndarray) -> np.ndarray:
+        assert self._pixels is not None
+        missing = np.unique(indices[~self._decoded[indices]])
+        if len(missing):
+            self._pixels[missing] = self._decode(missing)
+            self._decoded[missing] = True
+        return self._pixels[indices]
+
+    def _decode(self, indices: np.ndarray) -> np.ndarray:
+        channels, side, _ = self.shape
+        decode_one = partial(_decode_again, side=side, grey=channels == 1)
+        return np.stack(list(self._pool.map(decode_one, [self.files[i] for i in indices])))
+
+
+def _decode_again(file: ImageFile, side: int, grey: bool) -> np.ndarray:
     try:
-        if not file.is_file():
-            raise OSError("not a regular file")
-        archive = ZipFile(file)
-    except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        raise DataError(f"the zip {file} cannot be read ({why}): make it again") from error
-    members = [(posixpath.normpath(m.filename), m) for m in archive.infolist()]
-    members = [(path, m) for path, m in members if not _hidden(path)]
-    times = Counter(path for path, _ in members)
-    for path, member in members:
-        why = _why_not_member(member, times[path] > 1)
-        if why:
-            source.unusable[source.shown(path)] = why
-        elif not member.is_dir():
-            source.files[path] = partial(_open_member, archive, member)
-    above = {parent for path, _ in members for parent in _parents(path)}
-    empty = [path for path, member in members if member.is_dir() and path not in above]
-    source.skipped |= {source.shown(path): "an empty folder" for path in empty}
-    return source
+        pixels, facts = read(file.photo, side)
+    except UnreadableError as error:
+        raise _changed(file, error.why) from error
+    if facts.sha256 != file.facts.sha256:
+        raise _changed(file, "its bytes have changed")
+    return central_square(pixels, side, grey)
 
 
-def _hidden(path: str) -> bool:
-    return any(hidden(part) for part in path.split("/") if part != "..")
-
-
-def _parents(path: str) -> Iterator[str]:
-    return (path[:place] for place, sign in enumerate(path) if sign == "/")
-
-
-def _why_not_member(member: ZipInfo, several: bool) -> str:
-    name = member.filename
-    if ".." in name.split("/") or re.match(r"/|[A-Za-z]:", name) or "\\" in name:
-        return "its name leads out of the zip"
-    if several and not member.is_dir():
-        return "the zip holds several files of this name"
-    if stat.S_ISLNK(member.external_attr >> 16):
-        return "a link"
-    if member.flag_bits & 1:
-        return "encrypted"
-    if member.file_size > max(BOMB_BYTES, BOMB_RATIO * member.compress_size):
-        return f"it would unpack to {member.file_size:,} bytes from {member.compress_size:,}"
-    return ""
-
-
-def _open_member(archive: ZipFile, member: ZipInfo) -> BinaryIO:
-    check_size(member.file_size)
-    return archive.open(member)  # type: ignore[return-value]
+def _changed(file: ImageFile, why: str) -> DataError:
+    return DataError(
+        f"the image {file.photo.name} cannot be read any more ({why}): put it back as it was and "
+        "run the same command again"
+    )

@@ -41,7 +41,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         """These settings with nothing left open; `side` is that of images that are given in the
         place of the data set's, which then decides nothing.
         """
-        from memoryless.images import SOURCES
+        from memoryless.images.sources import SOURCES
         from memoryless.train.resolve import problems
 
         source = None if side else SOURCES.get(self.data)
@@ -57,7 +57,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
 
     def _problems(self) -> list[str]:
         """What is wrong with the settings that an experiment has beside those of a model."""
-        from memoryless.images import SOURCES
+        from memoryless.images.sources import SOURCES
 
         found = []
         try:

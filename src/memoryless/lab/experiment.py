@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 from torch import nn
 
 from memoryless.errors import StoreError, WriteError
-from memoryless.images import Dataset, load
-from memoryless.images.dataset import counted
+from memoryless.images import Dataset
+from memoryless.images.sources import load
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import check_memory, images_per_second, looks_long, passes
 from memoryless.lab.evaluate import score_methods
@@ -37,6 +37,7 @@ from memoryless.lab.runs import RunFolder, provenance
 from memoryless.lab.states import last_record, read_test, write_state
 from memoryless.lab.stream import State, Stream
 from memoryless.locks import locked
+from memoryless.names import counted
 from memoryless.progress import Observer
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import (

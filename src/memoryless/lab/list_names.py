@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NARROWEST, WIDEST = 80, 120  # columns of the lines
 PLAIN = "finetune"  # the strategy that a meaning need not name
 TABLES = {
-    "data": "images.SOURCES",
+    "data": "images.sources.SOURCES",
     "orders": "lab.stream.ORDERS",
     "backbones": "embed.BACKBONES",
     "strategies": "strategies.STRATEGIES",

@@ -11,7 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from memoryless.images import load
+from memoryless.images.sources import load
 from memoryless.lab.config import Config
 from memoryless.lab.control import control_of
 from memoryless.lab.runs import RunFolder

@@ -13,7 +13,7 @@ import numpy as np
 
 from memoryless.errors import ConfigError, DataError
 from memoryless.images import Dataset, Split
-from memoryless.images.sources import read_text
+from memoryless.images.files import read_text
 from memoryless.lab.config import StreamSettings
 from memoryless.names import first_ten, suggestion
 from memoryless.randomness import numpy_generator

@@ -18,8 +18,7 @@ from msgspec import structs
 from memoryless.embed import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError
 from memoryless.images.dataset import as_pixels, hold_out_groups
-from memoryless.images.pixels import central_square
-from memoryless.images.read import one_by_one, pixels_of, ready
+from memoryless.images.read import central_square, one_by_one, pixels_of, ready
 from memoryless.model import description
 from memoryless.model.lesson import Lesson
 from memoryless.model.parts import scorer_facts, to_bytes

@@ -16,9 +16,9 @@ import numpy as np
 
 from memoryless import pages
 from memoryless.errors import DataError
+from memoryless.images.files import Photo
 from memoryless.images.find import Found, find_photos, find_test
-from memoryless.images.pixels import attempt
-from memoryless.images.read import Photo
+from memoryless.images.read import UnreadableError, attempt
 from memoryless.model import Model
 from memoryless.model.description import now
 from memoryless.model.file import State, load_state
@@ -222,8 +222,10 @@ def _digests(photos: Sequence[Photo]) -> dict[bytes, Photo]:
 
 def _digest(photo: Photo) -> bytes | None:
     """The digest of a photo's file, unless it cannot be read."""
-    found = attempt(lambda exif: photo.content())
-    return None if isinstance(found, str) else sha256(found[0]).digest()
+    try:
+        return sha256(attempt(photo.name, lambda exif: photo.content())).digest()
+    except UnreadableError:
+        return None
 
 
 def _attack(

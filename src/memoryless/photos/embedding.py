@@ -8,7 +8,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from memoryless.images.read import Facts, Photo, UnreadableError, load, read
+from memoryless.images.files import Photo
+from memoryless.images.read import Facts, UnreadableError, load, read
 from memoryless.model import Model
 from memoryless.model.file import load_state
 from memoryless.threads import ahead

@@ -16,8 +16,9 @@ from PIL import Image
 
 from memoryless import pages
 from memoryless.errors import DataError, WriteError
+from memoryless.images.files import Photo
 from memoryless.images.find import find_test
-from memoryless.images.read import Photo, load
+from memoryless.images.read import load
 from memoryless.model import Model
 from memoryless.model.database import ENDING
 from memoryless.names import counted, first_ten

@@ -23,9 +23,10 @@ from PIL import Image
 from memoryless.embed import without_folder
 from memoryless.embed.session import open_session
 from memoryless.errors import ConfigError, DataError, WriteError, cause
+from memoryless.images.files import Photo
 from memoryless.images.find import Found, find_photos
 from memoryless.images.quickdraw import SIDE, read_drawings
-from memoryless.images.read import Photo, load
+from memoryless.images.read import load
 from memoryless.model import Model
 from memoryless.model.database import ENDING
 from memoryless.model.file import State, export_state, load_state

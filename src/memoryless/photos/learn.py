@@ -14,7 +14,8 @@ import numpy as np
 
 from memoryless.errors import DataError
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, several_labels
-from memoryless.images.read import Photo, UnreadableError, remarks
+from memoryless.images.files import Photo
+from memoryless.images.read import UnreadableError, remarks
 from memoryless.model import Lesson, Model
 from memoryless.model.database import model_file
 from memoryless.model.description import check_history

@@ -24,8 +24,9 @@ import numpy as np
 from memoryless.embed import PHOTO_SIDE, PRETRAINED
 from memoryless.embed.session import trial_photo
 from memoryless.errors import ConfigError, DataError
+from memoryless.images.files import Photo
 from memoryless.images.find import Found, find_photos
-from memoryless.images.read import Photo, UnreadableError, shorter_sides
+from memoryless.images.read import UnreadableError, shorter_sides
 from memoryless.model import Model
 from memoryless.model.file import State
 from memoryless.model.fixed import features_graph_of

@@ -15,8 +15,9 @@ import numpy as np
 from cyclopts import Parameter
 
 from memoryless.errors import ConfigError, DataError
+from memoryless.images.files import Photo
 from memoryless.images.find import find_photos
-from memoryless.images.read import Photo, UnreadableError
+from memoryless.images.read import UnreadableError
 from memoryless.model import Model
 from memoryless.names import counted, printable
 from memoryless.output import report_broken, show, to_csv

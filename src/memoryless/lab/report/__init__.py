@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 
 from memoryless.errors import ConfigError
-from memoryless.images.dataset import counted
 from memoryless.lab.analysis.comparison import Comparison, comparisons, main_comparisons
 from memoryless.lab.analysis.conclusion import sentences
 from memoryless.lab.analysis.frame import without_repeats
@@ -22,7 +21,7 @@ from memoryless.lab.report.pictures import charts, paper_figures
 from memoryless.lab.report.tables import class_table, method_tables, states_tables
 from memoryless.lab.run_format import Description, plain
 from memoryless.lab.runs import RunFolder
-from memoryless.names import size
+from memoryless.names import counted, size
 from memoryless.pages import Table as PageTable
 from memoryless.pages import render as render_page
 from memoryless.pages import table as page_table
