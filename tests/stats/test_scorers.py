@@ -85,7 +85,7 @@ def test_what_is_missing_is_named(kind):
     facts, arrays = describe(make(kind))
     for name in arrays:
         rest = {n: a for n, a in arrays.items() if n != name}
-        with pytest.raises(StoreError, match=f"lacks its {name.rpartition('.')[2]}"):
+        with pytest.raises(StoreError, match=f"`{name.rpartition('.')[2]}`"):
             restore(facts, rest)
     with pytest.raises(StoreError, match="a scorer of the kind 'magic' is unknown"):
         restore({"kind": "magic"}, arrays)
@@ -188,12 +188,12 @@ def test_arrays_that_do_not_fit_each_other_are_named():
     ("change", "problem"),
     [
         ({"kind": [1]}, "[1] is unknown"),
-        ({"start": "x"}, "'x' as its start"),
-        ({"start": True}, "True as its start"),
-        ({"start": -1}, "-1 as its start"),
-        ({"square_roots": 1}, "1 as its square_roots"),
-        ({"over": 3}, "3 as its over"),
-        ({"over": None}, "lacks its over"),
+        ({"start": "x"}, "got `str` - at `$.start`"),
+        ({"start": True}, "got `bool` - at `$.start`"),
+        ({"start": -1}, ">= 0 - at `$.start`"),
+        ({"square_roots": 1}, "got `int` - at `$.square_roots`"),
+        ({"over": 3}, "got `int` - at `$.over`"),
+        ({"over": None}, "got `NoneType` - at `$.over`"),
     ],
 )
 def test_facts_of_other_types_are_refused(change, problem):

@@ -6,12 +6,14 @@ A scorer is data: a kind and arrays, so that a model can store it and predict wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from memoryless.errors import StoreError
+from memoryless.tensors import part
 
 MOST_VALUES = 2**23  # held at once by a scorer that needs more than its scores
 COLUMNS = 64  # of a triangular root multiplied at once
@@ -34,21 +36,27 @@ def square_roots(features: np.ndarray) -> np.ndarray:
     return np.copysign(np.sqrt(np.abs(whole)), whole)
 
 
-class Scorer(Protocol):
-    kind: ClassVar[str]
+class Scorer:
+    """Features to scores: a dataclass of arrays and single numbers, over another scorer or not."""
 
-    def __call__(self, features: np.ndarray) -> np.ndarray: ...
+    kind: ClassVar[str]
+    shapes: ClassVar[dict[str, str]] = {}
+    """The letters of each array's shape: N scores, d features, P random features."""
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
 
     @property
     def cost(self) -> int:
         """Multiplications for one image."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Scorer):
     """f W' + b, of the first d features, at length one if `unit`."""
 
-    kind: ClassVar[str] = "linear"
+    kind = "linear"
     shapes: ClassVar[dict[str, str]] = {"W": "Nd", "b": "N"}
     W: np.ndarray  # (N, d)
     b: np.ndarray  # (N,)
@@ -64,10 +72,10 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Quadratic:
+class Quadratic(Scorer):
     """-|(f - m) R|^2 with a mean and a root for each class, of features at length one if `unit`."""
 
-    kind: ClassVar[str] = "quadratic"
+    kind = "quadratic"
     shapes: ClassVar[dict[str, str]] = {"mean": "Nd", "root": "Ndd"}
     mean: np.ndarray  # (N, d)
     root: np.ndarray  # (N, d, d) upper triangular, root root' is the inverse of a covariance
@@ -97,10 +105,10 @@ class Quadratic:
 
 
 @dataclass(frozen=True)
-class Projected:
+class Projected(Scorer):
     """A linear scorer over random ReLU features."""
 
-    kind: ClassVar[str] = "projected"
+    kind = "projected"
     shapes: ClassVar[dict[str, str]] = {"directions": "dP"}
     directions: np.ndarray  # (d, P)
     over: Linear  # (N, P)
@@ -134,13 +142,12 @@ class View:
 
 
 @dataclass(frozen=True)
-class Viewed:
+class Viewed(Scorer):
     """A scorer over a view of the features."""
 
-    kind: ClassVar[str] = "viewed"
-    shapes: ClassVar[dict[str, str]] = {}
+    kind = "viewed"
     over: Scorer
-    start: int
+    start: Annotated[int, msgspec.Meta(ge=0)]
     square_roots: bool
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
@@ -152,10 +159,10 @@ class Viewed:
 
 
 @dataclass(frozen=True)
-class Affine:
+class Affine(Scorer):
     """Scores of another scorer, times a gain and plus an offset for each class."""
 
-    kind: ClassVar[str] = "affine"
+    kind = "affine"
     shapes: ClassVar[dict[str, str]] = {"gain": "N", "offset": "N"}
     over: Scorer
     gain: np.ndarray  # (N,)
@@ -173,56 +180,41 @@ SCORERS: dict[str, Any] = {
     kind.kind: kind for kind in (Linear, Quadratic, Projected, Viewed, Affine)
 }
 
-INNER = ("Scorer", "Linear")
-PLAIN: dict[Any, type[int]] = {"bool": bool, "int": int}
-"""Types of fields, as they are annotated, that are scorers themselves, and that are plain facts."""
-
 
 def describe(scorer: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A scorer as plain facts and arrays by name; `restore` makes it of them again."""
     facts: dict[str, Any] = {"kind": scorer.kind}
     arrays: dict[str, np.ndarray] = {}
-    for field in fields(scorer):
-        value = getattr(scorer, field.name)
-        if hasattr(value, "kind"):
-            facts[field.name], inner = describe(value)
-            arrays |= {f"{field.name}.{name}": array for name, array in inner.items()}
-        elif isinstance(value, bool | int):
-            facts[field.name] = value
+    for name, value in vars(scorer).items():
+        if name == "over":
+            facts["over"], inner = describe(value)
+            arrays |= {f"over.{own}": array for own, array in inner.items()}
+        elif isinstance(value, np.ndarray):
+            arrays[name] = value
         else:
-            arrays[field.name] = value
+            facts[name] = value
     return facts, arrays
 
 
 def restore(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """The scorer that `describe` gave as facts and arrays."""
     kind = facts.get("kind")
-    made = SCORERS.get(kind) if isinstance(kind, str) else None
-    if made is None:
+    if not isinstance(kind, str) or kind not in SCORERS:
         raise StoreError(f"a scorer of the kind {kind!r} is unknown to this version")
-    values: dict[str, Any] = {}
-    for field in fields(made):
-        fact, name = facts.get(field.name), field.name
-        if field.type in INNER and isinstance(fact, Mapping):
-            prefix = f"{name}."
-            own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-            values[name] = restore(fact, own)
-        elif field.type in PLAIN and type(fact) is PLAIN[field.type] and fact >= 0:
-            values[name] = fact
-        elif field.type == "np.ndarray" and name in arrays:
-            values[name] = arrays[name]
-        elif fact is not None:
-            raise StoreError(f"a scorer of the kind {kind} cannot have {fact!r:.40} as its {name}")
-        elif field.default is MISSING:  # others are newer than the files of earlier versions
-            raise StoreError(f"a scorer of the kind {kind} lacks its {name}")
-    return made(**values)
+    values = {**arrays, **facts}
+    if isinstance(facts.get("over"), Mapping):
+        values["over"] = restore(facts["over"], part(arrays, "over."))
+    try:
+        return msgspec.convert(values, SCORERS[kind])
+    except msgspec.ValidationError as error:
+        raise StoreError(f"a scorer of the kind {kind}: {error}") from error
 
 
 def misshapen(scorer: Any, sizes: Mapping[str, int]) -> Iterator[str]:
     """Arrays of a scorer that fit neither each other nor `sizes`: N of scores, d of features."""
     known = dict(sizes)
     for name, letters in scorer.shapes.items():
-        shape = tuple(getattr(scorer, name).shape)
+        shape = getattr(scorer, name).shape
         fits = [known.setdefault(a, n) == n for a, n in zip(letters, shape, strict=False)]
         if len(shape) != len(letters) or not all(fits):
             wanted = ", ".join(str(known.get(letter, letter)) for letter in letters)
