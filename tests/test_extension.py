@@ -31,7 +31,7 @@ def test_one_of_each_added_on_the_fly(tiny, toy, monkeypatch, capsys):
         "means moved by the mean drift",
         moves=("means",),
         measure=lambda passage, past: {"shift": (passage.new - passage.old).mean(0)},
-        move=lambda past, drift: past.with_means(past.mean + drift["shift"]),
+        move=lambda past, drift: past.with_parts(mean=past.mean + drift["shift"]),
     )
     monkeypatch.setitem(HEADS, "dots", head)
     monkeypatch.setitem(CALIBRATIONS, "halved", sign)

@@ -234,18 +234,16 @@ def test_scaling_features_scales_their_statistics(form, data):
     """A factor for all classes, of which tied and low-rank forms know everything too."""
     features, labels = data
     statistics, expected = gather(features, labels, form), gather(2 * features, labels, form)
-    scaled = statistics.first.scale(np.full(3, 2.0), statistics.count)
-    assert scaled.parts().keys() == expected.first.parts().keys()
-    found = ClassStatistics(statistics.count, (scaled,))
+    found = statistics.scale(np.full(3, 2.0))
+    assert found.arrays().keys() == expected.arrays().keys()
     close(found.mean, expected.mean, rtol=1e-5)
     close(found.covariances, expected.covariances, rtol=1e-4, atol=1e-6)
 
 
 def test_tied_scatters_are_scaled_by_the_mean_over_images():
     """Counts 3 and 1, factors 1 and 3: (3 + 9) / 4."""
-    group = Group(np.ones((2, 2)), np.eye(2))
-    scaled = group.scale(np.array([1.0, 3.0]), np.array([3.0, 1.0]))
-    close(scaled.scatter, 3 * np.eye(2))
+    statistics = made(np.ones((2, 2)), np.array([3.0, 1.0]), scatter=np.eye(2))
+    close(statistics.scale(np.array([1.0, 3.0])).first.scatter, 3 * np.eye(2))
 
 
 @pytest.mark.parametrize("form", EVERY_FORM)
@@ -291,7 +289,7 @@ def test_with_its_spread_a_class_is_forgotten_as_if_it_had_never_been():
 
 def test_the_spread_of_a_class_is_its_scatter_and_no_image():
     X = np.random.default_rng(0).normal(size=(5, 9))
-    (spread,) = fixed(X, np.zeros(5, dtype=int), 1, forgettable=True).spreads()
+    spread = fixed(X, np.zeros(5, dtype=int), 1, forgettable=True).first.spread
     assert spread.shape == (4, 9)
     close(spread.T @ spread, np.cov(X.T, bias=True) * 5)
     differences = (X[:, None] - X).reshape(-1, 9)
@@ -331,13 +329,13 @@ def test_each_group_joins_forgets_and_comes_back_by_itself():
 
 def test_sums_use_one_thread_and_leave_the_number_as_it_was(monkeypatch):
     """More threads would round in another order."""
-    seen, before, means = [], blas_threads(), class_statistics._means
+    seen, before, tied = [], blas_threads(), class_statistics._tied
 
     def watched(*given):
         seen.append(blas_threads())
-        return means(*given)
+        return tied(*given)
 
-    monkeypatch.setattr(class_statistics, "_means", watched)
+    monkeypatch.setattr(class_statistics, "_tied", watched)
     ClassStatistics.of(*draw(), 4, fixed=True)
     assert seen == [1]
     assert blas_threads() == before

@@ -23,9 +23,9 @@ from memoryless.stats.methods import (
     headline,
     lacking,
     methods_of,
+    needed,
     parse_method,
     parts_used,
-    settings_for,
 )
 from memoryless.stats.metrics import ranks
 from memoryless.stats.record import Record
@@ -77,19 +77,18 @@ def every_method() -> list[Method]:
 def test_what_settings_a_method_needs_is_what_it_lacks_without_them():
     plain = ModelSettings()
     for method in every_method():
-        needs = settings_for(method, plain)
+        needs = needed(method, plain)
         full = replace(plain, **needs)
         assert lacking(method, full) is None, method
-        for name in needs.keys() - {"transports"}:
+        for name in needs:
             without = replace(full, **{name: getattr(plain, name)})
             assert f"`{name}=" in (lacking(method, without) or ""), (method, name)
-        assert needs["transports"] == (method.transport,)
 
 
 def test_settings_that_a_method_needs():
     for method in every_method():
         head, moved = HEADS[method.head], method.transport != "none"
-        needs = settings_for(method, ModelSettings())
+        needs = needed(method, ModelSettings())
         measured = head.reads_statistics or moved
         least = "full" if head.reads == "covariances" else "mean"
         assert needs.get("statistics") == (least if measured else None)
@@ -105,7 +104,7 @@ def test_settings_that_a_method_needs():
 def test_what_is_given_stays():
     given = ModelSettings(statistics="tied", projection=50, held_out=0.3)
     for method in every_method():
-        assert settings_for(method, given) == {"transports": (method.transport,)}
+        assert needed(method, given).keys() <= {"transports"}
 
 
 LEDGER = ["W", "b", "class_state", "mu", "none.count", "none.mean", "none.own", "linear.count"]

@@ -75,7 +75,7 @@ def compare(
     chosen = methods or rescore.combinations(found, heads, calibrations, transports)
     wanted = rescore.named_methods(found, chosen)
     if not wanted:
-        raise ConfigError(CANNOT_GIVE + _nonsense(found, heads, calibrations, transports))
+        raise ConfigError(CANNOT_GIVE + _misfit(found, heads, calibrations, transports))
     check_formats(write)
     if figure:
         from memoryless.lab.analysis import figures as drawing
@@ -93,13 +93,13 @@ def compare(
         say(f"written: {drawing.save_figure(drawn, figure)}")
 
 
-def _nonsense(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
+def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
     """Why no combination of these heads, calibrations and transports means anything."""
-    from memoryless.stats.methods import Method, nonsense
+    from memoryless.stats.methods import Method, misfit
 
     strategies = [run.about.config.strategy for run in runs]
     parts = [given or [own] for given, own in zip(names, ("current", "none", "none"), strict=True)]
-    reasons = (nonsense(Method(*combination)) for combination in product(strategies, *parts))
+    reasons = (misfit(Method(*combination)) for combination in product(strategies, *parts))
     return next(filter(None, reasons))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -118,38 +118,6 @@ class Group:
         spread = self.spread[np.repeat(stay, spread_rows(count, self.d))]
         return type(self)(self.mean[stay], spread.T @ spread, spread=spread)
 
-    def move(self, A: np.ndarray) -> Self:
-        """The statistics of features f A.
-
-        Exact for full and tied. Low-rank factors are moved too, and the rest grows by A's mean
-        square.
-        """
-        moved = {"mean": self.mean @ A}
-        if self.own is not None:
-            moved["own"] = A.T @ self.own @ A
-        if self.scatter is not None:
-            moved["scatter"] = A.T @ self.scatter @ A
-        if self.factors is not None and self.rest is not None:
-            moved["factors"] = self.factors @ A
-            moved["rest"] = self.rest * np.square(A).sum() / len(A)
-        return replace(self, **moved)
-
-    def widen(self, covariance: np.ndarray, images: np.ndarray) -> Self:
-        """The statistics of features plus independent noise; low-rank forms take it in the rest."""
-        noise = {"own": covariance, "scatter": images * covariance}
-        noise["rest"] = covariance.diagonal().mean()
-        parts = self.parts()
-        return replace(self, **{n: parts[n] + noise[n] for n in noise if n in parts})
-
-    def scale(self, factors: np.ndarray, count: np.ndarray) -> Self:
-        """The statistics of features times a factor (N,) for each class."""
-        square = np.square(factors)
-        by = {"mean": factors[:, None], "factors": factors[:, None, None], "rest": square}
-        by["own"] = square[:, None, None]
-        by["scatter"] = (square * count).sum() / count.sum()
-        parts = self.parts()
-        return replace(self, **{name: parts[name] * by[name] for name in by if name in parts})
-
 
 @dataclass(frozen=True)
 class ClassStatistics:
@@ -187,13 +155,17 @@ class ClassStatistics:
         check_form(form)
         small = labels.astype(np.min_scalar_type(classes))  # which NumPy sorts by radix
         order = np.argsort(small, kind="stable")
-        chosen = order if rows is None else rows[order]
-        ordered = Ordered(features, chosen, labels[order], view)
+        chosen, labels = order if rows is None else rows[order], labels[order]
+
+        def read(some: slice | np.ndarray) -> np.ndarray:
+            """Some of the chosen rows, which stand by class, in double precision."""
+            return view(features[chosen[some]].astype(np.float64))  # (m, d)
+
         with one_thread():
             if form == "tied":
-                count, group = ordered.tied(classes, forgettable)
+                count, group = _tied(read, labels, classes, forgettable)
             else:
-                count, group = ordered.by_class(form)
+                count, group = _by_class(read, labels, form)
         made = cls(count, (group,), fixed)
         return made if fixed and form == "tied" else made._single()
 
@@ -285,21 +257,41 @@ class ClassStatistics:
             groups = tuple(group.without(self.count, gone) for group in self.groups)
         return replace(self, count=self.count[~gone], groups=groups)
 
-    def spreads(self) -> list[np.ndarray]:
-        """The spread of each class."""
-        return self.first.spreads(self.count)
+    def with_parts(self, **parts: Any) -> Self:
+        """The same with other arrays of the first group, as transports and heads make them."""
+        return replace(self, groups=(replace(self.first, **parts),))
 
     def move(self, A: np.ndarray) -> Self:
-        """The statistics of features f A."""
-        return replace(self, groups=(self.first.move(A),))
+        """The statistics of features f A.
+
+        Exact for full and tied. Low-rank factors are moved too, and the rest grows by A's mean
+        square.
+        """
+        group = self.first
+        moved = {"mean": group.mean @ A}
+        if group.own is not None:
+            moved["own"] = A.T @ group.own @ A
+        if group.scatter is not None:
+            moved["scatter"] = A.T @ group.scatter @ A
+        if group.factors is not None and group.rest is not None:
+            moved["factors"] = group.factors @ A
+            moved["rest"] = group.rest * np.square(A).sum() / len(A)
+        return self.with_parts(**moved)
 
     def widen(self, covariance: np.ndarray) -> Self:
-        """The statistics of features plus independent noise."""
-        return replace(self, groups=(self.first.widen(covariance, self.count.sum()),))
+        """The statistics of features plus independent noise; low-rank forms take it in the rest."""
+        parts = self.first.parts()
+        noise = {"own": covariance, "scatter": self.count.sum() * covariance}
+        noise["rest"] = covariance.diagonal().mean()
+        return self.with_parts(**{n: parts[n] + noise[n] for n in noise if n in parts})
 
-    def with_means(self, mean: np.ndarray) -> Self:
-        """The same with other means."""
-        return replace(self, groups=(replace(self.first, mean=mean),))
+    def scale(self, factors: np.ndarray) -> Self:
+        """The statistics of features times a factor (N,) for each class."""
+        parts, square = self.first.parts(), np.square(factors)
+        by = {"mean": factors[:, None], "factors": factors[:, None, None], "rest": square}
+        by["own"] = square[:, None, None]
+        by["scatter"] = (square * self.count).sum() / self.count.sum()
+        return self.with_parts(**{name: parts[name] * by[name] for name in by if name in parts})
 
     def levelled(self, is_new: np.ndarray) -> Self:
         """The statistics with past means as long, on average, as those of new classes.
@@ -311,8 +303,7 @@ class ClassStatistics:
         if is_new.all() or not length[~is_new].any():
             return self
         ratio = length[is_new].mean() / length[~is_new].mean()
-        factors = np.where(is_new, np.ones_like(ratio), ratio)
-        return replace(self, groups=(self.first.scale(factors, self.count),))
+        return self.scale(np.where(is_new, np.ones_like(ratio), ratio))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The statistics as they are stored: of the scatter, which is symmetric, one triangle."""
@@ -359,84 +350,63 @@ def spread_rows(count: np.ndarray, d: int) -> np.ndarray:
     return np.minimum(count.astype(np.int64) - 1, d)
 
 
-Piece = tuple[int, int, np.ndarray]
-"""A class, how many images of it there are in one chunk, and the sum (d,) of their features."""
+Read = Callable[[slice | np.ndarray], np.ndarray]
 
 
-@dataclass(frozen=True)
-class Ordered:
-    """Rows of features in the order of their classes."""
+def _tied(
+    read: Read, labels: np.ndarray, classes: int, forgettable: bool
+) -> tuple[np.ndarray, Group]:
+    """Counts, means and one scatter of rows whose labels (n,) ascend, a chunk at a time.
 
-    features: np.ndarray  # (n, D)
-    rows: np.ndarray  # (m,)
-    labels: np.ndarray  # (m,), ascending
-    view: View
-
-    def read(self, rows: np.ndarray) -> np.ndarray:
-        """Some rows as statistics read them, in double precision."""
-        return self.view(self.features[rows].astype(np.float64))
-
-    def each(self) -> Iterator[np.ndarray]:
-        """The rows of each class."""
-        for rows in np.split(self.rows, np.flatnonzero(np.diff(self.labels)) + 1):
-            yield self.read(rows)
-
-    def tied(self, classes: int, forgettable: bool) -> tuple[np.ndarray, Group]:
-        """Counts, means and one scatter, a chunk of rows at a time."""
-        d = self.read(self.rows[:1]).shape[1]
-        scatter = np.zeros((d, d))
-        pieces: list[Piece] = []
-        step = max(1, AT_ONCE // d)
-        for start in range(0, len(self.rows), step):
-            away, found = self._centred(slice(start, start + step))
-            scatter += away.T @ away
-            pieces += found
-        count, mean, between = _means(pieces, classes)
-        spread = None
-        if forgettable:
-            parts = [_spread(own - m) for own, m in zip(self.each(), mean, strict=True)]
-            spread = np.concatenate(parts)
-        return count, Group(mean, scatter + between, spread=spread)
-
-    def _centred(self, chunk: slice) -> tuple[np.ndarray, list[Piece]]:
-        """A chunk without the means of its classes, and what was taken off."""
-        away, labels = self.read(self.rows[chunk]), self.labels[chunk]
-        starts = np.flatnonzero(np.diff(labels, prepend=-1))
-        pieces = []
-        for label, part in zip(labels[starts], np.split(away, starts[1:]), strict=True):
-            total = part.sum(0)
-            np.subtract(part, total / len(part), out=part)
-            pieces.append((label, len(part), total))
-        return away, pieces
-
-    def by_class(self, form: str) -> tuple[np.ndarray, Group]:
-        """Counts and means, and in the forms full and low-rank the covariance of each class."""
-        count, means, covariances = [], [], []
-        for own in self.each():
-            count.append(float(len(own)))
-            means.append(own.mean(0))
-            if form != "mean":
-                away = own - means[-1]
-                covariances.append(away.T @ away / len(own))
-        group = Group(np.array(means))
-        if form == "full":
-            group = replace(group, own=np.array(covariances))
-        elif form != "mean":
-            factors, rest = low_rank(np.array(covariances), int(form.removeprefix("low-rank:")))
-            group = replace(group, factors=factors, rest=rest)
-        return np.array(count), group
-
-
-def _means(pieces: Sequence[Piece], classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts and means of classes that came in pieces, and the scatter of the pieces' own means,
-    which is 0 where each class came in one.
+    Each chunk is centred by its own means of classes. A class that came in several pieces then
+    lacks the scatter of the pieces' means around its mean, which is added at the end.
     """
-    own, number, total = (np.array(column) for column in zip(*pieces, strict=True))
-    starts = np.searchsorted(own, np.arange(classes))
-    count = np.add.reduceat(number, starts).astype(np.float64)
-    mean = np.add.reduceat(total, starts) / count[:, None]
-    away = np.sqrt(number)[:, None] * (total / number[:, None] - mean[own])
-    return count, mean, away.T @ away
+    d = read(slice(1)).shape[1]
+    scatter, found = np.zeros((d, d)), []
+    step = max(1, AT_ONCE // d)
+    for start in range(0, len(labels), step):
+        own, away = labels[start : start + step], read(slice(start, start + step))  # (m,), (m, d)
+        first = np.flatnonzero(np.diff(own, prepend=-1))  # where a class begins in the chunk
+        number, pieces = np.diff(first, append=len(own)), np.split(away, first[1:])
+        total = np.array([piece.sum(0) for piece in pieces])
+        for piece, mean in zip(pieces, total / number[:, None], strict=True):
+            np.subtract(piece, mean, out=piece)
+        scatter += away.T @ away
+        found.append((own[first], number, total))
+    label, number, total = (np.concatenate(column) for column in zip(*found, strict=True))
+    first = np.searchsorted(label, np.arange(classes))
+    count = np.add.reduceat(number, first).astype(np.float64)
+    mean = np.add.reduceat(total, first) / count[:, None]
+    between = np.sqrt(number)[:, None] * (total / number[:, None] - mean[label])
+    spread = None
+    if forgettable:
+        spread = np.concatenate([_spread(read(own) - mean[c]) for c, own in _each(labels)])
+    return count, Group(mean, scatter + between.T @ between, spread=spread)
+
+
+def _by_class(read: Read, labels: np.ndarray, form: str) -> tuple[np.ndarray, Group]:
+    """Counts and means, and in the forms full and low-rank the covariance of each class."""
+    count, means, covariances = [], [], []
+    for _, own in _each(labels):
+        features = read(own)
+        count.append(float(len(features)))
+        means.append(features.mean(0))
+        if form != "mean":
+            away = features - means[-1]
+            covariances.append(away.T @ away / len(away))
+    group = Group(np.array(means))
+    if form == "full":
+        group = replace(group, own=np.array(covariances))
+    elif form != "mean":
+        factors, rest = low_rank(np.array(covariances), int(form.removeprefix("low-rank:")))
+        group = replace(group, factors=factors, rest=rest)
+    return np.array(count), group
+
+
+def _each(labels: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Each class, and which of the ascending labels are its own."""
+    places = np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
+    return iter(enumerate(places))
 
 
 def low_rank(covariances: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:

@@ -142,7 +142,7 @@ def by_scatter(features: np.ndarray, labels: np.ndarray, statistics: ClassStatis
     if not statistics.forgettable:
         assert statistics.first.scatter is not None
         return _within(statistics.first.scatter, away)
-    found, spreads = np.zeros(len(away)), statistics.spreads()
+    found, spreads = np.zeros(len(away)), statistics.first.spreads(statistics.count)
     for c in np.unique(labels):
         found[labels == c] = _within(spreads[c].T @ spreads[c], away[labels == c])
     return found

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from memoryless.errors import ConfigError
-from memoryless.names import choose
+from memoryless.names import choose, in_words
 from memoryless.stats.calibration import CALIBRATIONS, StateNumbers, fold
 from memoryless.stats.heads import HEADS, Layer
 from memoryless.stats.record import Record
@@ -82,7 +82,7 @@ def grid_of(strategy: str) -> dict[str, Method]:
         for calibration in CALIBRATIONS
         for transport in TRANSPORTS
     ]
-    return {method_name(method): method for method in combinations if not nonsense(method)}
+    return {method_name(method): method for method in combinations if not misfit(method)}
 
 
 SHOWN_FIRST = ("current", "initial", "siw", "ncm", "lda", "rda")
@@ -99,7 +99,7 @@ def headline(names: Iterable[str]) -> list[str]:
     ['finetune', 'finetune+siw', 'finetune+rda+linear']
     """
     methods = {name: parse_method(name) for name in names}
-    plain = {
+    plain = {  # by head and transport
         (m.head, m.transport): name
         for name, m in methods.items()
         if m.calibration == "none" and not m.shrinkage
@@ -107,10 +107,9 @@ def headline(names: Iterable[str]) -> list[str]:
     strategies = [STRATEGIES[m.strategy] for m in methods.values()]
     transports = ("none",) if any(s.backbone_stays for s in strategies) else STRONGEST
     last = {s.recommended for s in strategies}
-    found = []
-    for head in sorted(SHOWN_FIRST, key=lambda head: head in last):
-        found += [plain[head, t] for t in transports if (head, t) in plain][:1]
-    return found
+    heads = sorted(SHOWN_FIRST, key=lambda head: head in last)
+    found = [[plain[h, t] for t in transports if (h, t) in plain] for h in heads]
+    return [names[0] for names in found if names]
 
 
 def parse_method(name: str) -> Method:
@@ -140,8 +139,7 @@ def parse_method(name: str) -> Method:
         if shrinkage:
             found["shrinkage"] = _shrinkage(name, plain, shrinkage)
     method = Method(strategy, **found)
-    problem = nonsense(method)
-    if problem:
+    if problem := misfit(method):
         raise ConfigError(problem)
     return method
 
@@ -181,8 +179,8 @@ def _shrinkage(name: str, head: str, text: str) -> str:
     return text
 
 
-def nonsense(method: Method) -> str | None:
-    """Why the parts mean nothing together, if so."""
+def misfit(method: Method) -> str | None:
+    """Why the parts of a method do not go together, if so."""
     strategy, head = STRATEGIES[method.strategy], HEADS[method.head]
     calibration, transport = CALIBRATIONS[method.calibration], TRANSPORTS[method.transport]
     allowed = strategy.row_heads
@@ -215,34 +213,31 @@ def nonsense(method: Method) -> str | None:
     return None
 
 
-def lacking(method: Method, settings: Any) -> str | None:
-    """Which settings a training lacked for this method, if any."""
-    head, form = HEADS[method.head], settings.statistics
-    measured = head.reads_statistics or method.transport != "none"
-    few = "mean" if head.reads == "covariances" else "none"
-    needs = [
-        (head.reads == "projection" and not settings.projection, "`projection=1000`"),
-        (measured and form in ("none", few), "`statistics=full`"),
-        (measured and method.transport not in settings.transports,
-         f"`transports={method.transport}`"),
-        (CALIBRATIONS[method.calibration].held_out and not settings.held_out,
-         "`held_out=0.1`"),
-    ]  # fmt: skip
-    found = [setting for missing, setting in needs if missing]
-    return f"train with {' and '.join(found)}" if found else None
-
-
-def settings_for(method: Method, given: Any) -> dict[str, Any]:
-    """Settings that a model of this method needs, where those given do not have them."""
+def needed(method: Method, settings: Any) -> dict[str, Any]:
+    """Settings that training needs for this method and does not have yet, with a value for each."""
     head = HEADS[method.head]
-    needs: dict[str, Any] = {"transports": (method.transport,)}
-    if (head.reads_statistics or method.transport != "none") and given.statistics == "none":
-        needs["statistics"] = "full" if head.reads == "covariances" else "mean"
-    if head.reads == "projection" and not given.projection:
+    needs: dict[str, Any] = {}
+    if head.reads == "projection" and not settings.projection:
         needs["projection"] = 1000
-    if CALIBRATIONS[method.calibration].held_out and not given.held_out:
+    if head.reads_statistics or method.transport != "none":
+        if head.reads == "covariances" and settings.statistics in ("none", "mean"):
+            needs["statistics"] = "full"
+        elif settings.statistics == "none":
+            needs["statistics"] = "mean"
+        if method.transport not in settings.transports:
+            needs["transports"] = (method.transport,)
+    if CALIBRATIONS[method.calibration].held_out and not settings.held_out:
         needs["held_out"] = 0.1
     return needs
+
+
+def lacking(method: Method, settings: Any) -> str | None:
+    """Which settings a training lacked for this method, if any."""
+    needs = needed(method, settings)
+    if "statistics" in needs:
+        needs["statistics"] = "full"  # which serves every head
+    found = [f"`{name}={in_words(value)}`" for name, value in needs.items()]
+    return f"train with {' and '.join(found)}" if found else None
 
 
 def bytes_needed(method: Method, record: Mapping[str, np.ndarray]) -> int:
@@ -257,13 +252,13 @@ def bytes_needed(method: Method, record: Mapping[str, np.ndarray]) -> int:
     [12, 25, 63]
     """
     used = {part: record[part] for part in parts_used(method, record)}
-    needed = sum(array.nbytes for array in used.values())
+    whole = sum(array.nbytes for array in used.values())
     covariances = [used[part] for part in used if part.endswith((".own", ".factors", ".rest"))]
     if not HEADS[method.head].one_covariance or not covariances:
-        return needed
+        return whole
     d, of_covariances = covariances[0].shape[-1], sum(array.nbytes for array in covariances)
     triangle = d * (d + 1) // 2 * covariances[0].itemsize
-    return needed - max(0, of_covariances - triangle)
+    return whole - max(0, of_covariances - triangle)
 
 
 def parts_used(method: Method, record: Iterable[str]) -> list[str]:

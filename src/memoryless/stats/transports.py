@@ -129,7 +129,7 @@ TRANSPORTS: dict[str, Transport] = {
             measure=lambda passage, past: {
                 "sdc": semantic_drift(past.mean, passage.old, passage.new)
             },
-            move=lambda past, drift: past.with_means(drift["sdc"]),
+            move=lambda past, drift: past.with_parts(mean=drift["sdc"]),
             follows=True,
         ),
     )

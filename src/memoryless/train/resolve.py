@@ -10,7 +10,7 @@ from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.settings import ModelSettings
 from memoryless.stats.class_statistics import check_form
-from memoryless.stats.methods import parse_method, settings_for
+from memoryless.stats.methods import needed, parse_method
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES, AnySettings, filled, strategy_of
 from memoryless.train.augment import check_augmentations
@@ -88,4 +88,5 @@ def trained_settings(name: str, given: ModelSettings, side: int) -> ModelSetting
             "choose a method of another"
         )
     given = replace(given, strategy=method.strategy)
-    return resolved(replace(given, **settings_for(method, given)), side)
+    needs = needed(method, given) | {"transports": (method.transport,)}
+    return resolved(replace(given, **needs), side)
