@@ -12,13 +12,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 from memoryless.lab.analysis.frame import results_frame
 from memoryless.lab.analysis.rescore import combinations
 from memoryless.lab.config import Config
-from memoryless.lab.run_format import Description, Preparation, Results, made
-from memoryless.lab.runs import RunFolder, provenance
+from memoryless.lab.experiment import provenance
+from memoryless.lab.runs import Description, Preparation, RunFolder
+from memoryless.lab.scores import Results
 from memoryless.tensors import to_bytes
 
 STATES, NEW, FEATURES, TESTED = 10, 10, 512, 100
@@ -69,7 +71,7 @@ def _fill(run: RunFolder) -> RunFolder:
         backbone_class="random",
         **provenance(),
     )
-    run.start(described)
+    run = run.start(described)
     for t in range(STATES):
         seen = (t + 1) * NEW
         noise = torch.randn(NEW, 2 * FEATURES, FEATURES)
@@ -104,7 +106,7 @@ def _fill(run: RunFolder) -> RunFolder:
             for name, content in contents.items():
                 (draft / f"{name}.safetensors").write_bytes(content)
 
-        run.commit(t, made(_results(t, seen), Results), write)
+        run.commit(t, msgspec.convert(_results(t, seen), Results), write)
     return run
 
 

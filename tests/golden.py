@@ -24,8 +24,7 @@ from conftest import make_toy
 from memoryless.lab.analysis.rescore import combinations, results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import last_record, read_test, states_of
+from memoryless.lab.runs import RunFolder, last_record, read_test, states_of
 from memoryless.progress import Observer
 from memoryless.stats.methods import parse_method
 from memoryless.stats.scorers import Projected

@@ -9,8 +9,7 @@ import numpy as np
 from memoryless.cli import main
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.experiment import run
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import last_record
+from memoryless.lab.runs import RunFolder, last_record
 from memoryless.stats.calibration import CALIBRATIONS, Calibration
 from memoryless.stats.heads import HEADS, Head
 from memoryless.stats.methods import grid_of, parse_method

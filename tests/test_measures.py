@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from memoryless.lab.analysis import measures
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import read_rows
+from memoryless.lab.runs import RunFolder, read_rows
 
 
 @pytest.fixture

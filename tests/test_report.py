@@ -18,12 +18,11 @@ from memoryless import pages
 from memoryless.lab.analysis.comparison import comparisons
 from memoryless.lab.analysis.frame import averages, results_frame
 from memoryless.lab.analysis.tables import run_names
-from memoryless.lab.control import control_of
+from memoryless.lab.config import control_of
 from memoryless.lab.experiment import run
 from memoryless.lab.report import _against_full, render
 from memoryless.lab.report.pictures import PAPER_FIGURES, Charts, Picture
 from memoryless.lab.report.tables import Folded
-from memoryless.lab.run_format import plain
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
 from memoryless.pages import Row, Table
@@ -52,7 +51,7 @@ def test_the_page_has_everything(runs, page):
         about.commit or "not from a checkout", "kept of the past", "reference", "strategy",
         "468 bytes for all methods together", "its training images would have taken 4.6 kB",
         "c(p)", "after the last state, worst first", "fixed in advance",
-        "memoryless table RUN --show typology", "seed", *plain(about.config),
+        "memoryless table RUN --show typology", "seed", *about.config.own(),
     ):  # fmt: skip
         assert part in page.text, part
     assert page.tags.count("svg") == 3 + len(PAPER_FIGURES)

@@ -11,14 +11,13 @@ from conftest import make_toy
 from memoryless.images.sources import SOURCES
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.run_format import plain
 from memoryless.lab.runs import RunFolder
 from memoryless.settings import restore
 
 
 def test_stored_settings_come_back():
     done = Config(strategy="lwf_kd", root=Path("x"), seeds=(1, 2)).resolved()
-    stored = json.loads(json.dumps(plain(done)))
+    stored = json.loads(json.dumps(done.own()))
     assert restore(Config, stored) == restore(Config, stored).resolved() == done
     with pytest.raises(ValueError, match="width must be a whole number, not None"):
         restore(Config, stored | {"width": None})

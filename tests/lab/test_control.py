@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoryless.errors import ConfigError
-from memoryless.lab.config import Config
-from memoryless.lab.control import control_of
+from memoryless.lab.config import Config, control_of
 from memoryless.lab.experiment import run
 from memoryless.lab.presets import PRESETS
 from memoryless.lab.runs import RunFolder
@@ -71,7 +70,7 @@ def test_weights_of_a_training_are_refused(given):
 
 def test_arrays_have_another_width_than_the_drawings(toy):
     """An open width is 64 where arrays are given, and 8 where the drawings are loaded."""
-    drawings, arrays = control_of(Config()), control_of(Config(), toy)
+    drawings, arrays = control_of(Config()), control_of(Config(), toy.image_size)
     assert (drawings.statistics, drawings.level) == ("full", "middle")
     assert (arrays.statistics, arrays.level) == ("tied", "last")
     assert arrays.width is None

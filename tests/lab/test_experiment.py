@@ -24,8 +24,7 @@ from memoryless.lab.analysis.frame import results_frame
 from memoryless.lab.config import Config
 from memoryless.lab.evaluate import score
 from memoryless.lab.experiment import passes_left, run
-from memoryless.lab.runs import RunFolder, find_runs
-from memoryless.lab.states import last_record, read_rows, read_test
+from memoryless.lab.runs import RunFolder, find_runs, last_record, read_rows, read_test
 from memoryless.progress import Observer
 from memoryless.stats.methods import EndOfState, methods_of
 from memoryless.stats.metrics import accuracy_at, error_typology

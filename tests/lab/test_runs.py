@@ -21,8 +21,7 @@ from memoryless.errors import ConfigError, StoreError
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import states_of
+from memoryless.lab.runs import RunFolder, states_of
 from memoryless.progress import Observer
 from memoryless.stats.methods import methods_of
 from memoryless.tensors import to_bytes

@@ -10,8 +10,7 @@ import pytest
 from conftest import EVERY_FORM
 from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.experiment import run
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import last_record, last_state, states_of
+from memoryless.lab.runs import RunFolder, last_record, last_state, states_of
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS, lda
 from memoryless.stats.methods import EndOfState, build_scorer, methods_of, parse_method

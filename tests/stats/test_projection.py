@@ -11,8 +11,7 @@ from sklearn.linear_model import Ridge
 from conftest import make_learner, make_toy, single
 from memoryless.lab.analysis.frame import results_frame
 from memoryless.lab.experiment import run
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import last_record, last_state
+from memoryless.lab.runs import RunFolder, last_record, last_state
 from memoryless.lab.stream import Stream
 from memoryless.randomness import derive
 from memoryless.stats.heads import projection
@@ -38,7 +37,7 @@ def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     data = make_toy(classes=10)
     config = replace(tiny, strategy="frozen", states="10", projection=40).resolved(8)
     folder = RunFolder(run(config, data)[0])
-    first = Stream.from_config(data, config)[0].train
+    first = Stream(data, config.states, config.order)[0].train
     learner = make_learner(config, first)
     learner.restore(as_tensors(folder.arrays(9, "network")), last_record(folder))
     features = learner.all_features(data.train)

@@ -9,8 +9,7 @@ import pytest
 
 from conftest import draw_classes, gather, make_learner, make_toy, single
 from memoryless.lab.experiment import run
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import last_record, last_state
+from memoryless.lab.runs import RunFolder, last_record, last_state
 from memoryless.lab.stream import Stream
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.projection import ProjectionSums

@@ -88,8 +88,7 @@ def _show_laboratory(output: Path) -> None:
     from rich.console import Console
 
     from memoryless.images.sources import load
-    from memoryless.lab.config import Config
-    from memoryless.lab.control import control_of
+    from memoryless.lab.config import Config, control_of
     from memoryless.lab.experiment import passes_left, run, set_threads
     from memoryless.lab.runs import RunFolder
     from memoryless.names import size

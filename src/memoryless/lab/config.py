@@ -1,15 +1,30 @@
-"""Settings of an experiment: a model's, and where its classes come from, in which order."""
+"""Settings of an experiment, and of the untrained control that belongs to it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
-from memoryless.settings import COUNT, SEED, SOME, DataSettings, ModelSettings
-from memoryless.strategies import filled, strategy_of
+from memoryless.settings import (
+    COUNT,
+    SEED,
+    SOME,
+    BackboneSettings,
+    DataSettings,
+    ModelSettings,
+    StrategySettings,
+    plain_values,
+)
+from memoryless.strategies import STRATEGIES, filled, strategy_of
+
+CONTROL = "untrained"  # the strategy of the control
+SHARED = (
+    "epochs", "epochs_later", "batch_size", "held_out", "mean", "std", "device", "seeds", "threads",
+)  # fmt: skip
+WIDEST = 16  # of a ResNet whose middle stages can have a covariance of each class: 0.6 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +70,13 @@ class Config(ModelSettings, StreamSettings, DataSettings):
             raise ConfigError("; ".join(found))
         return sound
 
+    def own(self) -> dict[str, Any]:
+        """The settings as plain values, without those that only other strategies read."""
+        kind = strategy_of(self.strategy).settings
+        read = {field.name for field in fields(kind)} if kind else set()
+        others = {field.name for field in fields(StrategySettings)} - read
+        return {name: v for name, v in plain_values(self).items() if name not in others}
+
     def _problems(self) -> list[str]:
         """What is wrong with the settings that an experiment has beside those of a model."""
         from memoryless.images.sources import SOURCES
@@ -86,3 +108,24 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         if method.strategy != self.strategy:
             found.append(f"method {name} is not of the strategy {self.strategy}")
         return found
+
+
+def control_of(config: Config, side: int | None = None) -> Config | None:
+    """The untrained control's experiment: the same stream through a network that never learns.
+
+    It is in a folder beside the runs of this one; `side` is that of images that are given in place
+    of the data set's. There is none for a strategy that never trains a backbone, or that learns all
+    classes at once, nor for a backbone other than a ResNet: that brings weights of another
+    training.
+    """
+    facts = STRATEGIES[config.strategy]
+    resnet = (config.backbone or "resnet18").startswith("resnet18")
+    if not facts.backbone_learns or facts.one_state or not resnet:
+        return None
+    parts = (DataSettings, StreamSettings, BackboneSettings)
+    shared = [*SHARED, *(field.name for part in parts for field in fields(part))]
+    settings = {name: getattr(config, name) for name in shared} | {"backbone_weights": None}
+    control = Config(**settings, strategy=CONTROL, output=config.output / "untrained")
+    if control.resolved(side).width > WIDEST:
+        return replace(control, statistics="tied")
+    return replace(control, statistics="full", level="middle")

@@ -12,9 +12,10 @@ from functools import partial
 from itertools import accumulate
 from math import isnan
 
+import msgspec
 import numpy as np
 
-from memoryless.lab.run_format import Scored, Typology, made
+from memoryless.lab.scores import Scored, Typology
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import EndOfState, Method, build_scorer, bytes_needed, head_scorer
@@ -74,12 +75,12 @@ def score_methods(
 def figures_of(outcome: Outcome, labels: np.ndarray, record: Record, kept: int = 0) -> Scored:
     """What one method, which keeps `kept` bytes, reached after the last state of the record."""
     past = int((record.class_state < record.states - 1).sum())
-    typology = error_typology(outcome.predictions, labels, past)
-    known = {kind: None if isnan(value) else value for kind, value in typology.items()}
+    shares = error_typology(outcome.predictions, labels, past)
+    known = {kind: None if isnan(share) else share for kind, share in shares.items()}
     return Scored(
         top1=accuracy_at(outcome.ranks, 1),
         top5=accuracy_at(outcome.ranks, min(5, record.classes)),
-        typology=made(known, Typology),
+        typology=msgspec.convert(known, Typology),
         by_state=accuracy_by_state(outcome.predictions, labels, record.class_state),
         bytes=kept,
         cost=outcome.cost,

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import copy
 import os
+import platform
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,17 +29,16 @@ from memoryless.images.sources import load
 from memoryless.lab.config import Config
 from memoryless.lab.estimate import check_memory, images_per_second, looks_long, passes
 from memoryless.lab.evaluate import score_methods
-from memoryless.lab.run_format import (
+from memoryless.lab.runs import (
     MEND,
     Description,
-    Durations,
-    History,
+    Machine,
     Preparation,
-    Results,
-    Sizes,
+    RunFolder,
+    last_record,
+    read_test,
 )
-from memoryless.lab.runs import RunFolder, provenance
-from memoryless.lab.states import last_record, read_test, write_state
+from memoryless.lab.scores import Durations, History, Results, Sizes
 from memoryless.lab.stream import State, Stream
 from memoryless.locks import locked
 from memoryless.names import counted
@@ -49,13 +53,14 @@ from memoryless.stats.methods import (
     methods_of,
     parse_method,
 )
+from memoryless.stats.scorers import describe
 from memoryless.strategies import STRATEGIES
-from memoryless.tensors import as_tensors
+from memoryless.tensors import as_tensors, to_bytes
 from memoryless.train import augment
 from memoryless.train.backbones import named_backbone
 from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.features import compact
-from memoryless.train.learner import Learner, prepare
+from memoryless.train.learner import Learned, Learner, prepare
 from memoryless.train.loop import advice
 from memoryless.train.strategies.base import Totals
 
@@ -121,8 +126,7 @@ def run(
             learner = Learner(config, seed, dataset.channels, preparation, own, totals)
             learner.working = observer.working
         with locked(folder.path):
-            folder = opened(seed)
-            folder.start(structs.replace(described, seed=seed))
+            folder = opened(seed).start(structs.replace(described, seed=seed))
             Run(learner, scored_in_run(config), stream, folder, observer).finish()
     return [folder.path for folder in folders]
 
@@ -131,7 +135,7 @@ def in_states(config: Config, dataset: Dataset) -> tuple[Config, Stream]:
     """The config and stream of an experiment; what learns all classes at once has one state."""
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
-    return config, Stream.from_config(dataset, config)
+    return config, Stream(dataset, config.states, config.order)
 
 
 def passes_left(config: Config, dataset: Dataset) -> int:
@@ -163,6 +167,33 @@ def _described(
         backbone_class=type(backbone).__qualname__ if backbone else named_backbone(config),
         **provenance(),
     )
+
+
+def provenance() -> dict[str, Any]:
+    """What made the run: versions, commit, command, machine."""
+    packages = ("memoryless", "torch", "numpy", "pillow", "safetensors")
+    return {
+        "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
+        "commit": _commit(),
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "machine": Machine(system=platform.platform(), cores=os.cpu_count()),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the checkout this package runs from, if it runs from one."""
+    checkout = Path(__file__).parents[3]
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        answer = subprocess.run(
+            [*command, "--exclude=*"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return answer.stdout.strip()
 
 
 def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
@@ -286,7 +317,7 @@ class Run:
         self.folder.commit(
             state.index,
             results,
-            lambda draft: write_state(draft, learner, learned, features, tests),
+            lambda draft: _write_state(draft, learner, learned, features, tests),
         )
         return results
 
@@ -301,3 +332,36 @@ class Run:
         features = np.empty((len(new), before.shape[1]), kind)
         features[new], features[~new] = added, before
         return features
+
+
+def _write_state(
+    folder: Path,
+    learner: Learner,
+    learned: Learned,
+    features: np.ndarray,
+    labels: np.ndarray,
+) -> None:
+    """Write all that a state leaves but its results."""
+
+    def write(
+        name: str, tensors: Mapping[str, Any], facts: Mapping[str, Any] | None = None
+    ) -> None:
+        (folder / f"{name}.safetensors").write_bytes(to_bytes(tensors, facts))
+
+    W, b = learner.layer
+    write("rows", learner.record.basics.arrays())
+    write("record", learner.record.arrays())
+    write("layer", {"W": W, "b": b})
+    write("test", {"features": features, "labels": labels})
+    write("network", learner.tensors())
+    if learned.birth:
+        born = {f"birth.{name}": part for name, part in learned.birth.arrays().items()}
+        moved = {f"drift.{name}": part for name, part in (learned.drift or {}).items()}
+        write("birth", born | moved)
+    if learned.fitted:
+        described = {name: describe(scorer) for name, scorer in learned.fitted.items()}
+        arrays = {f"{n}.{p}": a for n, (_, parts) in described.items() for p, a in parts.items()}
+        write("fitted", arrays, {name: kind for name, (kind, _) in described.items()})
+    if learned.held_out:
+        held, truth = learned.held_out
+        write("held_out", {"features": held, "labels": truth})

@@ -90,7 +90,7 @@ def _methods() -> dict[str, str]:
 
 def _references() -> dict[str, str]:
     """The reference method of each memoryless strategy, which reads class statistics."""
-    from memoryless.lab.control import CONTROL
+    from memoryless.lab.config import CONTROL
     from memoryless.stats.methods import grid_of, headline
     from memoryless.strategies import STRATEGIES
 

@@ -16,8 +16,7 @@ from rich.console import Console
 from memoryless.errors import ConfigError
 from memoryless.images import Dataset
 from memoryless.images.sources import load
-from memoryless.lab.config import Config
-from memoryless.lab.control import control_of
+from memoryless.lab.config import Config, control_of
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS, Preset
 from memoryless.lab.runs import RunFolder
 from memoryless.locks import BusyError

@@ -12,8 +12,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from memoryless.images.sources import load
-from memoryless.lab.config import Config
-from memoryless.lab.control import control_of
+from memoryless.lab.config import Config, control_of
 from memoryless.lab.runs import RunFolder
 from memoryless.output import say
 from memoryless.progress import Display

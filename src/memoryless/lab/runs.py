@@ -1,48 +1,56 @@
-"""Run folders: what a run wrote, whole states only, with a checksum of each file.
+"""Run folders: all that is read from one comes through here, and is checked.
 
-run.json                    config, seed, class order, sizes, versions, commit, command
-training.safetensors        the state in progress, after its last finished epoch
-states/00/*.safetensors     what a state left (see states.py)
-states/00/results.json      every method's figures, losses, seconds, bytes
-states/00/SHA256SUMS        checksums of these files and of run.json, as `sha256sum` writes them
-.lock                       held by the process that writes
+run.json                  config, seed, class order, sizes, versions, commit, command
+training.safetensors      the state in progress, after its last finished epoch
+states/00/                what state 0 left, whole or not at all:
+  results.json            every method's figures, losses, seconds, bytes
+  rows.safetensors        rows, biases, states of classes and mu: what every strategy keeps
+  record.safetensors      the whole record, of the last state only
+  birth.safetensors       statistics of the state's own classes, and how features moved in the state
+  fitted.safetensors      heads that were fitted while the state's images were there
+  held_out.safetensors    features of current images that were held out from training
+  layer.safetensors       the classification layer as trained
+  test.safetensors        features and labels of the test images of all classes so far
+  network.safetensors     the whole network, of the last state only
+  SHA256SUMS              checksums of these files and of run.json, as `sha256sum` writes them
+.lock                     held by the process that writes
+
+All but record and network are for the laboratory. Statistics of earlier states are composed of
+births and drifts, so a run's folder does not hold every class's covariance in every state.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import platform
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
+import msgspec
 import numpy as np
-from msgspec.structs import replace
+from msgspec import Meta, structs
 
 from memoryless.errors import ConfigError, StoreError
 from memoryless.lab.config import Config
-from memoryless.lab.run_format import (
-    MEND,
-    Description,
-    Machine,
-    Results,
-    encoded,
-    parsed,
-    plain,
-)
+from memoryless.lab.scores import Described, Results, Some
 from memoryless.names import first_ten, in_words
+from memoryless.settings import as_path
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.methods import EndOfState, view_of
+from memoryless.stats.record import Record
+from memoryless.stats.scorers import Scorer, restore
+from memoryless.stats.transports import TRANSPORTS, carry
 from memoryless.store import cannot_write, commit_folder, read_bytes, reading, write_bytes
-from memoryless.tensors import from_bytes
+from memoryless.strategies import STRATEGIES
+from memoryless.tensors import from_bytes, part
 from memoryless.train.checkpoint import Checkpoint
 
+FORMAT = 3
+MEND = "delete the run's folder and run the same command again"
 # Settings that may differ between two commands that continue the same run: paths, devices, and what
 # is scored. A change of the data is noticed by its facts.
 NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
@@ -52,6 +60,80 @@ PROVENANCE = ("format", "config", "versions", "commit", "command", "machine", "s
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
 OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
+Content = TypeVar("Content")
+
+
+class Machine(Described):
+    system: str
+    cores: Some | None
+
+
+class Preparation(Described):
+    """How images are prepared for the network."""
+
+    size: Some
+    mean: list[float]
+    std: list[float]
+    augment: list[str]
+
+
+class Description(Described, kw_only=True):
+    """What a run is: run.json."""
+
+    format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
+    config: Config
+    seed: int
+    dataset: str
+    classes: tuple[str, ...]
+    sizes: list[Some]
+    """How many classes each state brings."""
+    train_images: list[Some]
+    """Of each class, as in `test_images`."""
+    test_images: list[Some]
+    preparation: Preparation
+    memoryless: bool
+    backbone_class: str
+    versions: dict[str, str]
+    commit: str | None
+    command: list[str]
+    machine: Machine
+    started: str
+
+    def __post_init__(self) -> None:
+        if self.config.strategy not in STRATEGIES:
+            raise ValueError(f"unknown strategy {self.config.strategy!r}")
+        if len(set(self.classes)) < len(self.classes):
+            raise ValueError("`classes` has a name twice")
+        lengths = {sum(self.sizes), len(self.train_images), len(self.test_images)}
+        if lengths != {len(self.classes)}:
+            raise ValueError("`classes`, `sizes`, `train_images` and `test_images` do not agree")
+
+    def plain(self) -> dict[str, Any]:
+        """What run.json holds."""
+        plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=str))
+        return plain | {"config": self.config.own()}
+
+    def facts(self) -> dict[str, Any]:
+        """What the run is beside its settings."""
+        return {key: value for key, value in self.plain().items() if key not in PROVENANCE}
+
+
+class _Written(msgspec.Struct):
+    """The format of a file of any version."""
+
+    format: int = FORMAT
+
+
+def _encoded(content: Described) -> bytes:
+    """The JSON text of a description; one that could not be read again is an error."""
+    plain = content.plain() if isinstance(content, Description) else content
+    text = msgspec.json.format(msgspec.json.encode(plain), indent=1)
+    _decoded(text, type(content))  # bounds are checked on reading only
+    return text
+
+
+def _decoded(text: bytes, kind: type[Content]) -> Content:
+    return msgspec.json.decode(text, type=kind, dec_hook=as_path)
 
 
 def _told(value: Any) -> str:
@@ -64,7 +146,7 @@ def compared(config: Config) -> dict[str, Any]:
     idle = set()
     if config.statistics == "none":
         idle = {"transports"} if config.projection else {"transports", "level", "square_roots"}
-    return {key: v for key, v in plain(config).items() if key not in NOT_COMPARED | idle}
+    return {key: v for key, v in config.own().items() if key not in NOT_COMPARED | idle}
 
 
 class RunFolder:
@@ -86,7 +168,15 @@ class RunFolder:
         """What the run is."""
         file = self.path / "run.json"
         content = read_bytes(file, fix=MEND)
-        about = parsed(content, Description, file)
+        with reading(file, MEND):
+            written = _decoded(content, _Written).format
+        if written != FORMAT:
+            raise StoreError(
+                f"{file} was written by another version of memoryless (format {written}, not "
+                f"{FORMAT}): {MEND}"
+            )
+        with reading(file, MEND):
+            about = _decoded(content, Description)
         if (sums := self.state(0) / SUMS).exists():
             self._check(content, file, _read_sums(sums))
         return about
@@ -94,7 +184,7 @@ class RunFolder:
     @cached_property
     def id(self) -> str:
         """A digest of what the run is: the same for the same run, wherever and whenever made."""
-        whole = [compared(self.about.config), *_facts(self.about).values()]
+        whole = [compared(self.about.config), *self.about.facts().values()]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def _check(self, content: bytes, file: Path, sums: Mapping[str, str]) -> None:
@@ -147,13 +237,18 @@ class RunFolder:
         )
         if states and not common:
             raise StoreError(f"no method was scored in all states of {self.path}: {MEND}")
-        return [replace(state, methods={n: state.methods[n] for n in common}) for state in states]
+        return [
+            structs.replace(state, methods={n: state.methods[n] for n in common})
+            for state in states
+        ]
 
     def _read_results(self, t: int) -> Results:
         if t not in self._results:  # a committed state stays as it is
             file, sizes = self.state(t) / "results.json", self.about.sizes
             self._check_files(t)
-            results = parsed(self._read(t, file.name), Results, file)
+            content = self._read(t, file.name)
+            with reading(file, MEND):
+                results = _decoded(content, Results)
             if (results.state, results.classes_seen) != (t, sum(sizes[: t + 1])):
                 raise StoreError(f"{file} is of another state or run: {MEND}")
             self._results[t] = results
@@ -186,7 +281,7 @@ class RunFolder:
 
         def fill(draft: Path) -> None:
             write(draft)
-            (draft / "results.json").write_bytes(encoded(results))
+            (draft / "results.json").write_bytes(_encoded(results))
             files = {path.name: path for path in sorted(draft.iterdir())}
             files[RUN_JSON] = self.path / "run.json"
             lines = [f"{_sha256(path)}  {name}\n" for name, path in files.items()]
@@ -222,8 +317,8 @@ class RunFolder:
             for key in here | there
             if here.get(key) != there.get(key)
         ]
-        stored = _facts(self.about)
-        return differing + [f"other {k}" for k, fact in _facts(run).items() if fact != stored[k]]
+        stored = self.about.facts()
+        return differing + [f"other {k}" for k, fact in run.facts().items() if fact != stored[k]]
 
     @property
     def has_epochs(self) -> bool:
@@ -232,14 +327,13 @@ class RunFolder:
             return self.exists
         return bool(Checkpoint(self.checkpoint, self.id).read()[0])
 
-    def start(self, run: Description) -> None:
-        """Write down what the run is, unless it has begun before."""
+    def start(self, run: Description) -> RunFolder:
+        """Write down what the run is, unless it has begun before; gives the folder to go on in."""
         if self.exists and not self._differing(run):
-            return
+            return self
         _remove(self.checkpoint)  # of a run that `verify` found not worth keeping
-        write_bytes(self.path / "run.json", encoded(run))
-        vars(self).pop("about", None)
-        vars(self).pop("id", None)
+        write_bytes(self.path / "run.json", _encoded(run))
+        return RunFolder(self.path)
 
     @property
     def leftovers(self) -> list[Path]:
@@ -254,11 +348,6 @@ class RunFolder:
         """Remove what no one needs, even if a run was killed before it could."""
         for path in self.leftovers:
             _remove(path)
-
-
-def _facts(run: Description) -> dict[str, Any]:
-    """What a run is beside its settings, as plain values."""
-    return {key: v for key, v in plain(run).items() if key not in PROVENANCE}
 
 
 def _sha256(path: Path) -> str:
@@ -317,28 +406,72 @@ def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
     raise ConfigError("the runs there have not finished state 1 yet: let memoryless run go on")
 
 
-def provenance() -> dict[str, Any]:
-    """What made the run: versions, commit, command, machine."""
-    packages = ("memoryless", "torch", "numpy", "pillow", "safetensors")
-    return {
-        "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
-        "commit": _commit(),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "machine": Machine(system=platform.platform(), cores=os.cpu_count()),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+def last_record(run: RunFolder) -> Record:
+    """The record of the last finished state."""
+    return Record.of(run.arrays(run.finished - 1, "record"), _fixed(run))
 
 
-def _commit() -> str | None:
-    """The commit of the checkout this package runs from, if it runs from one."""
-    checkout = Path(__file__).parents[3]
-    if not (checkout / ".git").exists():
+def read_rows(run: RunFolder, t: int) -> Record:
+    """What every strategy keeps, after state t."""
+    return Record.of(run.arrays(t, "rows"), _fixed(run))
+
+
+def _fixed(run: RunFolder) -> bool:
+    """Whether a run's features are fixed."""
+    return not STRATEGIES[run.about.config.strategy].backbone_learns
+
+
+def composable(config: Config) -> tuple[str, ...]:
+    """The transports that births and drifts can give, whatever the record held."""
+    if not STRATEGIES[config.strategy].backbone_learns:
+        return ("none",)
+    return tuple(n for n, t in TRANSPORTS.items() if not t.follows or n in config.transports)
+
+
+def states_of(run: RunFolder) -> Iterator[EndOfState]:
+    """What each finished state left, statistics composed of births and drifts."""
+    before: Record | None = None
+    for t in range(run.finished):
+        record = read_rows(run, t)
+        if run.holds(t, "birth"):
+            parts = run.arrays(t, "birth")
+            drift = part(parts, "drift.") if before else None
+            held = before.statistics if before else {}
+            birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
+            carried = carry(held, birth, drift, composable(run.about.config))
+            record = replace(record, statistics=carried)
+        if t == run.finished - 1 and run.about.config.projection:  # kept by the last only
+            record = replace(record, projection=last_record(run).projection)
+        before = record
+        yield _end_of_state(run, t, record)
+
+
+def last_state(run: RunFolder) -> EndOfState:
+    """What the last finished state left."""
+    return _end_of_state(run, run.finished - 1, last_record(run))
+
+
+def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
+    layer = run.arrays(t, "layer")
+    view = view_of(run.about.config, record.W.shape[1])
+    return EndOfState(record, (layer["W"], layer["b"]), _fitted(run, t), _held_out(run, t), view)
+
+
+def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
+    """Features and labels of the test images after state t."""
+    test = run.arrays(t, "test")
+    return test["features"], test["labels"]
+
+
+def _held_out(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray] | None:
+    if not run.holds(t, "held_out"):
         return None
-    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
-    try:
-        answer = subprocess.run(
-            [*command, "--exclude=*"], capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return answer.stdout.strip()
+    held = run.arrays(t, "held_out")
+    return held["features"], held["labels"]
+
+
+def _fitted(run: RunFolder, t: int) -> dict[str, Scorer]:
+    if not run.holds(t, "fitted"):
+        return {}
+    arrays, facts = run.arrays_and_facts(t, "fitted")
+    return {name: restore(kind, part(arrays, f"{name}.")) for name, kind in facts.items()}

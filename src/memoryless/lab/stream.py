@@ -14,7 +14,6 @@ import numpy as np
 from memoryless.errors import ConfigError, DataError
 from memoryless.images import Dataset, Split
 from memoryless.images.files import read_text
-from memoryless.lab.config import StreamSettings
 from memoryless.names import first_ten, suggestion
 from memoryless.randomness import numpy_generator
 
@@ -59,10 +58,6 @@ class Stream(Sequence[State]):
         position = np.argsort(self.order)
         self._train = dataset.train.relabel(position[dataset.train.labels])
         self._test = dataset.test.relabel(position[dataset.test.labels])
-
-    @classmethod
-    def from_config(cls, dataset: Dataset, config: StreamSettings) -> Stream:
-        return cls(dataset, config.states, config.order)
 
     def __len__(self) -> int:
         return len(self.sizes)

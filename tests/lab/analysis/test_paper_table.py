@@ -17,7 +17,7 @@ from memoryless.lab.analysis.paper_table import (
     published_accuracy,
     published_g_il,
 )
-from memoryless.lab.run_format import Results
+from memoryless.lab.scores import Results
 from memoryless.stats.methods import METHODS
 from memoryless.stats.metrics import g_il
 from memoryless.tables import Table

@@ -19,8 +19,7 @@ from memoryless.lab.analysis.rescore import (
 )
 from memoryless.lab.evaluate import score
 from memoryless.lab.experiment import run
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import states_of
+from memoryless.lab.runs import RunFolder, states_of
 from memoryless.stats.methods import build_scorer, grid_of, method_name, parse_method
 from memoryless.stats.metrics import ranks
 from memoryless.stats.scorers import Linear

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from memoryless.lab.analysis.frame import TRAINING, averages, in_percent, results_frame
-from memoryless.lab.control import CONTROL
+from memoryless.lab.config import CONTROL
 from memoryless.lab.runs import RunFolder
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import headline, parse_method

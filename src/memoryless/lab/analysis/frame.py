@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 
 from memoryless.lab.config import Config
-from memoryless.lab.run_format import Results
 from memoryless.lab.runs import RunFolder, compared
+from memoryless.lab.scores import Results
 from memoryless.stats.methods import method_name, paper_name, parse_method
 from memoryless.stats.metrics import forgetting
 

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.stats import normaltest
 
 from memoryless.lab.evaluate import score
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import last_state, read_rows, read_test
+from memoryless.lab.runs import RunFolder, last_state, read_rows, read_test
 from memoryless.randomness import numpy_generator
 from memoryless.stats.heads import siw
 from memoryless.stats.methods import parse_method

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from memoryless.errors import ConfigError
 from memoryless.lab.evaluate import score, score_methods
-from memoryless.lab.run_format import Results
-from memoryless.lab.runs import RunFolder
-from memoryless.lab.states import composable, read_test, states_of
+from memoryless.lab.runs import RunFolder, composable, read_test, states_of
+from memoryless.lab.scores import Results
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import Method, grid_of, lacking, method_name, parse_method
 

@@ -19,8 +19,7 @@ from memoryless.lab.analysis.paper_table import paper_tables
 from memoryless.lab.analysis.tables import data_table, run_names, typology_tables
 from memoryless.lab.report.pictures import charts, paper_figures
 from memoryless.lab.report.tables import class_table, method_tables, states_tables
-from memoryless.lab.run_format import Description, plain
-from memoryless.lab.runs import RunFolder
+from memoryless.lab.runs import Description, RunFolder
 from memoryless.names import counted, size
 from memoryless.pages import Table as PageTable
 from memoryless.pages import render as render_page
@@ -130,7 +129,7 @@ def _about(run: RunFolder, name: str) -> dict[str, Any]:
         "name": name,
         "command": shlex.join(about.command),
         "facts": _facts(run, about),
-        "settings": plain(about.config).items(),
+        "settings": about.config.own().items(),
     }
 
 
