@@ -96,7 +96,7 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "lwf_kd": Strategy(
         "cross-entropy over new classes, distillation of the old ones",
-        "memoryless.train.strategies.lwf_kd:LwfKd",
+        "memoryless.train.strategies.lwf:LwfKd",
         LwfKdSettings,
         # As a baseline of later work (such as LDC, ECCV 2024): later states at a rate of 0.05.
         {"lr_later": 0.05, "classifier_init": "grow"},

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from conftest import STREAM, begin_second_state, toy_learner
+from memoryless.train.strategies.lucir import less_forget
 
 
 def test_lucir_fixes_old_rows_and_weighs_old_classes(tiny):
@@ -52,3 +53,11 @@ def test_new_rows_begin_as_mean_directions_of_their_images(tiny):
         mean = directions[torch.from_numpy(images.labels) == label].mean(0)
         expected = F.normalize(mean, dim=0) * before.layer.rows.norm(dim=1).mean()
         torch.testing.assert_close(network.layer.weight[row], expected)
+
+
+def test_less_forget_by_hand():
+    features, old = torch.tensor([[3.0, 4.0], [1.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 2.0]])
+    assert less_forget(features, old).item() == pytest.approx(0.5)
+    x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    old = torch.ones(2, 3).double().cumsum(1)
+    assert torch.autograd.gradcheck(lambda new: less_forget(new, old), x)

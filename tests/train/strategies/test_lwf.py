@@ -1,7 +1,8 @@
-"""LwF's outputs, of the classes seen or of all."""
+"""LwF as the paper ran it and as later work uses it; its losses by hand."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from conftest import STREAM, begin_second_state, toy_learner
 from memoryless.errors import ConfigError
 from memoryless.train.network import LinearLayer, Network
 from memoryless.train.strategies.base import Arrival, make_trainer
+from memoryless.train.strategies.lwf import distillation, one_vs_all
 
 
 @pytest.mark.parametrize(("outputs", "sizes"), [("seen", [2, 4]), ("all", [6, 6])])
@@ -53,3 +55,92 @@ def test_all_outputs_need_a_stream_that_is_known(tiny):
     assert str(caught.value) == (
         "`outputs=all` needs a stream whose classes are known in advance: use `outputs=seen`"
     )
+
+
+def test_lwf_kd_loss_is_new_cross_entropy_and_weighted_distillation(tiny):
+    learner = toy_learner(tiny, strategy="lwf_kd", kd_weight=3.0)
+    learner.learn(STREAM[0].train, 2)
+    strategy, network = learner.strategy, learner.network
+    strategy.past = 2
+    generator = torch.Generator().manual_seed(0)
+    strategy.begin_state(Arrival(network, STREAM[1].train, 2, learner.features, generator))
+    images = torch.randn(5, 1, 8, 8)
+    labels = torch.tensor([2, 3, 3, 2, 2])
+    network.eval()
+    logits, old = network(images), strategy.teacher(images)
+    soft = (old / 2).softmax(1)
+    kd = -(soft * (logits[:, :2] / 2).log_softmax(1)).sum(1).mean()
+    expected = F.cross_entropy(logits[:, 2:], labels - 2) + 3 * kd
+    torch.testing.assert_close(strategy.loss(network, images, labels), expected)
+
+
+def test_in_state_0_there_is_nothing_to_distil(tiny):
+    learner = toy_learner(tiny, strategy="lwf_kd")
+    strategy, network = learner.strategy, learner.network
+    strategy.begin_state(Arrival(network, STREAM[0].train, 2, learner.features, torch.Generator()))
+    network.eval()
+    images, labels = torch.randn(5, 1, 8, 8), torch.tensor([0, 1, 1, 0, 0])
+    expected = F.cross_entropy(network(images), labels)
+    torch.testing.assert_close(strategy.loss(network, images, labels), expected)
+
+
+def test_new_outputs_are_held_to_old_ones_and_not_the_other_way_round(tiny):
+    strategy, network, before = begin_second_state(tiny, strategy="lwf_kd", kd_temperature=3.0)
+    images, labels = torch.randn(5, 1, 8, 8), torch.tensor([2, 3, 3, 2, 2])
+    logits, old = network(images), before(images).detach()
+    soft = (old / 3).softmax(1)
+    kd = -(soft * (logits[:, :2] / 3).log_softmax(1)).sum(1).mean()
+    expected = F.cross_entropy(logits[:, 2:], labels - 2) + 10 * kd
+    torch.testing.assert_close(strategy.loss(network, images, labels), expected)
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def bce(logit: float, target: float) -> float:
+    p = sigmoid(logit)
+    return -(target * math.log(p) + (1 - target) * math.log(1 - p))
+
+
+def test_one_vs_all_by_hand():
+    logits = torch.tensor([[0.5, -1.0, 2.0]])
+    expected = (bce(0.5, 0) + bce(-1, 0) + bce(2, 1)) / 3
+    assert one_vs_all(logits, torch.tensor([2])).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_old_outputs_are_held_to_the_old_model():
+    logits, old = torch.tensor([[0.5, -1.0, 2.0]]), torch.tensor([[3.0, 0.0]])
+    expected = (bce(0.5, sigmoid(3)) + bce(-1, 0.5) + bce(2, 1)) / 3
+    assert one_vs_all(logits, torch.tensor([2]), old).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_distillation_by_hand():
+    # softened old outputs of (2 ln 3, 0) at temperature 2 are 3/4 and 1/4, new ones 1/2 and 1/2
+    old, new = torch.tensor([[2 * math.log(3), 0.0]]), torch.tensor([[1.0, 1.0]])
+    assert distillation(new, old, temperature=2).item() == pytest.approx(math.log(2), rel=1e-6)
+
+
+def test_distillation_is_least_for_equal_outputs():
+    old = torch.randn(4, 5)
+    entropy = distillation(old, old, 2)
+    assert all(distillation(old + torch.randn(4, 5), old, 2) > entropy for _ in range(5))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: one_vs_all(x, torch.tensor([0, 2]), torch.full((2, 1), 0.3).double()),
+        lambda x: distillation(x, torch.ones(2, 3).double().cumsum(1), 2),
+    ],
+)
+def test_gradients(loss):
+    x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(loss, x)
+
+
+def test_distillation_softens_new_outputs_too():
+    # at temperature 2 the old are 3/4 and 1/4, the new 9/10 and 1/10
+    old, new = torch.tensor([[2 * math.log(3), 0.0]]), torch.tensor([[2 * math.log(9), 0.0]])
+    expected = -(0.75 * math.log(0.9) + 0.25 * math.log(0.1))
+    assert distillation(new, old, temperature=2).item() == pytest.approx(expected, rel=1e-6)

@@ -11,13 +11,16 @@ import math
 from typing import cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
-from memoryless.train.losses import less_forget
 from memoryless.train.network import CosineLayer, Network
-from memoryless.train.strategies.base import Arrival
-from memoryless.train.strategies.teacher import Teacher
+from memoryless.train.strategies.base import Arrival, Teacher
+
+
+def less_forget(features: Tensor, old_features: Tensor) -> Tensor:
+    """One less the cosine of new and old features (LUCIR)."""
+    return (1 - F.cosine_similarity(features, old_features)).mean()
 
 
 class Lucir(Teacher):
@@ -37,7 +40,7 @@ class Lucir(Teacher):
 
     def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
         features = network.backbone(images)
-        loss = cross_entropy(network.layer(features), labels)
+        loss = F.cross_entropy(network.layer(features), labels)
         if self.teacher is None:
             return loss
         with torch.no_grad():
