@@ -17,7 +17,9 @@ from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError, MissingError
 from memoryless.model.fixed import features_graph_of, preparation_for
 from memoryless.settings import ModelSettings
-from memoryless.train.backbones import EfficientNetLite0, ResNet18, fixed_backbone
+from memoryless.train.backbones import fixed_backbone
+from memoryless.train.backbones.efficientnet import EfficientNetLite0
+from memoryless.train.backbones.resnet import ResNet18
 
 
 @pytest.fixture(scope="module")

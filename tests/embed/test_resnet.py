@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 import torch
 
-from memoryless.train.backbones import ResNet18
+from memoryless.train.backbones.resnet import ResNet18
 
 
 def trained(channels: int, width: int, small_images: bool) -> ResNet18:

@@ -26,7 +26,7 @@ from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
 from memoryless.progress import Observer
 from memoryless.train.augment import Preparation
-from memoryless.train.backbones import ResNet18
+from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.learner import Learner
 from memoryless.train.loop import LESS
 

@@ -11,7 +11,7 @@ from torch import nn
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.train.augment import Preparation
-from memoryless.train.backbones import ResNet18
+from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.features import compact, extract_features
 
 

@@ -27,7 +27,7 @@ from memoryless.lab.stream import Stream
 from memoryless.stats.methods import EndOfState, build_scorer, grid_of, parse_method
 from memoryless.stats.scorers import View, square_roots
 from memoryless.tensors import from_bytes
-from memoryless.train.backbones import ResNet18
+from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.checkpoint import Checkpoint
 
 

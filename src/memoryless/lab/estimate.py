@@ -21,7 +21,7 @@ from memoryless.lab.stream import Stream
 from memoryless.progress import Passes
 from memoryless.settings import ModelSettings
 from memoryless.strategies import SMALL_SIDE, STRATEGIES
-from memoryless.train.backbones import OnnxBackbone
+from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.learner import Learner, prepare
 from memoryless.train.loop import LESS
 from memoryless.train.schedules import epochs_of

@@ -1,15 +1,15 @@
-"""Batches of a split are read one ahead where reading means decoding."""
+"""Batches of a split are read ahead where reading means decoding."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
 
 from memoryless.images.dataset import ArrayImages, Split
+from memoryless.threads import ahead
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -20,21 +20,14 @@ def batches(split: Split, batch_size: int, order: np.ndarray | None = None) -> I
     No batch has one image, which batch normalisation could not take, unless there is only one.
     """
     positions = np.arange(len(split)) if order is None else order
+
+    def read(part: np.ndarray) -> Batch:
+        return split.read(part), torch.from_numpy(split.labels[part])
+
     number = min(math.ceil(len(positions) / batch_size), max(len(positions) // 2, 1))
     parts = np.array_split(positions, number)
-    if isinstance(split.images, ArrayImages):
-        yield from (_read(split, part) for part in parts)
-        return
-    with ThreadPoolExecutor(1) as ahead:
-        upcoming = ahead.submit(_read, split, parts[0])
-        for part in parts[1:]:
-            ready, upcoming = upcoming.result(), ahead.submit(_read, split, part)
-            yield ready
-        yield upcoming.result()
-
-
-def _read(split: Split, positions: np.ndarray) -> Batch:
-    return split.read(positions), torch.from_numpy(split.labels[positions])
+    in_memory = isinstance(split.images, ArrayImages)
+    yield from map(read, parts) if in_memory else ahead(read, parts, threads=1)
 
 
 def channel_statistics(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from memoryless.embed import NO_STAGES
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.images import Images, Split, hold_out
 from memoryless.randomness import derive, numpy_generator
@@ -25,15 +26,10 @@ from memoryless.stats.transports import TRANSPORTS, Drift, Passage, carry, measu
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import part
 from memoryless.train.augment import Preparation
-from memoryless.train.backbones import (
-    NO_STAGES,
-    EfficientNetLite0,
-    OnnxBackbone,
-    ResNet18,
-    build_backbone,
-    feature_size,
-    own_normalisation,
-)
+from memoryless.train.backbones import build_backbone, feature_size, own_normalisation
+from memoryless.train.backbones.efficientnet import EfficientNetLite0
+from memoryless.train.backbones.onnx_backbone import OnnxBackbone
+from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.batches import channel_statistics
 from memoryless.train.checkpoint import Checkpoint
 from memoryless.train.features import FeatureImages, compact, extract_features

@@ -15,13 +15,8 @@ from torch import nn
 from memoryless.embed import check_backbone
 from memoryless.errors import ConfigError
 from memoryless.settings import BackboneSettings
-from memoryless.train.backbones import (
-    BACKBONES,
-    ResNet18,
-    build_backbone,
-    feature_size,
-    load_weights,
-)
+from memoryless.train.backbones import BACKBONES, build_backbone, feature_size, load_weights
+from memoryless.train.backbones.resnet import ResNet18
 
 
 @pytest.mark.parametrize("name", BACKBONES)
@@ -152,32 +147,22 @@ def test_an_unknown_backbone_is_refused():
         check_backbone("resnet81", "last")
 
 
-NOT_WEIGHTS = "{file} is not a weights file: give a .safetensors, or a .pth of torch.save"
-
-
-DAMAGED = (
-    "the weights {file} are damaged, or not what torch.save writes of a state_dict: fetch or save "
-    "them again"
+NO_WEIGHTS = (
+    "the weights {file} cannot be read: give a .safetensors, or a .pth in which torch.save wrote a "
+    "state_dict"
 )
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "the weights file {file} is empty: fetch or save it again"),
-        (b"no weights, but a text\n", NOT_WEIGHTS),
-        (b"<html>404</html>", NOT_WEIGHTS),
-        (pickle.dumps([1, 2]), DAMAGED),
-        (b"\x80", DAMAGED),
-        (b"PK\x03\x04 and no more", DAMAGED),
-    ],
+    "content",
+    [b"", b"no weights, but a text\n", pickle.dumps([1, 2]), b"\x80", b"PK\x03\x04 and no more"],
 )
-def test_what_is_no_weights_file_says_so(content, message, tmp_path):
+def test_what_is_no_weights_file_says_so(content, tmp_path):
     file = tmp_path / "w.pth"
     file.write_bytes(content)
     with pytest.raises(ConfigError) as caught:
         load_weights(ResNet18(width=4), file)
-    assert str(caught.value) == message.format(file=file)
+    assert str(caught.value) == NO_WEIGHTS.format(file=file)
 
 
 def test_a_cut_or_scripted_pth_gives_no_warning_and_no_dangerous_advice(tmp_path):
@@ -186,12 +171,12 @@ def test_a_cut_or_scripted_pth_gives_no_warning_and_no_dangerous_advice(tmp_path
     file.write_bytes(file.read_bytes()[:-50])
     with pytest.raises(ConfigError) as caught:
         load_weights(ResNet18(width=4), file)
-    assert str(caught.value) == DAMAGED.format(file=file)
+    assert str(caught.value) == NO_WEIGHTS.format(file=file)
     with zipfile.ZipFile(file, "w") as archive:  # as TorchScript is told from weights
         archive.writestr("w/constants.pkl", "")
     with pytest.raises(ConfigError) as caught:
         load_weights(ResNet18(width=4), file)
-    assert str(caught.value) == DAMAGED.format(file=file)
+    assert str(caught.value) == NO_WEIGHTS.format(file=file)
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

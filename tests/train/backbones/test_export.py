@@ -16,8 +16,8 @@ from torch import nn
 from memoryless.embed import PhotoPreparation
 from memoryless.embed.graph import features_graph
 from memoryless.errors import ConfigError
-from memoryless.train.backbones import ResNet18
 from memoryless.train.backbones.export import module_graph
+from memoryless.train.backbones.resnet import ResNet18
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,9 @@ from memoryless.images import from_arrays
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
-from memoryless.train.backbones import (
-    EfficientNetLite0,
-    OnnxBackbone,
-    build_backbone,
-    named_backbone,
-)
+from memoryless.train.backbones import build_backbone, named_backbone
+from memoryless.train.backbones.efficientnet import EfficientNetLite0
+from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.features import extract_features
 from memoryless.train.learner import Learner, prepare
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from memoryless.train.backbones import ResNet18
+from memoryless.train.backbones.resnet import ResNet18
 
 
 def torchvision_resnet18() -> dict[str, tuple[int, ...]]:

@@ -10,7 +10,7 @@ from torch import nn
 
 from conftest import STREAM, begin_second_state, make_learner, make_toy, toy_learner
 from memoryless.lab.stream import Stream
-from memoryless.train.backbones import ResNet18
+from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.network import LinearLayer, Network
 from memoryless.train.strategies.base import Arrival, make_trainer
 

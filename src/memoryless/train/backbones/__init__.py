@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from memoryless.embed import NO_STAGES, PRETRAINED, check_fixed, own_pixels
+from memoryless.embed import PRETRAINED, check_fixed, own_pixels
 from memoryless.embed.efficientnet import packaged_weights
 from memoryless.embed.onnx_file import read_backbone
 from memoryless.errors import ConfigError, cause
@@ -26,21 +26,6 @@ from memoryless.train.backbones.export import module_graph
 from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.randomness import seeded
-
-__all__ = [
-    "BACKBONES",
-    "NO_STAGES",
-    "EfficientNetLite0",
-    "OnnxBackbone",
-    "ResNet18",
-    "backbone_graph",
-    "build_backbone",
-    "feature_size",
-    "fixed_backbone",
-    "load_weights",
-    "named_backbone",
-    "own_normalisation",
-]
 
 BACKBONES: dict[str, Callable[[int, int], nn.Module]] = {
     "resnet18": ResNet18,
@@ -168,14 +153,10 @@ def _alike(weight: Tensor, ours: Tensor) -> bool:
 
 
 def _read_weights(file: Path) -> dict[str, Tensor]:
-    try:
-        if not file.is_file():
-            raise ConfigError(f"there is no weights file {file}: check `backbone_weights`")
-        if file.stat().st_size == 0:
-            raise ConfigError(f"the weights file {file} is empty: fetch or save it again")
-        weights = load_file(file) if file.suffix == ".safetensors" else _read_pth(file)
-    except (SafetensorError, OSError) as error:
-        raise ConfigError(f"the weights {file} cannot be read: {cause(error)}") from error
+    """Return the tensors of a weights file by name."""
+    if not file.is_file():
+        raise ConfigError(f"there is no weights file {file}: check `backbone_weights`")
+    weights = _load(file)
     weights = weights.get("state_dict", weights) if isinstance(weights, dict) else weights
     if not isinstance(weights, dict) or not all(
         isinstance(k, str) and isinstance(v, Tensor) for k, v in weights.items()
@@ -186,17 +167,15 @@ def _read_weights(file: Path) -> dict[str, Tensor]:
     return weights
 
 
-def _read_pth(file: Path) -> Any:
-    with file.open("rb") as opened:
-        if not opened.read(2).startswith((b"PK", b"\x80")):  # a zip, or a pickle as of old
-            raise ConfigError(
-                f"{file} is not a weights file: give a .safetensors, or a .pth of torch.save"
-            )
+def _load(file: Path) -> Any:
+    """Return what a weights file holds; no code in it runs."""
     try:
+        if file.suffix == ".safetensors":
+            return load_file(file)
         with warnings.catch_warnings():  # while weights are loaded, nothing runs beside
             warnings.simplefilter("ignore")
             return torch.load(file, map_location="cpu", weights_only=True)
-    except (OSError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:  # what is damaged or refused can raise anything
         if isinstance(error, pickle.UnpicklingError) and "GLOBAL" in str(error):
@@ -204,7 +183,10 @@ def _read_pth(file: Path) -> Any:
                 f"the weights {file} hold more than plain tensors, which could run code: save them "
                 "as .safetensors, or as a .pth of tensors only"
             ) from error
+        # What torch says of a damaged file ends with the advice to let it run code.
+        ours = isinstance(error, SafetensorError | OSError)
+        reason = f" ({cause(error)})" if ours else ""
         raise ConfigError(
-            f"the weights {file} are damaged, or not what torch.save writes of a state_dict: fetch "
-            "or save them again"
+            f"the weights {file} cannot be read{reason}: give a .safetensors, or a .pth in which "
+            "torch.save wrote a state_dict"
         ) from error
