@@ -28,11 +28,11 @@ def model_of(folder: Path, first: int, classes: int, seed: int) -> Path:
     rng = np.random.default_rng(seed)
     model = Model(backbone="none", square_roots=True)
     model.learn(rng.random((2 * EACH, D)), ["a", "b"] * EACH)
-    knows = model._opened()
+    own = model._current
     rows = rng.random((2 * D, D))
     group = Group(rng.random((classes, D)), rows.T @ rows)
     drawn = ClassStatistics(np.full(classes, float(EACH)), (group,), fixed=True)
-    model._knows, _ = knows.after(drawn, knows.held_out, knows.confidence)
+    model._features, _ = own.after(drawn, own.held_out, own.confidence)
     names = {f"class {first + i}": EACH for i in range(classes)}
     model._classes = Classes().learn(names, now())
     model.save(folder)

@@ -28,9 +28,9 @@ def test_both_interfaces_give_the_same_bits():
     names = [f"class {c}" for c in images.labels]
     # Images of one group are held out together, and no class is held out as a whole.
     model.learn(learner.all_features(images), names, groups=images.labels)
-    found, own = learner.record.statistics["none"], model._opened().statistics
+    found, own = learner.record.statistics["none"], model._current.statistics
     for name, array in own.arrays().items():
         assert np.array_equal(found.arrays()[name], array), name
-    layer, stored = HEADS["lda"].over(found), model._opened().scorer.over
+    layer, stored = HEADS["lda"].over(found), model._current.scorer.over
     assert np.array_equal(layer.W, stored.W[:-1])
     assert np.array_equal(layer.b, stored.b[:-1])

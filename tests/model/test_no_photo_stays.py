@@ -14,7 +14,8 @@ import pytest
 from PIL import Image
 
 from memoryless.model import Model
-from memoryless.model.file import State, kept_states, load_state
+from memoryless.model.description import State
+from memoryless.model.file import kept_states, load_state
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.scorers import square_roots
 from photo_toys import make_colours, tiny_flags

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,7 +97,7 @@ def test_a_folder_holds_no_image_and_no_feature_of_one(tmp_path):
     model.save(tmp_path / "m")
     stored = (tmp_path / "m.memoryless").read_bytes()
     split = Split.whole(ArrayImages(torch.from_numpy(images)[:, None]), np.zeros(len(images)))
-    features = model._opened().learner.all_features(split)
+    features = model._current.learner.all_features(split)
     for image, feature in zip(images, features, strict=True):
         assert image.tobytes() not in stored
         assert feature.tobytes() not in stored
@@ -224,7 +223,7 @@ def test_scores_are_those_of_the_network(method, settings, channels):
     model = Model(method, **SMALL_MODEL, image_size=16, **settings)
     rng = np.random.default_rng(0)
     model.learn(rng.integers(0, 256, (24, channels, 16, 16), dtype=np.uint8), ["cat", "dog"] * 12)
-    learned = model._opened()
+    learned = model._current
     for side in (16, 18, 40, 11):
         images = rng.integers(0, 256, (5, channels, side, side), dtype=np.uint8)
         split = Split.whole(ArrayImages(torch.from_numpy(images)), np.zeros(5))
@@ -245,9 +244,8 @@ def test_a_photo_is_seen_as_its_square_is(crop, apart):
 @pytest.mark.parametrize("device", ["cuda:1", "mps"])
 def test_a_device_to_train_on_is_none_to_predict_on(device, taught):
     images, _ = draw_birds(0, 1)
-    expected, learned = taught.scores(images), taught._opened()
-    settings = replace(learned.settings, device=device)
-    taught._knows = replace(learned, settings=settings, _extractor=None, _squares=None)
+    expected = taught.scores(images)
+    taught.choose_device(device)
     assert np.array_equal(taught.scores(images), expected)
 
 
@@ -288,7 +286,7 @@ def test_without_a_size_photos_are_seen_at_224_pixels():
     model = Model("inFT_siw")
     model.open()
     assert (model.least, model.look(draw_photos(1)[0][0]).shape) == (256, (256, 256, 3))
-    assert model._opened().settings.image_size == 224
+    assert model._current.settings.image_size == 224
 
 
 def test_photos_of_one_group_are_held_out_together():

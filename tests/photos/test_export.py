@@ -25,10 +25,10 @@ from memoryless.embed.graph import OPSET, Nodes
 from memoryless.errors import ConfigError, DataError, WriteError
 from memoryless.images.files import Photo
 from memoryless.images.find import Found
-from memoryless.model.description import Confidence
 from memoryless.model.file import load_state
 from memoryless.photos import export
 from memoryless.photos.export import WHOLE, Runner, compare, drawings, export_onnx, exported
+from memoryless.stats.confidence import Confidence
 from photo_toys import make_colours, tiny_flags
 
 
@@ -223,9 +223,9 @@ def test_a_model_of_grey_images_is_refused(taught, tmp_path):
 def test_a_stored_graph_that_is_not_ours_is_one_sentence(folder, tmp_path):
     """Its checksums are right: somebody made it so."""
     model = Model.load(folder)
-    network = onnx.load_model_from_string(model._opened().graph)
+    network = onnx.load_model_from_string(model._current.graph)
     network.graph.node[-1].output[0] = network.graph.output[0].name = "answers"
-    model._opened().graph = network.SerializeToString()
+    model._current.graph = network.SerializeToString()
     model.save(tmp_path / "crafted")
     assert refusal(ConfigError, tmp_path / "crafted", tmp_path / "out.onnx") == (
         "the backbone's graph takes photos tensor(uint8) and gives answers tensor(float), where a "

@@ -21,7 +21,8 @@ from memoryless.errors import DataError
 from memoryless.images import files
 from memoryless.images import read as reading
 from memoryless.images.samples import write_samples
-from memoryless.model.file import State, kept_states, load_state, writing
+from memoryless.model.description import State
+from memoryless.model.file import kept_states, load_state, writing
 from memoryless.photos.kept import HONEST
 from memoryless.photos.learn import (
     Outcome,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from conftest import SMALL_MODEL, call, draw_birds
 from databases import damage
@@ -296,8 +297,8 @@ def test_photos_must_be_seen_at_one_size(tiny_backbone):
     """Which is part of the graph, so that graphs differ too."""
     photo_model("north", tiny_backbone, 0, 1)
     north, south = Model.load("north"), Model.load("north")
-    south._knows.preparation = replace(south._knows.preparation, size=320)
-    south._knows.graph = b"another graph"
+    south._features.preparation = structs.replace(south._features.preparation, size=320)
+    south._features.graph = b"another graph"
     with pytest.raises(ConfigError) as error:
         Model.merge({"north": north, "south": south})
     assert str(error.value) == (

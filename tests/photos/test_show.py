@@ -16,10 +16,12 @@ from msgspec import structs
 from conftest import call, hostile_text
 from databases import edit
 from memoryless import Model
+from memoryless.embed import PhotoPreparation
 from memoryless.model.classes import Classes, Learned
-from memoryless.model.description import Backbone, Confidence, Description, Preparation, Training
-from memoryless.model.file import State, load_state
+from memoryless.model.description import Backbone, Description, State, Training
+from memoryless.model.file import load_state
 from memoryless.photos.show import card, overview
+from memoryless.stats.confidence import Confidence
 from photo_toys import make_colours, tiny_flags, tiny_settings
 
 FEATURES = np.random.default_rng(0).random((24, 48)).astype(np.float32)
@@ -191,7 +193,7 @@ STATE = State(
         labels="str",
         history=5,
         backbone=Backbone(name="toy", sha256="ab" * 32),
-        preparation=Preparation(size=224, crop=1.0, mean=(0.0,) * 3, std=(1.0,) * 3),
+        preparation=PhotoPreparation(size=224, crop=1.0, mean=(0.0,) * 3, std=(1.0,) * 3),
         confidence=Confidence(temperature=2.5, threshold=-3.0),
         record={"count": 32, "mean": 1_024_000},
     ),

@@ -6,10 +6,10 @@ graphs of networks from their weights, and `session` runs a graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
@@ -37,21 +37,24 @@ NO_STAGES = (
 )
 
 
-@dataclass(frozen=True)
-class PhotoPreparation:
-    """What happens to the pixels of a photo before the backbone sees them."""
+IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
+"""Mean and deviation of the pixels of most networks' training images, on the scale 0..255."""
+Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Positive = Annotated[float, Meta(gt=0, le=1e30)]
 
-    size: int = PHOTO_SIDE
+
+class PhotoPreparation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What happens to the pixels of a photo before the backbone sees them.
+
+    A model's description holds it; bounds are checked when it is read from there.
+    """
+
+    size: Annotated[int, Meta(ge=1, le=2048)] = PHOTO_SIDE
     """Side of what the backbone sees."""
-    crop: float = 0.875
+    crop: Annotated[float, Meta(gt=0, le=1)] = 0.875
     """Share of the resized square's side that is seen; the rest is cut off around it."""
-    mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # ImageNet's, on the scale 0..255
-    std: tuple[float, ...] = (58.395, 57.12, 57.375)
-
-    @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Self:
-        """The preparation that a model's description holds."""
-        return cls(**{**stored, "mean": tuple(stored["mean"]), "std": tuple(stored["std"])})
+    mean: Annotated[tuple[Number, ...], Meta(min_length=1, max_length=3)] = IMAGENET[0]
+    std: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=3)] = IMAGENET[1]
 
     @property
     def resized(self) -> int:
@@ -71,7 +74,7 @@ def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | N
     file does not say them, and most networks have ImageNet's.
     """
     if backbone.startswith(ONNX):
-        return PhotoPreparation.mean, PhotoPreparation.std
+        return IMAGENET
     return OWN_PIXELS.get(backbone)
 
 

@@ -1,21 +1,30 @@
-"""What a state of a model says of itself, typed and bounded; it holds what this model has.
+"""A state of a model: what it says of itself, typed and bounded, and the arrays that go with it.
 
-Bounds are checked when a description is decoded, so `encode` decodes what it wrote.
+A description holds what this model has and nothing else. Bounds are checked when it is decoded, so
+`encode` decodes what it wrote.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from memoryless.errors import ConfigError, StoreError
+from memoryless.embed import Number, PhotoPreparation, Positive
+from memoryless.errors import ConfigError, StoreError, cause
 from memoryless.model.classes import Classes, Count, Date, Learned, Strict
-from memoryless.settings import ModelSettings, restore
+from memoryless.stats.class_statistics import spread_rows
+from memoryless.stats.confidence import MARGINS, TEMPERATURES, Confidence
+from memoryless.stats.scorers import misshapen, restore
 from memoryless.store import RESTORE
 
 HISTORY = 5
@@ -24,15 +33,11 @@ MOST_HISTORY = 1000
 PARTS = ("features", "record", "scorer", "network")
 """What a state may have as bytes: an ONNX graph, and arrays; only trained features have the last.
 """
+LONGEST_HEADER = 2**20  # bytes; a network of a thousand tensors has a tenth of that
 
 Text = Annotated[str, Meta(max_length=1000)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 LabelType = Literal["str", "int", "float", "bool"]
-Side = Annotated[int, Meta(ge=1, le=2048)]
-Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
-Positive = Annotated[float, Meta(gt=0, le=1e30)]
-Means = Annotated[tuple[Number, ...], Meta(min_length=1, max_length=3)]
-Deviations = Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=3)]
 
 
 class Backbone(Strict, frozen=True, kw_only=True):
@@ -42,30 +47,13 @@ class Backbone(Strict, frozen=True, kw_only=True):
     sha256: Sha256
 
 
-class Preparation(Strict, frozen=True, kw_only=True):
-    """What the graph does to the pixels of a photo before the backbone sees them."""
-
-    size: Side
-    crop: Annotated[float, Meta(gt=0, le=1)]
-    mean: Means  # on the scale 0..255
-    std: Deviations
-
-
-class Confidence(Strict, frozen=True, kw_only=True):
-    """See `stats.confidence`."""
-
-    temperature: Positive
-    threshold: Number
-    averaged: bool = False
-
-
 class Training(Strict, frozen=True, kw_only=True):
     """What only a model that trains its backbone has."""
 
     settings: dict[str, Any]
-    size: Side | None = None
-    mean: Means = (0.0,)  # of each channel on the scale 0..1
-    std: Deviations = (1.0,)
+    size: Annotated[int, Meta(ge=1, le=2048)] | None = None
+    mean: tuple[Number, ...] = (0.0,)  # of each channel on the scale 0..1
+    std: tuple[Positive, ...] = (1.0,)
     augment: tuple[Text, ...] = ()
     scorer: dict[str, Any] = msgspec.field(default_factory=dict)
     """Which scorer it is, and its single numbers."""
@@ -86,7 +74,7 @@ class Description(Strict, frozen=True, kw_only=True):
     """When classes were forgotten last."""
     forgettable: bool = False
     backbone: Backbone | None = None
-    preparation: Preparation | None = None
+    preparation: PhotoPreparation | None = None
     """None where photos are features already."""
     square_roots: bool = False
     """Whether the scorer of fixed features reads square roots of them."""
@@ -99,6 +87,42 @@ class Description(Strict, frozen=True, kw_only=True):
     def kept(self) -> int:
         """Bytes that are kept of past photos."""
         return sum(self.record.values())
+
+
+@dataclass(frozen=True)
+class State:
+    """A state as it stands in a file, with the parts that were read."""
+
+    path: Path
+    number: int
+    parent: int | None
+    """The state that it follows."""
+    date: str
+    done: str
+    """What was done to make it."""
+    description: Description
+    classes: Classes
+    parts: dict[str, str]
+    """The digest of each part's bytes."""
+    digest: str
+    size: int = 0
+    """Bytes of the parts, without the graph that states share."""
+    content: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+    """The bytes of the parts that were read."""
+    _arrays: dict[str, dict[str, np.ndarray]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def arrays(self, part: str) -> dict[str, np.ndarray]:
+        """The arrays of a part, checked."""
+        if part not in self._arrays:
+            where = f"the {part} of {self.path}"
+            arrays = from_bytes(self.content[part], where)
+            for problem in array_problems(self.description, self.classes, part, arrays):
+                raise StoreError(f"{where} is damaged ({problem}): {RESTORE}")
+            self._arrays[part] = arrays
+            self.content.pop(part, None)  # they need not be kept twice
+        return self._arrays[part]
 
 
 def encode(description: Description, where: Any) -> str:
@@ -125,44 +149,52 @@ def check_history(history: Any) -> int:
     return history
 
 
+def now() -> str:
+    """The time as it is written: UTC, whole seconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def to_bytes(arrays: Mapping[str, Any]) -> bytes:
+    """Arrays of NumPy or torch as bytes; equal arrays give equal bytes."""
+    return save({name: _array(arrays[name]) for name in sorted(arrays)})
+
+
+def _array(array: Any) -> np.ndarray:
+    """An array whose bytes stand in the order of its indices."""
+    own = array.detach().cpu().numpy() if hasattr(array, "detach") else array
+    return np.asarray(own, order="C")
+
+
+def from_bytes(content: bytes, where: str) -> dict[str, np.ndarray]:
+    """The arrays in bytes of someone else's making."""
+    if int.from_bytes(content[:8], "little") > LONGEST_HEADER:
+        raise StoreError(f"{where} is damaged (it lists too many arrays): {RESTORE}")
+    try:
+        return dict(sorted(load(content).items()))
+    except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise StoreError(f"{where} is damaged ({cause(error)}): {RESTORE}") from error
+
+
 def problems(about: Description, classes: Classes, parts: Collection[str]) -> Iterator[str]:
     """What in a description fits neither its classes nor the parts that there are."""
     fixed = about.method.partition("+")[0] == "fixed"
     if fixed == (about.train is not None):
         yield f"the method {about.method!r} and `train` do not fit"
-    if set(parts) != set(_parts(about, classes)):
+    expected = ["features"] if about.backbone else []
+    if classes.names:
+        expected += ["record", "scorer"] if fixed else ["record", "scorer", "network"]
+    if set(parts) != set(expected):
         yield f"it has the parts {', '.join(sorted(parts))}"
     if fixed and (about.backbone is None) != (about.preparation is None):
         yield "backbone and preparation do not fit"
-    if about.preparation and len(about.preparation.mean) != len(about.preparation.std):
-        yield "preparation.mean and preparation.std are not of one length"
+    for prepared in (about.preparation, about.train):
+        if prepared and len(prepared.mean) != len(prepared.std):
+            yield "mean and std of the preparation are not of one length"
     if fixed and about.preparation and len(about.preparation.mean) != 3:
         yield "preparation.mean must have three numbers"
-    if about.train:
-        yield from _training_problems(about.train)
     if fixed and classes.names and about.forgettable != ("spread" in about.record):
         yield "forgettable and record do not fit"
     yield from _class_problems(classes)
-
-
-def _parts(about: Description, classes: Classes) -> Iterator[str]:
-    """The parts that a state of this description has."""
-    if about.backbone:
-        yield "features"
-    if classes.names:
-        yield from ("record", "scorer")
-    if about.train and classes.names:
-        yield "network"
-
-
-def _training_problems(train: Training) -> Iterator[str]:
-    if train.size is not None:
-        try:
-            restore(ModelSettings, train.settings)
-        except ValueError as error:
-            yield f"train.settings: {error}"
-    if len(train.mean) != len(train.std):
-        yield "train.mean and train.std are not of one length"
 
 
 def _class_problems(classes: Classes) -> Iterator[str]:
@@ -179,6 +211,67 @@ def _class_problems(classes: Classes) -> Iterator[str]:
             yield f"learned has {number} more photos of {name!r}, and its class does not"
 
 
-def now() -> str:
-    """The time as it is written: UTC, whole seconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def array_problems(
+    about: Description, classes: Classes, part: str, arrays: Mapping[str, np.ndarray]
+) -> Iterator[str]:
+    """What is wrong with the arrays of a part."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            yield f"{name} is not all numbers"
+    if part == "record":
+        if about.record != {name: array.nbytes for name, array in arrays.items()}:
+            yield "its arrays are not of the sizes in the description"
+        elif about.train is None:
+            yield from _sum_problems(about, classes, arrays)
+    if part == "scorer":
+        yield from _scorer_problems(about, classes, arrays)
+
+
+def _sum_problems(
+    about: Description, classes: Classes, sums: Mapping[str, np.ndarray]
+) -> Iterator[str]:
+    """What is wrong with sums over photos, the record of fixed features."""
+    number = len(classes.names)
+    mean, count = sums.get("mean", np.zeros(0)), sums.get("count", np.zeros(0))
+    d = max(1, mean.shape[1]) if mean.ndim == 2 else 1
+    shapes = {
+        "count": (number,),
+        "mean": (number, d),
+        "scatter": (d * (d + 1) // 2,),
+        "held_out.losses": TEMPERATURES.shape,
+        "held_out.below": MARGINS.shape,
+        "held_out.count": (),
+    }
+    if list(classes.counts) != count.tolist():
+        yield "count is not as in the table of classes"
+    elif about.forgettable:
+        shapes["spread"] = (int(spread_rows(count, d).sum()), d)
+    if names := set(sums) ^ set(shapes):
+        yield f"{', '.join(sorted(names))} is missing, or too much"
+    for name in set(sums) & set(shapes):
+        if sums[name].shape != shapes[name] or sums[name].dtype != np.float64:
+            yield f"{name} is not of the shape {shapes[name]} in float64"
+
+
+def scorer_facts(about: Description) -> dict[str, Any]:
+    """Which scorer a state has, and its single numbers."""
+    if about.train:
+        return about.train.scorer
+    over = {"kind": "linear", "unit": False}
+    return {"kind": "viewed", "over": over, "start": 0, "square_roots": about.square_roots}
+
+
+def _scorer_problems(
+    about: Description, classes: Classes, arrays: Mapping[str, np.ndarray]
+) -> Iterator[str]:
+    number = len(classes.names)
+    try:
+        scorer = restore(scorer_facts(about), arrays)
+    except (StoreError, RecursionError) as error:
+        yield str(error)
+        return
+    if about.train:
+        yield from misshapen(scorer, {"N": number})
+    else:
+        d = about.record.get("mean", 0) // (8 * number)  # without a look into the record
+        yield from misshapen(scorer, {"N": number + 1, "d": d})

@@ -12,66 +12,34 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Annotated, Any
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from memoryless.errors import ConfigError, StoreError, WriteError
-from memoryless.model import database, parts
+from memoryless.model import database
 from memoryless.model.classes import Classes, Count, Date, Name, Some
 from memoryless.model.database import model_file, reading
-from memoryless.model.description import PARTS, Description, decode, encode, now, problems
+from memoryless.model.description import (
+    PARTS,
+    Description,
+    State,
+    decode,
+    encode,
+    now,
+    problems,
+)
 from memoryless.store import RESTORE
 
 PIECE = 64_000_000  # bytes
 Row = tuple[Some, Some | None, Date, Annotated[str, Meta(max_length=1000)], str, str]
 ClassRow = tuple[Count, Name, Some, Some]
 PartRow = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class State:
-    """A state as it stands in a file, with the parts that were read."""
-
-    path: Path
-    number: int
-    parent: int | None
-    """The state that it follows."""
-    date: str
-    done: str
-    """What was done to make it."""
-    description: Description
-    classes: Classes
-    parts: dict[str, str]
-    """The digest of each part's bytes."""
-    digest: str
-    size: int = 0
-    """Bytes of the parts, without the graph that states share."""
-    _bytes: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
-    _arrays: dict[str, dict[str, np.ndarray]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-
-    def arrays(self, part: str) -> dict[str, np.ndarray]:
-        """The arrays of a part, checked."""
-        if part not in self._arrays:
-            where = f"the {part} of {self.path}"
-            arrays = parts.from_bytes(self._bytes[part], where)
-            for problem in parts.problems(self.description, self.classes, part, arrays):
-                raise StoreError(f"{where} is damaged ({problem}): {RESTORE}")
-            self._arrays[part] = arrays
-            del self._bytes[part]
-        return self._arrays[part]
-
-    def graph(self) -> bytes:
-        """The ONNX graph from photos to features."""
-        return self._bytes["features"]
 
 
 def load_state(
@@ -89,7 +57,7 @@ def _loaded(db: Connection, path: Path, number: int | None, names: Collection[st
     with _offering_a_way_back(db, path):
         state = _read_state(db, path, number or _current(db, path))
         for name in set(names) & set(state.parts):
-            state._bytes[name] = _read_blob(db, path, state.parts[name])
+            state.content[name] = _read_blob(db, path, state.parts[name])
         return state
 
 
@@ -223,7 +191,7 @@ def _state_problems(db: Connection, path: Path, number: int) -> Iterator[str]:
         return
     for name, digest in state.parts.items():
         try:
-            state._bytes[name] = _read_blob(db, path, digest)
+            state.content[name] = _read_blob(db, path, digest)
             if name != "features":
                 state.arrays(name)
         except StoreError as error:
@@ -431,6 +399,6 @@ def export_state(path: Path | str, target: Path, force: bool = False) -> State:
     if target.exists() and not force:
         raise WriteError(f"{target} is there already: name another file, or add `force=True`")
     with database.reserved(target):
-        size = sum(map(len, state._bytes.values()))
-        database.build(target, lambda db: _insert(db, state, state._bytes), size, replaces=force)
+        size = sum(map(len, state.content.values()))
+        database.build(target, lambda db: _insert(db, state, state.content), size, replaces=force)
     return state

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import wraps
 from importlib.metadata import version
@@ -20,22 +20,33 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 import numpy as np
 
 from memoryless.errors import ConfigError, DataError, StoreError, extras
+from memoryless.images.dataset import as_pixels
+from memoryless.images.read import central_square, one_by_one, pixels_of, ready
 from memoryless.model.classes import SAFE, Classes, model_name
 from memoryless.model.database import PLACE
-from memoryless.model.description import HISTORY, Description, LabelType, check_history, now
-from memoryless.model.file import State, Writer, load_state, writing
+from memoryless.model.description import (
+    HISTORY,
+    PARTS,
+    Description,
+    LabelType,
+    State,
+    check_history,
+    now,
+)
+from memoryless.model.file import Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
 from memoryless.model.lesson import Lesson
 from memoryless.model.trained import TrainedFeatures
 from memoryless.names import choose, class_names, counted, first_ten
 from memoryless.settings import ModelSettings
-from memoryless.stats.confidence import Judgement
+from memoryless.stats.confidence import Judgement, judge
 from memoryless.strategies import filled
+from memoryless.threads import ahead
 
 if TYPE_CHECKING:
+    from memoryless.embed.session import Extractor, SquareExtractor
     from memoryless.images import Images
     from memoryless.progress import TrainingProgress
-
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,11 +88,13 @@ class Model:
         if forgettable:
             self.check_sums("keep what forgetting a class exactly needs")
         self.forgettable = forgettable
-        self.settings = ModelSettings(**settings)
         self.label_type = "str"
         """Of which type labels were before they became names of classes."""
+        self._given = ModelSettings(**settings)
         self._classes = Classes()
-        self._knows: FixedFeatures | TrainedFeatures | None = None
+        self._features: FixedFeatures | TrainedFeatures | None = None
+        self._extractor: Extractor | None = None
+        self._squares: SquareExtractor | None = None
         self._saved: State | None = None
         self._done: tuple[str, ...] = ()
         """What was done since it was saved last."""
@@ -90,10 +103,30 @@ class Model:
         self._lock = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        """All but the lock, and sessions of onnxruntime, which are opened again."""
+        return vars(self) | {"_lock": None, "_extractor": None, "_squares": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=RLock())
+
+    @classmethod
+    def load(
+        cls, path: Path | str, number: int | None = None, parts: Sequence[str] = PARTS
+    ) -> Model:
+        """The model in a file, or an earlier state of it, every byte checked.
+
+        Neither an image nor torch is needed. To predict, the parts features and scorer are enough.
+        """
+        return cls.of(load_state(path, number, parts))
+
+    @classmethod
+    def of(cls, state: State) -> Model:
+        """The model of a state; what was not read of that is lacking."""
+        about = state.description
+        model = cls(about.method, about.seed, about.forgettable)
+        model.label_type, model._classes, model._saved = about.labels, state.classes, state
+        model._features = (FixedFeatures if model.fixed else TrainedFeatures).of(state)
+        return model
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -110,39 +143,89 @@ class Model:
         """The state that brought each class."""
         return self._classes.first
 
-    def open(self) -> None:
-        """Make or load the backbone now; else the first image does."""
-        if self._knows is None and self.fixed:
-            self.settings = filled(replace(self.settings, strategy="fixed"))
-            self._knows = FixedFeatures.first(self.settings, self.forgettable)
-            self.settings = self._knows.settings
-        elif self._knows is None:
-            self._knows = TrainedFeatures(self.method, self.settings, self.seed)
-        self._knows.open()
+    @property
+    def settings(self) -> ModelSettings:
+        """As they were given, and all of them once the backbone is made."""
+        return self._features.settings if self._features else self._given
+
+    @settings.setter
+    def settings(self, settings: ModelSettings) -> None:
+        if self._features:
+            raise ConfigError("the backbone is made already: give settings to another model")
+        self._given = settings
 
     def choose_device(self, device: str) -> None:
         """Compute elsewhere: auto, cpu, cuda or cuda:N."""
-        knows = self._opened()
-        self.settings = knows.settings = replace(self.settings, device=device)
+        self._current.device = device
+        self._extractor = self._squares = None
+
+    @property
+    def _current(self) -> FixedFeatures | TrainedFeatures:
+        """What the model knows; the backbone is made if it is not there yet."""
+        if self._features is None and self.fixed:
+            given = filled(replace(self._given, strategy="fixed"))
+            self._features = FixedFeatures.first(given, self.forgettable)
+        elif self._features is None:
+            self._features = TrainedFeatures(self.method, self._given, self.seed)
+        return self._features
+
+    def open(self) -> None:
+        """Make or load the backbone now; else the first image does."""
+        own = self._current
+        if self._extractor is None and own.graph is not None:
+            from memoryless.embed.session import Extractor
+
+            self._extractor = Extractor(own.graph, own.device)
 
     @property
     def least(self) -> int:
         """The shorter side that the pixels of a photo should at least have."""
-        return self._opened().least
+        return self._current.least
 
     def look(self, photo: np.ndarray) -> np.ndarray:
         """What the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where features
         are trained, its central square.
         """
-        return self._opened().look(photo)
+        return self.feature(photo) if self.fixed else central_square(photo, self.least)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """The feature (d,) of a photo, uint8 (H, W, 3)."""
-        return self._opened().feature(photo)
+        assert self.least  # raises where the model takes no photos
+        if isinstance(self._current, TrainedFeatures):
+            self._current.check_channels(photo.shape[2])
+        self.open()
+        assert self._extractor is not None
+        return self._extractor.feature(photo)
 
     def features(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
-        """Features (n, d) of images, of whatever `learn` takes."""
-        return self._opened().features(_checked_images(images))
+        """Features (n, d) of images, of whatever `learn` takes; features are given back."""
+        _check_images(images)
+        own, given = self._current, cast(Any, images)
+        if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind == "f":
+            features = given
+        elif isinstance(own, TrainedFeatures) and not one_by_one(given):
+            features = self._features_of_squares(own, given)
+        else:
+            self.open()
+            rows = list(ahead(lambda one: self.feature(pixels_of(one, own.least)), ready(given)))
+            d = own.d if isinstance(own, FixedFeatures) else None
+            features = np.stack(rows) if rows else np.zeros((0, d or 0))
+        if isinstance(own, FixedFeatures):
+            own.check(features)
+        return features
+
+    def _features_of_squares(self, own: TrainedFeatures, images: Any) -> np.ndarray:
+        """Features of square images of one size, as training sees them."""
+        from memoryless.embed.session import SquareExtractor
+
+        if hasattr(images, "read"):
+            images = images.read(np.arange(len(images)))
+        pixels = as_pixels(images, len(images))
+        own.check_channels(pixels.shape[1])
+        if self._squares is None:
+            assert own.graph is not None
+            self._squares = SquareExtractor(own.graph, own.preparation, own.device)
+        return self._squares.features(pixels)
 
     @one_at_a_time
     @extras()
@@ -164,25 +247,43 @@ class Model:
         if more:
             self.check_sums("add images to known classes")
         names = self._checked(labels, new=not more)
-        knows = self._opened()
-        looks: Any = knows.looks(_checked_images(images))
-        if len(names) != len(looks) or not names:
-            raise DataError(f"there are {len(looks)} images and {len(names)} labels: give each one")
+        own = self._current
+        _check_images(images)
+        seen: Any = (
+            own.squares(images) if isinstance(own, TrainedFeatures) else self.features(images)
+        )
+        if len(names) != len(seen) or not names:
+            raise DataError(f"there are {len(seen)} images and {len(names)} labels: give each one")
         count = dict(sorted(Counter(names).items()))
         classes = self._classes.learn(count, now())
         index = {name: i for i, name in enumerate(classes.names)}
         numbers = np.array([index[name] for name in names], dtype=np.int64)
         groups = np.arange(len(names)) if groups is None else groups
-        after, lesson = knows.learn(looks, numbers, groups, report, classes.names)
-        self._traceable |= self.fixed and _is_traceable(looks, numbers, len(self.classes))
-        self._knows, self._classes, self.settings = after, classes, after.settings
+        if isinstance(own, TrainedFeatures):
+            self._features, lesson = own.learn(seen, numbers, groups, classes.names, report)
+            self._extractor = self._squares = None  # of the network as it was
+        else:
+            self._features, lesson = own.learn(seen, numbers, groups, classes.names)
+            self._traceable |= _is_traceable(seen, numbers, len(self.classes))
+        self._classes = classes
         self._done = (*self._done, "learn")
         return lesson
 
-    @property
-    def keeps_history(self) -> bool:
-        """Whether the states before this one are kept when it is saved."""
-        return not (self._traceable or "forget" in self._done)
+    def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
+        """Scores, probabilities, and whether any class fits, of images, of what `look` gave, or of
+        features.
+        """
+        self.check_taught()
+        own = self._current
+        return judge(*own.scored(self.features(images)), own.confidence)
+
+    def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
+        """Scores (n, classes), the larger the likelier."""
+        return self.judge(images).scores
+
+    def predict(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> list[str]:
+        """The likeliest class of each image."""
+        return [self.classes[i] for i in self.scores(images).argmax(1)]
 
     @one_at_a_time
     def forget(self, *names: str) -> dict[str, float]:
@@ -193,7 +294,7 @@ class Model:
         tell which photos were used. A model that forgets its last class is as new. Once the model
         is saved, no state before it is kept there.
         """
-        knows = self._learned("forget a class")
+        own = self._learned("forget a class")
         if not names:
             raise ConfigError("name the classes to forget, one or more")
         index = {name: i for i, name in enumerate(self.classes)}
@@ -201,7 +302,7 @@ class Model:
         for name in names:
             gone[choose("class", name, index)] = True
         counts = np.array(self.counts, dtype=np.float64)
-        self._knows, self._classes = knows.forget(gone), self._classes.forget(names)
+        self._features, self._classes = own.forget(gone), self._classes.forget(names)
         self._done = (*self._done, "forget")
         weights = counts / counts.sum()
         return {name: float(weights[index[name]]) for name in names}
@@ -231,26 +332,11 @@ class Model:
             whole._classes = whole._classes.merge(model._classes, model_name(path))
             index = {name: i for i, name in enumerate(whole.classes)}
             parts.append((each[path], np.array([index[name] for name in model.classes])))
-        whole._knows = FixedFeatures.merge(parts)
-        whole.forgettable = whole._knows.forgettable
+        whole._features = FixedFeatures.merge(parts)
+        whole.forgettable = whole._features.forgettable
         types = {model.label_type for model in models.values()}
         whole.label_type = types.pop() if len(types) == 1 else "str"
         return whole
-
-    def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
-        """Scores, probabilities, and whether any class fits, of images, of what `look` gave, or of
-        features.
-        """
-        self.check_taught()
-        return self._opened().judge(self.features(images))
-
-    def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
-        """Scores (n, classes), the larger the likelier."""
-        return self.judge(images).scores
-
-    def predict(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> list[str]:
-        """The likeliest class of each image."""
-        return [self.classes[i] for i in self.scores(images).argmax(1)]
 
     @one_at_a_time
     def rename(self, names: Mapping[str, str]) -> None:
@@ -263,25 +349,10 @@ class Model:
         self._classes = self._classes.rename(names)
         self._done = (*self._done, "rename")
 
-    def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
-        """What stands in a file: the description, and the bytes of each part."""
-        facts, contents = self._opened().stored()
-        before = self._saved.description if self._saved else None
-        if history is None:
-            history = before.history if before else HISTORY
-        forgotten = before.forgotten if before else None
-        about = Description(
-            memoryless=version("memoryless"),
-            method=self.method,
-            seed=self.seed,
-            labels=cast(LabelType, self.label_type),
-            history=check_history(history),
-            learned=self._classes.learned,
-            forgotten=now() if "forget" in self._done else forgotten,
-            forgettable=self.forgettable,
-            **facts,
-        )
-        return about, contents
+    @property
+    def keeps_history(self) -> bool:
+        """Whether the states before this one are kept when it is saved."""
+        return not (self._traceable or "forget" in self._done)
 
     @one_at_a_time
     def save(self, path: Path | str, history: int | None = None) -> None:
@@ -311,24 +382,25 @@ class Model:
         self._done, self._traceable = (), False
         return self._saved
 
-    @classmethod
-    def load(cls, path: Path | str, number: int | None = None) -> Model:
-        """The model in a file, or an earlier state of it, every byte checked.
-
-        Neither an image nor torch is needed.
-        """
-        return cls.of(load_state(path, number))
-
-    @classmethod
-    def of(cls, state: State) -> Model:
-        """The model of a state; what was not read of that is lacking."""
-        about = state.description
-        model = cls(about.method, about.seed, about.forgettable)
-        model.label_type, model._classes, model._saved = about.labels, state.classes, state
-        kind = FixedFeatures if model.fixed else TrainedFeatures
-        model._knows = kind.of(state)
-        model.settings = model._knows.settings
-        return model
+    def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
+        """What stands in a file: the description, and the bytes of each part."""
+        facts, contents = self._current.stored()
+        before = self._saved.description if self._saved else None
+        if history is None:
+            history = before.history if before else HISTORY
+        forgotten = before.forgotten if before else None
+        about = Description(
+            memoryless=version("memoryless"),
+            method=self.method,
+            seed=self.seed,
+            labels=cast(LabelType, self.label_type),
+            history=check_history(history),
+            learned=self._classes.learned,
+            forgotten=now() if "forget" in self._done else forgotten,
+            forgettable=self.forgettable,
+            **facts,
+        )
+        return about, contents
 
     def check_sums(self, what: str, who: str = "it") -> None:
         """Raise unless everything that is kept is a sum over images."""
@@ -342,20 +414,14 @@ class Model:
         """What a model over fixed features knows, if it has learned something."""
         self.check_sums(what, who)
         self.check_taught()
-        knows = self._opened()
-        assert isinstance(knows, FixedFeatures)
-        return knows
+        own = self._current
+        assert isinstance(own, FixedFeatures)
+        return own
 
     def check_taught(self) -> None:
         """Raise unless the model knows a class."""
         if not self.classes:
             raise ConfigError("the model knows no class yet: let it learn some first")
-
-    def _opened(self) -> FixedFeatures | TrainedFeatures:
-        if self._knows is None:
-            self.open()
-        assert self._knows is not None
-        return self._knows
 
     def _checked(self, labels: Iterable[str], new: bool = True) -> list[str]:
         names = list(labels) if isinstance(labels, Iterable) else [labels]
@@ -380,8 +446,8 @@ def _is_traceable(features: np.ndarray, labels: np.ndarray, known: int) -> bool:
     return one_more or len(features) <= 2
 
 
-def _checked_images(images: Any) -> Any:
-    """Return the images, or raise an error if they are none."""
+def _check_images(images: Any) -> None:
+    """Raise if images are none, or only one."""
     if isinstance(images, str | PurePath) or not isinstance(images, Iterable | Sized):
         raise DataError(
             f"images must be several, in a list of paths or of arrays of pixels, not {images!r}"
@@ -389,14 +455,13 @@ def _checked_images(images: Any) -> Any:
     shape = tuple(getattr(images, "shape", ()))
     if hasattr(images, "dtype") and len(shape) == 3 and shape[2] in (1, 3):
         raise DataError(f"an array of the shape {shape} is one image, not several: give [image]")
-    return images
 
 
 def _check_alike(each: Mapping[str, FixedFeatures]) -> None:
     """Raise unless all have features that compare."""
-    (first, knows), *others = each.items()
+    (first, own), *others = each.items()
     for path, other in others:
-        for why in knows.differences(other):
+        for why in own.differences(other):
             raise ConfigError(f"{first} and {path} cannot be merged, because {why}")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,27 +17,28 @@ import numpy as np
 from msgspec import structs
 
 from memoryless.embed import MARGIN, PHOTO_SIDE, PhotoPreparation
-from memoryless.errors import DataError
-from memoryless.images.dataset import as_pixels, hold_out_groups
+from memoryless.errors import DataError, StoreError
+from memoryless.images.dataset import as_images, hold_out_groups
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready
-from memoryless.model import description
+from memoryless.model.description import Backbone, State, Training, scorer_facts, to_bytes
 from memoryless.model.lesson import Lesson
-from memoryless.model.parts import scorer_facts, to_bytes
 from memoryless.settings import ModelSettings, conform, plain_values
-from memoryless.stats.confidence import Confidence, HeldOut, Judgement, judge
+from memoryless.settings import restore as restore_settings
+from memoryless.stats.confidence import Confidence, HeldOut
 from memoryless.stats.scorers import Scorer, describe, restore
+from memoryless.store import RESTORE
 
 if TYPE_CHECKING:
-    from memoryless.embed.session import Extractor, SquareExtractor
     from memoryless.images import Images
-    from memoryless.model.file import State
-    from memoryless.settings import ModelSettings
     from memoryless.train.learner import Learner
 
 
 @dataclass
 class TrainedFeatures:
-    """What a model over trained features knows; learning gives another one."""
+    """What a model over trained features knows; learning gives another one.
+
+    Network, record and scorer of a model that was saved are restored when they are first needed.
+    """
 
     method: str
     settings: ModelSettings
@@ -44,103 +46,61 @@ class TrainedFeatures:
     confidence: Confidence = field(default_factory=Confidence)
     graph: bytes | None = None
     """Computes features from photos; None before the first state."""
+    training: Training | None = None
+    """How training prepares images, among others; None before the first state."""
     saved: State | None = None
-    """Holds network, record and scorer until they are first needed."""
-    _learner: Learner | None = None
-    _scorer: Scorer | None = None
-    _extractor: Extractor | None = None
-    _squares: SquareExtractor | None = None
 
     @classmethod
     def of(cls, state: State) -> TrainedFeatures:
         """What was saved."""
         about = state.description
         assert about.train is not None
-        settings = ModelSettings(**conform(ModelSettings(**about.train.settings))[0])
-        sure = about.confidence and Confidence(**structs.asdict(about.confidence))
-        found = cls(about.method, settings, about.seed, sure or Confidence())
+        found = cls(about.method, _settings(state), about.seed, about.confidence or Confidence())
         if state.classes.names:
-            found.graph, found.saved = state.graph(), state
+            found.graph, found.training = state.content["features"], about.train
+            found.saved = state
         return found
 
-    def __getstate__(self) -> dict[str, Any]:
-        """All but onnxruntime's sessions, which are opened again."""
-        return vars(self) | {"_extractor": None, "_squares": None}
-
-    @property
+    @cached_property
     def learner(self) -> Learner | None:
         """Network and record; None before the first state."""
-        if self._learner is None and self.saved:
-            self._learner = self._restored(self.saved)
-        return self._learner
-
-    def _restored(self, saved: State) -> Learner:
+        if self.saved is None or self.training is None:
+            return None
         from memoryless.stats.record import Record
         from memoryless.tensors import as_tensors
         from memoryless.train.augment import Preparation
         from memoryless.train.learner import Learner
 
-        preparation = Preparation(**self._stored_preparation)
+        preparation = Preparation(**_prepared(self.training))
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
         learner = Learner(settings, self.seed, len(preparation.mean), preparation)
-        record = Record.of(saved.arrays("record"), learner.fixed)
-        learner.restore(as_tensors(saved.arrays("network")), record)
+        record = Record.of(self.saved.arrays("record"), learner.fixed)
+        learner.restore(as_tensors(self.saved.arrays("network")), record)
         return learner
 
-    @property
+    @cached_property
     def scorer(self) -> Scorer:
         """Scores features for all classes so far."""
-        if self._scorer is None:
-            assert self.saved is not None
-            facts = scorer_facts(self.saved.description)
-            self._scorer = restore(facts, self.saved.arrays("scorer"))
-        return self._scorer
-
-    def _written_graph(self, learner: Learner) -> bytes:
-        """The graph from photos to features, written from the network."""
-        from memoryless.embed.graph import features_graph
-        from memoryless.train.backbones.export import module_graph
-
-        seen, middle = self.preparation, learner.view.start > 0
-        graph = module_graph(learner.network.backbone, seen.size, seen.channels, middle)
-        return features_graph(graph, seen)
+        assert self.saved is not None
+        return restore(scorer_facts(self.saved.description), self.saved.arrays("scorer"))
 
     @property
     def preparation(self) -> PhotoPreparation:
         """How a graph prepares photos: their edges are cut off where training cuts them off."""
-        stored = self._stored_preparation
-        size, crop = stored["size"], self.settings.crop
-        mean, std = (tuple(255 * x for x in stored[name]) for name in ("mean", "std"))
-        cuts = round(size / crop) <= size * MARGIN + 1
-        return PhotoPreparation(size, crop if cuts else 1.0, mean, std)
+        seen, crop = self.training, self.settings.crop
+        assert seen is not None and seen.size is not None
+        mean, std = (tuple(255 * x for x in values) for values in (seen.mean, seen.std))
+        cuts = round(seen.size / crop) <= seen.size * MARGIN + 1
+        return PhotoPreparation(seen.size, crop if cuts else 1.0, mean, std)
 
     @property
-    def _stored_preparation(self) -> dict[str, Any]:
-        if self.saved and self.saved.description.train:
-            told = structs.asdict(self.saved.description.train)
-            return {name: told[name] for name in ("size", "mean", "std", "augment")}
-        assert self.learner is not None
-        return asdict(self.learner.preparation)
-
-    @property
-    def _device(self) -> str:
+    def device(self) -> str:
         """Where onnxruntime runs the graph; it may lack the device that torch trains on."""
         return "cpu" if self.settings.device == "cpu" else "auto"
 
-    def open(self) -> None:
-        """Open the session for photos, if a state was learned and it is not open yet."""
-        if self._extractor is None and self.graph is not None:
-            from memoryless.embed.session import Extractor
-
-            self._extractor = Extractor(self.graph, self._device)
-
-    def _square_features(self, pixels: np.ndarray) -> np.ndarray:
-        if self._squares is None:
-            from memoryless.embed.session import SquareExtractor
-
-            assert self.graph is not None
-            self._squares = SquareExtractor(self.graph, self.preparation, self._device)
-        return self._squares.features(pixels)
+    @device.setter
+    def device(self, device: str) -> None:
+        self.settings = replace(self.settings, device=device)
 
     @property
     def least(self) -> int:
@@ -151,46 +111,22 @@ class TrainedFeatures:
         assert size is not None
         return round(size / self.settings.crop)
 
-    def look(self, photo: np.ndarray) -> np.ndarray:
-        """The central square of a photo, uint8 (side, side, 3), to be learned."""
-        return central_square(photo, self.least)
-
-    def feature(self, photo: np.ndarray) -> np.ndarray:
-        """The feature (d,) of a photo."""
-        self._check_channels(photo.shape[2])
-        self.open()
-        assert self._extractor is not None
-        return self._extractor.feature(photo)
-
-    def features(self, images: Any) -> np.ndarray:
-        """Features (n, d) of photos or of square images; features are given back."""
-        if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
-            return images
-        if one_by_one(images):
-            return np.stack([self.feature(pixels_of(image, self.least)) for image in ready(images)])
-        if hasattr(images, "read"):
-            images = images.read(np.arange(len(images)))
-        pixels = as_pixels(images, len(images))
-        self._check_channels(pixels.shape[1])
-        return self._square_features(pixels)
-
-    def _check_channels(self, channels: int) -> None:
-        if channels != self.preparation.channels:
+    def check_channels(self, channels: int) -> None:
+        """Raise unless images have as many channels as those that were learned."""
+        if self.graph is not None and channels != self.preparation.channels:
             raise DataError(
                 f"the images have {channels} channels, and the model was taught on "
                 f"{self.preparation.channels}: convert them"
             )
 
-    def looks(self, images: Any) -> Images:
+    def squares(self, images: Any) -> Images:
         """Images that can be read by index; photos of several sizes become squares."""
-        from memoryless.images.dataset import as_images
-
         if one_by_one(images):
             side = self.least
-            images = np.stack([self.look(pixels_of(image, side)) for image in ready(images)])
+            squares = [central_square(pixels_of(image, side), side) for image in ready(images)]
+            images = np.stack(squares)
         found = as_images(images)
-        if self.graph is not None:
-            self._check_channels(found.shape[0])
+        self.check_channels(found.shape[0])
         return found
 
     def learn(
@@ -198,8 +134,8 @@ class TrainedFeatures:
         images: Images,
         labels: np.ndarray,
         groups: np.ndarray,
-        report: Any,
         names: Sequence[str],
+        report: Any,
     ) -> tuple[TrainedFeatures, Lesson]:
         """What is known after a state of new classes; their labels follow those of the past."""
         from memoryless.images import Split
@@ -214,20 +150,16 @@ class TrainedFeatures:
         )
         scorer = build_scorer(parse_method(self.method), end)
         after = TrainedFeatures(self.method, learner.settings, self.seed, self.confidence)
-        after._learner, after._scorer = learner, scorer
+        after.learner, after.scorer = learner, scorer
+        settings, facts = after.kept_settings(), asdict(learner.preparation)
+        facts["augment"] = tuple(facts["augment"])
+        after.training = Training(settings=settings, scorer=describe(scorer)[0], **facts)
         after.graph = after._written_graph(learner)
         scores, own = np.zeros((0, learner.record.classes)), np.zeros(0, np.int64)
         if learned.held_out is not None:
             scores, own = scorer(learned.held_out[0].astype(np.float32)), learned.held_out[1]
             after.confidence = HeldOut.of(scores, lead(scores), own).confidence
         return after, Lesson.of(names, labels, scores, own, after.confidence)
-
-    def _apart(self, labels: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
-        """Which images are held out, where some must be so together; else the learner decides."""
-        if not self.settings.held_out or len(np.unique(groups)) == len(groups):
-            return None
-        own = labels - labels.min()
-        return hold_out_groups(own, groups, self.settings.held_out, int(labels.min()))
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.train.learner import Learner, prepare
@@ -241,43 +173,74 @@ class TrainedFeatures:
         preparation = prepare(settings, split, side, augment)
         return Learner(settings, self.seed, channels, preparation)
 
-    def judge(self, features: np.ndarray) -> Judgement:
+    def _apart(self, labels: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
+        """Which images are held out, where some must be so together; else the learner decides."""
+        if not self.settings.held_out or len(np.unique(groups)) == len(groups):
+            return None
+        own = labels - labels.min()
+        return hold_out_groups(own, groups, self.settings.held_out, int(labels.min()))
+
+    def _written_graph(self, learner: Learner) -> bytes:
+        """The graph from photos to features, written from the network."""
+        from memoryless.embed.graph import features_graph
+        from memoryless.train.backbones.export import module_graph
+
+        seen, middle = self.preparation, learner.view.start > 0
+        graph = module_graph(learner.network.backbone, seen.size, seen.channels, middle)
+        return features_graph(graph, seen)
+
+    def scored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores (n, N) of classes, and by how much the best leads, (n,)."""
         scores = self.scorer(features)
-        return judge(scores, lead(scores), self.confidence)
+        return scores, lead(scores)
+
+    def kept_settings(self) -> dict[str, Any]:
+        """Settings without what belongs to this machine alone: the device, and folders."""
+        weights = self.settings.backbone_weights
+        kept = replace(
+            self.settings, device="auto", backbone_weights=weights and Path(weights.name)
+        )
+        return plain_values(kept)
 
     def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """What a description says of it, and the bytes of each part."""
-        settings = plain_values(self._settings_to_keep())
-        if self.graph is None:
-            return {"train": description.Training(settings=settings)}, {}
-        scorer, arrays = describe(self.scorer)
-        parts = self._stored_parts() | {"scorer": arrays}
+        settings = self.kept_settings()
+        if self.graph is None or self.training is None:
+            return {"train": Training(settings=settings)}, {}
+        parts: dict[str, Any]
+        if self.saved:
+            parts = {name: self.saved.arrays(name) for name in ("record", "network")}
+        else:
+            assert self.learner is not None
+            parts = {"record": self.learner.record.arrays(), "network": self.learner.tensors()}
+        parts["scorer"] = describe(self.scorer)[1]
         digest = sha256(self.graph).hexdigest()
         facts = {
-            "preparation": description.Preparation(**asdict(self.preparation)),
-            "backbone": description.Backbone(name=self.settings.backbone, sha256=digest),
-            "confidence": description.Confidence(**asdict(self.confidence)),
+            "preparation": self.preparation,
+            "backbone": Backbone(name=self.settings.backbone, sha256=digest),
+            "confidence": self.confidence,
             "record": {name: array.nbytes for name, array in parts["record"].items()},
-            "train": description.Training(
-                settings=settings, scorer=scorer, **self._stored_preparation
-            ),
+            "train": structs.replace(self.training, settings=settings),
         }
         contents = {name: to_bytes(arrays) for name, arrays in parts.items()}
         return facts, contents | {"features": self.graph}
 
-    def _settings_to_keep(self) -> ModelSettings:
-        """Settings without what is of this machine alone: the device, and folders."""
-        weights = self.settings.backbone_weights
-        return replace(
-            self.settings, device="auto", backbone_weights=weights and Path(weights.name)
-        )
 
-    def _stored_parts(self) -> dict[str, Any]:
-        """Record and network, as they were saved or as a state has left them."""
-        if self.saved:
-            return {name: self.saved.arrays(name) for name in ("record", "network")}
-        assert self.learner is not None
-        return {"record": self.learner.record.arrays(), "network": self.learner.tensors()}
+def _settings(state: State) -> ModelSettings:
+    """The settings in a description; before the first state some may be left open."""
+    train = state.description.train
+    assert train is not None
+    try:
+        if train.size is not None:
+            return restore_settings(ModelSettings, train.settings)
+        return ModelSettings(**conform(ModelSettings(**train.settings))[0])
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{state.path} is damaged (train.settings: {error}): {RESTORE}") from error
+
+
+def _prepared(training: Training) -> dict[str, Any]:
+    """How training prepares images."""
+    return {name: getattr(training, name) for name in ("size", "mean", "std", "augment")}
 
 
 def lead(scores: np.ndarray) -> np.ndarray:

@@ -20,8 +20,8 @@ from memoryless.images.files import Photo
 from memoryless.images.find import Found, find_photos, find_test
 from memoryless.images.read import UnreadableError, attempt
 from memoryless.model import Model
-from memoryless.model.description import now
-from memoryless.model.file import State, load_state
+from memoryless.model.description import State, now
+from memoryless.model.file import load_state
 from memoryless.names import as_flags, counted, first_ten
 from memoryless.output import print_line, reasons, report_broken, say, show
 from memoryless.photos.embedding import Progress, all_features, silent

@@ -29,8 +29,8 @@ from memoryless.images.quickdraw import SIDE, read_drawings
 from memoryless.images.read import load
 from memoryless.model import Model
 from memoryless.model.database import ENDING
-from memoryless.model.file import State, export_state, load_state
-from memoryless.model.parts import scorer_facts
+from memoryless.model.description import State, scorer_facts
+from memoryless.model.file import export_state, load_state
 from memoryless.names import counted, printable, size
 from memoryless.output import print_line, print_lines, say
 from memoryless.photos.embedding import Progress, silent
@@ -125,7 +125,7 @@ def exported(state: State) -> bytes:
     from memoryless.embed.answers import append_answers
     from memoryless.embed.graph import LARGEST
 
-    graph, arrays = state.graph(), state.arrays("scorer")
+    graph, arrays = state.content["features"], state.arrays("scorer")
     if len(graph) + sum(array.nbytes for array in arrays.values()) > LARGEST:
         raise ConfigError(
             f"{state.path} would have more than 2 GiB as one ONNX file, which none can have: "

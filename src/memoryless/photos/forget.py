@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoryless.model import Model
-from memoryless.model.file import State, kept_states, load_state, writing
+from memoryless.model.description import State
+from memoryless.model.file import kept_states, load_state, writing
 from memoryless.names import counted, first_ten
 from memoryless.output import print_line
 from memoryless.photos.kept import privacy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memoryless.model.file import State
+from memoryless.model.description import State
 from memoryless.names import size
 from memoryless.output import say
 

@@ -18,8 +18,8 @@ from memoryless.images.files import Photo
 from memoryless.images.read import UnreadableError, remarks
 from memoryless.model import Lesson, Model
 from memoryless.model.database import model_file
-from memoryless.model.description import check_history
-from memoryless.model.file import State, load_state, writing
+from memoryless.model.description import State, check_history
+from memoryless.model.file import load_state, writing
 from memoryless.names import counted, first_ten, size
 from memoryless.output import print_line, print_lines, reasons, say
 from memoryless.photos.embedding import Embedded, Progress, embed, silent

@@ -11,7 +11,8 @@ from typing import Literal
 from memoryless.errors import ConfigError, StoreError
 from memoryless.model import Model
 from memoryless.model.database import model_file
-from memoryless.model.file import State, check_unwritten, load_state, writing
+from memoryless.model.description import State
+from memoryless.model.file import check_unwritten, load_state, writing
 from memoryless.names import counted, first_ten
 from memoryless.output import print_line, print_lines
 from memoryless.photos.kept import AVERAGED, kept_bytes, print_privacy

@@ -28,7 +28,7 @@ from memoryless.images.files import Photo
 from memoryless.images.find import Found, find_photos
 from memoryless.images.read import UnreadableError, shorter_sides
 from memoryless.model import Model
-from memoryless.model.file import State
+from memoryless.model.description import State
 from memoryless.model.fixed import features_graph_of
 from memoryless.names import counted, first_ten
 from memoryless.photos.embedding import Embedded, embed

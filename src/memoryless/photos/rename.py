@@ -8,7 +8,8 @@ from pathlib import Path
 
 from memoryless.errors import DataError
 from memoryless.model import Model
-from memoryless.model.file import State, load_state, writing
+from memoryless.model.description import State
+from memoryless.model.file import load_state, writing
 from memoryless.names import class_names
 from memoryless.output import say
 

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from memoryless import output
-from memoryless.model.file import State, kept_states, load_state
+from memoryless.model.description import State
+from memoryless.model.file import kept_states, load_state
 from memoryless.names import counted, first_ten, markdown_text, printable, size
 from memoryless.output import print_line
 from memoryless.photos.kept import AVERAGED, kept_bytes, parts_kept, privacy

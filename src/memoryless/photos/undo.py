@@ -10,7 +10,8 @@ from cyclopts import Parameter
 
 from memoryless import output
 from memoryless.errors import ConfigError
-from memoryless.model.file import State, kept_states, load_state, writing
+from memoryless.model.description import State
+from memoryless.model.file import kept_states, load_state, writing
 from memoryless.names import first_ten
 from memoryless.output import say
 from memoryless.photos.show import kept, kept_table, print_problem

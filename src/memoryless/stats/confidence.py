@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
+from msgspec import Meta, Struct
 
 ACCEPTED = 0.95  # the share of held-out photos of known classes that the threshold lets pass
 TEMPERATURES = 2.0 ** (np.arange(-8, 23) / 2)  # 1/16 to 2,048; the best one lies between two
@@ -20,12 +21,14 @@ LEAST = 4  # held-out photos of a state that are summed up: sums of fewer would 
 MOST = 2000  # and at most so many: more would not make it surer
 
 
-@dataclass(frozen=True)
-class Confidence:
-    """A temperature for probabilities, and a threshold for `known`."""
+class Confidence(Struct, frozen=True, forbid_unknown_fields=True):
+    """A temperature for probabilities, and a threshold for `known`.
 
-    temperature: float = 1.0
-    threshold: float = float(MARGINS[0])
+    A model's description holds it; bounds are checked when it is read from there.
+    """
+
+    temperature: Annotated[float, Meta(gt=0, le=1e30)] = 1.0
+    threshold: Annotated[float, Meta(ge=-1e30, le=1e30)] = float(MARGINS[0])
     """The smallest margin of a photo whose class is known; at first every photo has it."""
     averaged: bool = False
     """Whether both are averages of merged models', until the next state is learned."""

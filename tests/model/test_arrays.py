@@ -12,8 +12,8 @@ import pytest
 from databases import put_arrays, put_description, put_part
 from memoryless import Model
 from memoryless.errors import StoreError
+from memoryless.model.description import from_bytes, to_bytes
 from memoryless.model.file import check_file, load_state
-from memoryless.model.parts import from_bytes, to_bytes
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 
