@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import torch
 
-from memoryless.lab.analysis.frame import results_frame
-from memoryless.lab.analysis.rescore import combinations
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import provenance
+from memoryless.lab.frame import results_frame
+from memoryless.lab.rescore import combinations
 from memoryless.lab.runs import Description, Preparation, RunFolder
 from memoryless.lab.scores import Results
 from memoryless.tensors import to_bytes

@@ -21,9 +21,9 @@ import torch
 from msgspec import to_builtins
 
 from conftest import make_toy
-from memoryless.lab.analysis.rescore import combinations, results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
+from memoryless.lab.rescore import combinations, results_with
 from memoryless.lab.runs import RunFolder, last_record, read_test, states_of
 from memoryless.progress import Observer
 from memoryless.stats.methods import parse_method

@@ -47,10 +47,8 @@ ELSEWHERE = {
     "images/__init__": "it names what images/dataset holds",
     "model/__init__": "it names what model/model holds",
     "stats/__init__": "it is empty",
-    "lab/__init__": "analysis/test_frame reads results through it",
-    "lab/analysis/__init__": "it is empty",
-    "lab/analysis/conclusion": "test_comparison checks its numbers",
-    "lab/analysis/paired": "test_rescore checks intervals beside what they are made of",
+    "lab/__init__": "test_frame reads results through it",
+    "lab/conclusion": "test_comparison checks its numbers",
     "tables": "a dataclass without a method",
     "photos/__init__": "it is empty",
     "photos/check": "model/test_file damages files and calls it",
@@ -76,7 +74,7 @@ WITHOUT_TORCH += [".model.fixed", ".model.trained", ".stats.methods", ".lab.eval
 WITHOUT_TORCH += [".progress", ".embed"]
 WITHOUT_TORCH += [".embed.session", ".embed.efficientnet", ".embed.resnet", ".embed.onnx_file"]
 WITHOUT_TORCH += [".stats.membership", ".lab.settings_help", ".lab.run", ".lab.paper"]
-WITHOUT_TORCH += [".lab.analysis.frame", ".lab.analysis.paired", ".lab.analysis.paper_table"]
+WITHOUT_TORCH += [".lab.frame", ".lab.table", ".lab.compare"]
 
 
 def modules() -> list[Path]:

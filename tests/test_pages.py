@@ -14,7 +14,8 @@ from memoryless import pages
 from memoryless.cli import main
 from memoryless.errors import WriteError
 from memoryless.names import printable
-from memoryless.pages import HEAD, MARK, Row, Table, breakable, check_replaceable, sentence, table
+from memoryless.pages import HEAD, MARK, breakable, check_replaceable, sentence
+from memoryless.tables import Table
 from photo_toys import make_colours, tiny_flags
 
 
@@ -25,8 +26,9 @@ def page_of(*tables: Table, summary: tuple[str, ...] = ()) -> str:
 
 
 def test_a_table_has_names_marks_and_bars():
-    row = Row("a_b", ["3", 12.46], ["best"], "recommended")
-    page = page_of(Table("A & B", ["class", "photos", "%"], [row], "see <c>"))
+    columns, rows = ["class", "photos", "%"], [["a_b", "3", 12.46]]
+    marks, kinds = {"a_b": ["best"]}, {"a_b": "recommended"}
+    page = page_of(Table("A & B", "see <c>", columns, rows, marks=marks, kinds=kinds))
     assert Page(page).cells == ["class", "photos", "%", "a_b best", "3", "12.5"]
     assert "A &amp; B <small>see &lt;c&gt;</small>" in page
     assert '<tr class="recommended"><th scope="row">a_<wbr>b <span class="mark">best' in page
@@ -35,7 +37,7 @@ def test_a_table_has_names_marks_and_bars():
 
 
 def test_a_table_without_rows_is_left_out():
-    assert "table" not in Page(page_of(table("A", ["class"], []))).tags
+    assert "table" not in Page(page_of(Table("A", "", ["class"], []))).tags
 
 
 def test_sentences_have_code_and_numbers_stay_with_their_units():
@@ -46,11 +48,15 @@ def test_sentences_have_code_and_numbers_stay_with_their_units():
     )
 
 
+def table_of(text: str) -> Table:
+    """A table whose every part is the text."""
+    return Table(text, text, [text] * 2, [[text] * 2], marks={text: [text]}, kinds={text: text})
+
+
 @given(hostile_text)
 def test_nothing_in_a_text_is_obeyed(text):
-    every = [Row(text, [text], [text], "bound")]
-    page = Page(page_of(Table(text, [text, text], every, text), summary=(text,)))
-    plain = Page(page_of(Table("x", ["x", "x"], [Row("x", ["x"], ["x"], "bound")], "x")))
+    page = Page(page_of(table_of(text), summary=(text,)))
+    plain = Page(page_of(table_of("x")))
     assert [tag for tag in page.tags if tag not in ("p", "code")] == [
         tag for tag in plain.tags if tag not in ("p", "code")
     ]

@@ -1,10 +1,10 @@
-"""A table, as commands show it."""
+"""A table, as commands and pages show it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -12,10 +12,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells for people, and in the laboratory a frame of the full figures for programs."""
+    """Rows of cells for people, and in the laboratory a frame of the full figures for programs.
+
+    A row begins with its name. On a page, a cell that is a float is a percentage with a bar.
+    """
 
     title: str
     caption: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Any]]
     figures: pd.DataFrame | None = None
+    marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What a page says beside a row's name, by that name."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """How a page styles a row, by its name: reference, control, strategy or bound."""
+    sortable: bool = False
+    """Whether a reader of the page can sort the rows."""

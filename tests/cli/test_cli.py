@@ -11,9 +11,9 @@ import pytest
 
 import memoryless
 from conftest import call
-from memoryless.cli import LABORATORY, READING, WITH_PHOTOS, app
+from memoryless.cli import LABORATORY, WITH_PHOTOS, app
 from memoryless.embed import BACKBONES
-from memoryless.lab.analysis.figures import FIGURES
+from memoryless.lab.charts import FIGURES
 from memoryless.lab.list_names import KINDS
 from memoryless.lab.presets import PRESETS
 from memoryless.output import FORMATS
@@ -34,7 +34,7 @@ def commands() -> list[str]:
 def test_a_command_stands_in_the_file_of_its_name(command):
     name = "list_names" if command == "list" else command  # list.py would hide Python's own
     face = "photos" if command in WITH_PHOTOS else "lab"
-    face = "cli" if command == "demo" or command in READING else face
+    face = "cli" if command == "demo" else face
     assert app[command].default_command.__module__ == f"memoryless.{face}.{name}"
 
 

@@ -20,10 +20,10 @@ from torch import nn
 from conftest import Interrupt, assert_same_run, make_toy
 from memoryless.errors import ConfigError, StoreError, TrainingError, WriteError
 from memoryless.images import Split
-from memoryless.lab.analysis.frame import results_frame
 from memoryless.lab.config import Config
 from memoryless.lab.evaluate import score
 from memoryless.lab.experiment import passes_left, run
+from memoryless.lab.frame import results_frame
 from memoryless.lab.runs import RunFolder, find_runs, last_record, read_rows, read_test
 from memoryless.progress import Observer
 from memoryless.stats.methods import EndOfState, methods_of

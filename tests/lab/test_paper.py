@@ -13,9 +13,9 @@ from conftest import TOY_PRESET, make_toy
 from memoryless.cli import main
 from memoryless.errors import DataError
 from memoryless.images.sources import SOURCES, Source
-from memoryless.lab.analysis.figures import draw_similarity, shown
-from memoryless.lab.analysis.paper_table import CLAIMS, NORMALISATIONS
+from memoryless.lab.charts import draw_similarity, shown
 from memoryless.lab.paper import PaperTable
+from memoryless.lab.paper_tables import CLAIMS, NORMALISATIONS
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.lab.runs import RunFolder
 from memoryless.locks import locked

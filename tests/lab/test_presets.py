@@ -9,7 +9,7 @@ import pytest
 from conftest import TOY_PRESET
 from memoryless.errors import ConfigError
 from memoryless.images.sources import SOURCES
-from memoryless.lab.analysis.paper_table import published
+from memoryless.lab.paper_tables import published
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 
 

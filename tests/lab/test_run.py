@@ -11,8 +11,8 @@ import pytest
 
 from conftest import PHOTO_FLAGS, call
 from memoryless.cli import main
-from memoryless.lab.analysis.comparison import comparisons
-from memoryless.lab.analysis.conclusion import average_line
+from memoryless.lab.comparison import comparisons
+from memoryless.lab.conclusion import average_line
 from memoryless.lab.runs import find_runs
 from memoryless.stats.methods import methods_of
 

@@ -18,9 +18,9 @@ import torch
 from conftest import make_toy
 from memoryless.cli import main
 from memoryless.errors import ConfigError, StoreError
-from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
+from memoryless.lab.rescore import results_with
 from memoryless.lab.runs import RunFolder, states_of
 from memoryless.progress import Observer
 from memoryless.stats.methods import methods_of

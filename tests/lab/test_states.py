@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from conftest import EVERY_FORM
-from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.experiment import run
+from memoryless.lab.rescore import results_with
 from memoryless.lab.runs import RunFolder, last_record, last_state, states_of
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS, lda

@@ -9,8 +9,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from conftest import make_learner, make_toy, single
-from memoryless.lab.analysis.frame import results_frame
 from memoryless.lab.experiment import run
+from memoryless.lab.frame import results_frame
 from memoryless.lab.runs import RunFolder, last_record, last_state
 from memoryless.lab.stream import Stream
 from memoryless.randomness import derive

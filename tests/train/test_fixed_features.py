@@ -19,9 +19,9 @@ from conftest import (
     toy_learner,
 )
 from memoryless.errors import ConfigError
-from memoryless.lab.analysis.rescore import results_with
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
+from memoryless.lab.rescore import results_with
 from memoryless.lab.runs import RunFolder, last_state
 from memoryless.lab.stream import Stream
 from memoryless.stats.methods import EndOfState, build_scorer, grid_of, parse_method

@@ -104,7 +104,7 @@ for i, (name, about) in enumerate(WITH_PHOTOS.items()):
     )
 for i, (name, about) in enumerate(LABORATORY.items()):
     module = "list_names" if name == "list" else name  # list.py would hide Python's own
-    place = "cli" if name == "demo" or name in READING else "lab"
+    place = "cli" if name == "demo" else "lab"
     app.command(
         f"memoryless.{place}.{module}:{module}",
         name=name,

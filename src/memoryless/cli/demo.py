@@ -117,8 +117,8 @@ def _show_laboratory(output: Path) -> None:
 
 def _table(runs: list[RunFolder]) -> Table:
     """The methods to look at first, with the control, chance, and Full, which is not run here."""
-    from memoryless.lab.analysis.comparison import comparisons
-    from memoryless.lab.analysis.tables import method_table
+    from memoryless.lab.comparison import comparisons
+    from memoryless.lab.table import method_table
 
     (comparison,) = comparisons(runs)
     table = method_table(comparison)

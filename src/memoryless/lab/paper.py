@@ -251,8 +251,8 @@ class PaperTable:
         """The paper's tables from cells that have finished; `methods` in place of all."""
         import pandas as pd
 
-        from memoryless.lab.analysis.frame import averages, in_percent, results_frame
-        from memoryless.lab.analysis.paper_table import FULL, claims_table, paper_tables
+        from memoryless.lab.frame import averages, in_percent, results_frame
+        from memoryless.lab.paper_tables import FULL, claims_table, paper_tables
 
         title = f"{self.name}: {len(done)} of {len(self.cells)} trainings"
         results = results_frame(done, methods, leave_out=True)

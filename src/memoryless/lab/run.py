@@ -54,8 +54,8 @@ def run(
 def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
     """Finish an experiment and its control on the same data; gives a line of averages."""
     from memoryless.lab import experiment as laboratory
-    from memoryless.lab.analysis.comparison import comparisons, main_comparisons
-    from memoryless.lab.analysis.conclusion import average_line
+    from memoryless.lab.comparison import comparisons, main_comparisons
+    from memoryless.lab.conclusion import average_line
 
     display.working("reading data")
     dataset = load(settings, partial(display.working, "checking images"))

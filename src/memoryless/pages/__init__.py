@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +17,6 @@ from memoryless.names import printable
 MARK = '<meta name="generator" content="memoryless">'
 """What the head of every page holds."""
 HEAD = 4096  # bytes of a file in which that stands
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row has a name, cells, marks beside the name, and a kind that says how it is styled.
-
-    A cell that is a float is a percentage, and has a bar below it.
-    """
-
-    name: str
-    cells: Sequence[str | float]
-    marks: Sequence[str] = ()
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of a page; the first column has the names of the rows."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Row]
-    caption: str = ""
-    sortable: bool = False
-
-
-def table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
-) -> Table:
-    """A table of rows that begin with their name."""
-    return Table(title, columns, [Row(name, cells) for name, *cells in rows], caption)
 
 
 def render(template: str, **parts: Any) -> str:

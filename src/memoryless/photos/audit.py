@@ -476,11 +476,11 @@ def render(found: Audit) -> str:
         summary=summary(found),
         limits=[LIMITS, found.honest],
         measures=[
-            pages.table(title, *columns(found, measure), f"{caption[0].upper()}{caption[1:]}.")
+            Table(title, f"{caption[0].upper()}{caption[1:]}.", *columns(found, measure))
             for measure, (title, caption) in MEASURES.items()
         ],
         attacks=ATTACKS,
-        left_out=pages.table("Classes of the model that were not audited", ["class"], left_out),
-        kept=pages.table("What is kept of photos", ["part", "bytes"], kept),
+        left_out=Table("Classes of the model that were not audited", "", ["class"], left_out),
+        kept=Table("What is kept of photos", "", ["part", "bytes"], kept),
         audit=found,
     )

@@ -261,7 +261,7 @@ def render(model: str, place: str, evaluation: Evaluation) -> str:
         mistakes=len(evaluation.mistakes),
         pictures=list(pictures(evaluation.mistakes)),
         tables=[
-            pages.table(title, columns, rows, caption)
+            Table(title, caption, columns, rows)
             for title, caption, columns, rows in tables(evaluation)
         ],
     )

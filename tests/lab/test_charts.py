@@ -16,18 +16,18 @@ from matplotlib.text import Text
 
 from conftest import TINY, FakeRun, make_toy
 from memoryless.errors import WriteError
-from memoryless.lab.analysis import measures
-from memoryless.lab.analysis.chart_style import COLOURS, FAINT
-from memoryless.lab.analysis.comparison import comparisons
-from memoryless.lab.analysis.figures import (
+from memoryless.lab import measures
+from memoryless.lab.chart_style import COLOURS, FAINT
+from memoryless.lab.charts import (
     FIGURES,
     METADATA,
     pareto_figure,
     save_figure,
-    save_figures,
     shown,
 )
+from memoryless.lab.comparison import comparisons
 from memoryless.lab.experiment import run
+from memoryless.lab.figures import save_figures
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
 
@@ -218,11 +218,11 @@ FACTS = {"nothing": (0, 7.0), "few": (2_000, 10.0), "worse": (30_000, 5.0), "man
 
 @pytest.fixture
 def rows():
-    row = comparisons([made({"finetune": [1.0, 2.0]})])[0].reference.row
-    return {
-        name: row._replace(method=name, bytes=size, top1=top1, top1_std=3.0)
+    row = comparisons([made({"finetune": [1.0, 2.0]})])[0].reference
+    return [
+        row._replace(label=name, bytes=size, top1=top1, top1_std=3.0)
         for name, (size, top1) in FACTS.items()
-    }
+    ]
 
 
 def test_the_front_is_named_and_has_bars(rows):
@@ -244,9 +244,9 @@ def test_the_front_is_named_and_has_bars(rows):
 
 @pytest.mark.parametrize(("least", "most"), [(5, 2_000), (20_000, 30_000), (1, 2 * 10**9)])
 def test_ticks_of_bytes_do_not_overlap(least, most, rows):
-    sizes = dict(zip(rows, (0, least, least + 1, most), strict=True))
-    methods = {name: row._replace(bytes=sizes[name]) for name, row in rows.items()}
-    figure = pareto_figure({"": methods})
+    sizes = (0, least, least + 1, most)
+    spaced = [row._replace(bytes=size) for row, size in zip(rows, sizes, strict=True)]
+    figure = pareto_figure({"": spaced})
     figure.draw_without_rendering()
     spans = [text.get_window_extent().intervalx for text in figure.axes[0].get_xticklabels()]
     assert len(spans) >= 2
@@ -273,8 +273,8 @@ def test_the_reference_is_named_and_lies_over_all_others():
 
 
 def test_what_keeps_images_has_no_place_on_the_front():
-    row = comparisons([FakeRun({"replay": [1.0, 2.0]}, memoryless=False)])[0].reference.row
-    (panel,) = pareto_figure({"": {"replay": row}}).axes
+    row = comparisons([FakeRun({"replay": [1.0, 2.0]}, memoryless=False)])[0].reference
+    (panel,) = pareto_figure({"": [row]}).axes
     assert len(panel.lines) == len(panel.collections) == 0
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from memoryless.lab.analysis.frame import in_shares
-from memoryless.lab.analysis.tables import cell
+from memoryless.lab.comparison import cell
+from memoryless.lab.frame import in_shares
 from memoryless.stats.methods import METHODS, method_name
 from memoryless.stats.metrics import g_il
 from memoryless.tables import Table
@@ -44,7 +44,7 @@ CLAIMS = {
 @cache
 def published() -> dict[str, Any]:
     """The tables of the paper and its supplement, by the paper's names of methods."""
-    return json.loads((files("memoryless.lab.analysis") / "published.json").read_text())
+    return json.loads((files("memoryless.lab") / "published.json").read_text())
 
 
 def published_accuracy(name: str, data: str, states: int) -> float:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryless.lab.analysis.chart_style import few_of, spread, wrapped
+from memoryless.lab.chart_style import few_of, spread, wrapped
 
 labels = st.lists(st.tuples(st.floats(-0.5, 1.5), st.sampled_from([0.1, 0.2, 0.3])), max_size=6)
 

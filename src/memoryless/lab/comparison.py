@@ -6,19 +6,22 @@ What is shown first, drawn or called the reference is fixed in advance: no test 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from memoryless.lab.analysis.frame import TRAINING, averages, in_percent, results_frame
 from memoryless.lab.config import CONTROL
+from memoryless.lab.frame import TRAINING, averages, in_percent, in_shares, results_frame
 from memoryless.lab.runs import RunFolder
+from memoryless.names import counted, size
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import headline, parse_method
 from memoryless.strategies import STRATEGIES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_LINES = 6  # in a chart
 MOST_FIRST = 8  # methods in a table that is read before all others
@@ -42,25 +45,16 @@ def reads_statistics(method: str) -> bool:
     return head.reads_statistics or head.reads == "projection" or parts.transport != "none"
 
 
-@dataclass(frozen=True, eq=False)
 class Training:
-    """Runs that differ only by seed; `row` has what they share, `methods` each one's averages."""
+    """Runs that differ only by seed: `results` by state, and the averages of each of `methods`."""
 
-    runs: list[RunFolder]
-    results: pd.DataFrame
-    methods: pd.DataFrame
-
-    @cached_property
-    def row(self) -> Any:
-        return next(self.methods.itertuples(index=False))
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        return json.loads(self.row.settings)
-
-    @cached_property
-    def headline(self) -> list[str]:
-        return shown_first(self.methods["method"])
+    def __init__(self, runs: list[RunFolder], results: pd.DataFrame, methods: pd.DataFrame):
+        self.runs, self.results, self.methods = runs, results, methods
+        self.row: Any = next(methods.itertuples(index=False))  # of which most columns are shared
+        self.settings: dict[str, Any] = json.loads(self.row.settings)
+        self.headline = shown_first(methods["method"])
+        self.is_control = self.row.strategy == CONTROL
+        self.one_state = self.row.finished == 1
 
     @property
     def alike(self) -> str:
@@ -74,47 +68,15 @@ class Training:
         return [self.row.network, *(self.settings[name] for name in SHARED)]
 
     @property
-    def is_control(self) -> bool:
-        return self.row.strategy == CONTROL
+    def preference(self) -> tuple[int, int, int]:
+        """Where a training stands among others, whatever it reached."""
+        strategy = list(STRATEGIES).index(self.row.strategy)
+        return PREFERRED.index(self.row.statistics_of), strategy, -self.row.seeds
 
-    @property
-    def one_state(self) -> bool:
-        return self.row.finished == 1
-
-    def by_state(self, method: str, k: str = "top1") -> list[float]:
-        """A method's accuracy by state, mean over runs."""
-        return list(self._each_state(method, k).mean())
-
-    def deviations(self, method: str, k: str = "top1") -> list[float]:
-        """The standard deviation over runs of a method's accuracy by state; none of one run."""
-        return list(self._each_state(method, k).std()) if len(self.runs) > 1 else []
-
-    def _each_state(self, method: str, k: str) -> Any:
-        return self.results[self.results["method"] == method].groupby("state")[k]
-
-
-def _preference(training: Training) -> tuple[int, int, int]:
-    """Where a training stands among others, whatever it reached."""
-    row = training.row
-    return (
-        PREFERRED.index(row.statistics_of),
-        list(STRATEGIES).index(row.strategy),
-        -row.seeds,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """One method of one training, under a name that no other entry beside it has."""
-
-    training: Training
-    row: Any
-    label: str
-
-    @property
-    def is_strategy(self) -> bool:
-        """Whether the method is the training's own classification layer."""
-        return self.row.head == "current" and self.row.calibration == "none"
+    def by_state(self, method: str) -> pd.DataFrame:
+        """A method's top-1 accuracy by state: mean and standard deviation over runs."""
+        own = self.results[self.results["method"] == method]
+        return own.groupby("state")["top1"].agg(["mean", "std"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,101 +114,90 @@ class Comparison:
         """The training that the reference method belongs to: a default, never the best here."""
         trained = [t for t in self.trainings if not t.is_control]
         able = [t for t in trained if t.row.memoryless]
-        return min(able or trained or self.trainings, key=_preference)
+        return min(able or trained or self.trainings, key=lambda t: t.preference)
 
     @cached_property
     def control(self) -> Training | None:
         """The untrained network of the same shape, unless there is nothing but it."""
         able = [t for t in self.trainings if t.is_control and not self.main.is_control]
         able = [t for t in able if t.shape == self.main.shape]
-        return min(able, key=_preference, default=None)
+        return min(able, key=lambda t: t.preference, default=None)
 
     @cached_property
-    def entries(self) -> list[Entry]:
-        """Every method of every training, highest top-1 first; what two trainings share once."""
-        rows = [
-            (training, row)
-            for training in self.trainings
-            for row in training.methods.itertuples(index=False)
-            if self._is_first(training, row.method)
-        ]
-        entries = [Entry(*row, label) for row, label in zip(rows, self._labels(rows), strict=True)]
-        return sorted(entries, key=lambda entry: -entry.row.top1)
+    def entries(self) -> list[Any]:
+        """A row for each method of each training, highest top-1 first; what they share once.
 
-    def _is_first(self, training: Training, method: str) -> bool:
-        """Rows read no statistics: trainings that kept different ones share them."""
-        if reads_statistics(method):
-            return True
-        alike = [t for t in self.trainings if t.alike == training.alike]
-        alike = [t for t in alike if method in set(t.methods["method"])]
-        return max(alike, key=lambda t: t.row.seeds) is training
+        Beside the averages a row has its `training`, and a `label` that no other row has.
+        """
+        import pandas as pd
 
-    def _labels(self, rows: Sequence[tuple[Training, Any]]) -> list[str]:
-        """Names with what distinguishes equal ones: statistics, settings, or a number."""
+        rows = pd.concat([t.methods.assign(training=t, alike=t.alike) for t in self.trainings])
+        rows = rows.reset_index(drop=True)
+        # Rows of a classifier read no statistics: trainings that kept different ones share them.
+        own = rows["method"].map(reads_statistics)
+        most_seeds = rows.sort_values("seeds", ascending=False, kind="stable")
+        shared = most_seeds.drop_duplicates(["alike", "method"]).index
+        rows = rows[own | rows.index.isin(shared)]
+        kinds = rows["statistics_of"].where(own & rows["strategy"].isin(self.named), "")
         labels = [
-            f"{row.method} ({row.statistics_of})"
-            if row.strategy in self.named and reads_statistics(row.method)
-            else row.method
-            for _, row in rows
+            f"{m} ({kind})" if kind else m for m, kind in zip(rows["method"], kinds, strict=True)
         ]
-        for words in (_differing_settings, _numbers):
-            labels = _distinguished(labels, [training for training, _ in rows], words)
-        return labels
+        rows = rows.assign(label=distinguished(labels, list(rows["training"])))
+        by_top1 = rows.sort_values("top1", ascending=False, kind="stable")
+        return list(by_top1.itertuples(index=False))
 
-    def entry(self, training: Training, method: str) -> Entry:
-        """The entry of a training's method, which may stand under a training that shares it."""
-        same = [e for e in self.entries if e.row.method == method]
-        own = [e for e in same if e.training is training]
-        return (own or [e for e in same if e.training.alike == training.alike])[0]
+    def entry(self, training: Training, method: str) -> Any:
+        """The row of a training's method, which may stand under a training that shares it."""
+        same = [e for e in self.entries if (e.method, e.alike) == (method, training.alike)]
+        return next((e for e in same if e.training is training), same[0])
 
     @cached_property
-    def reference(self) -> Entry:
+    def reference(self) -> Any:
         return self.entry(self.main, self.main.headline[-1])
 
     @cached_property
-    def control_entry(self) -> Entry | None:
+    def control_entry(self) -> Any:
         return self.entry(self.control, self.control.headline[-1]) if self.control else None
 
     @cached_property
-    def shown(self) -> list[Entry]:
-        """The few entries to look at first: of the control one method, and of many trainings only
+    def shown(self) -> list[Any]:
+        """The few rows to look at first: of the control one method, and of many trainings only
         the strategy itself, siw and the last of the headline.
         """
         few = [entry for entry in self.entries if self._is_shown(entry)]
         if len(few) <= MOST_FIRST:
             return few
-        return [e for e in few if e.row.head in ("current", "siw") or self._is_last(e)]
+        last = [entry for entry in few if entry.method == entry.training.headline[-1]]
+        return [e for e in few if e.head in ("current", "siw") or e in last]
 
-    def _is_shown(self, entry: Entry) -> bool:
+    def _is_shown(self, entry: Any) -> bool:
         if entry.training is self.control:
             return entry is self.control_entry
-        return entry.row.method in entry.training.headline
+        return entry.method in entry.training.headline
 
-    def _is_last(self, entry: Entry) -> bool:
-        return entry.row.method == entry.training.headline[-1]
-
-    def role(self, entry: Entry) -> str:
-        """What an entry is for the reader, if it stands out."""
+    def role(self, entry: Any) -> str:
+        """What a row is for the reader, if it stands out."""
         if entry is self.control_entry:
             return "control"
-        is_reference = entry is self.reference and entry.row.memoryless and not self.chosen
+        is_reference = entry is self.reference and entry.memoryless and not self.chosen
         return "reference" if is_reference else ""
 
     @cached_property
-    def before_and_after(self) -> list[Entry]:
-        """The strategy itself and the reference: one entry where they are the same."""
-        return list(dict.fromkeys([self.entry(self.main, self.main.headline[0]), self.reference]))
+    def before_and_after(self) -> list[Any]:
+        """The strategy itself and the reference: one row where they are the same."""
+        first = self.entry(self.main, self.main.headline[0])
+        return [first] if first is self.reference else [first, self.reference]
 
     @cached_property
-    def lines(self) -> list[Entry]:
-        """The few entries drawn: the reference, its strategy, others, the control."""
+    def lines(self) -> list[Any]:
+        """The few rows drawn: the reference, its strategy, others, the control."""
         control = [self.control_entry] if self.control_entry else []
-        others = [entry for entry in dict.fromkeys(self._candidates()) if entry not in control]
-        return others[: MOST_LINES - len(control)] + control
+        found = {entry.label: entry for entry in self._candidates() if entry not in control}
+        return list(found.values())[: MOST_LINES - len(control)] + control
 
-    def _candidates(self) -> Iterator[Entry]:
+    def _candidates(self) -> Iterator[Any]:
         yield from reversed(self.before_and_after)
-        others = sorted((t for t in self.trainings if not t.is_control), key=_preference)
+        others = sorted((t for t in self.trainings if not t.is_control), key=lambda t: t.preference)
         first = {training.row.strategy: training for training in reversed(others)}
         for training in sorted(others, key=lambda t: t is not first[t.row.strategy]):
             yield self.entry(training, training.headline[-1])
@@ -254,18 +205,15 @@ class Comparison:
             yield self.entry(self.main, method)
 
 
-def _distinguished(
-    labels: Sequence[str],
-    trainings: Sequence[Training],
-    words: Callable[[Sequence[Training]], list[str]],
-) -> list[str]:
-    """Labels with words behind those that stand there several times."""
+def distinguished(labels: Sequence[str], trainings: Sequence[Training]) -> list[str]:
+    """Labels; those that several rows have get differing settings behind them, or else numbers."""
     found = list(labels)
-    for label in {*labels}:
-        same = [i for i, other in enumerate(labels) if other == label]
-        behind = words([trainings[i] for i in same]) if len(same) > 1 else [""]
-        for i, word in zip(same, behind, strict=True):
-            found[i] = f"{label} ({word})" if word else label
+    for words in (_differing_settings, _numbers):
+        for label in {*found}:
+            same = [i for i, other in enumerate(found) if other == label]
+            if len(same) > 1:
+                for i, word in zip(same, words([trainings[i] for i in same]), strict=True):
+                    found[i] = f"{label} ({word})" if word else label
     return found
 
 
@@ -313,11 +261,12 @@ def _trainings(runs: Sequence[RunFolder], results: pd.DataFrame) -> list[Trainin
     if results.empty:
         return []
     folders = {str(run.path): run for run in runs}
-    of_training = dict(iter(in_percent(averages(results)).groupby(TRAINING, sort=False)))
+    by_training = dict(iter(in_percent(results).groupby(TRAINING, sort=False)))
     return [
-        Training([folders[path] for path in own["run"].unique()], own, of_training[key])
-        for key, own in in_percent(results).groupby(TRAINING, sort=False)
-        if key in of_training
+        Training(
+            [folders[path] for path in by_training[key]["run"].unique()], by_training[key], own
+        )
+        for key, own in in_percent(averages(results)).groupby(TRAINING, sort=False)
     ]
 
 
@@ -359,9 +308,7 @@ def main_comparisons(found: Sequence[Comparison]) -> list[Comparison]:
 def training_names(trainings: Sequence[Training]) -> dict[str, Training]:
     """Trainings by distinct names; those that differ only in what they kept are one."""
     first = list({training.alike: training for training in reversed(trainings)}.values())[::-1]
-    names = [_strategy_name(training) for training in first]
-    for words in (_differing_settings, _numbers):
-        names = _distinguished(names, first, words)
+    names = distinguished([_strategy_name(training) for training in first], first)
     return dict(zip(names, first, strict=True))
 
 
@@ -369,3 +316,56 @@ def _strategy_name(training: Training) -> str:
     memory = f" {training.settings['memory']:.0%}" if training.row.strategy == "replay" else ""
     free = "" if training.row.memoryless else " (not memoryless)"
     return f"{training.row.strategy}{memory}{free}"
+
+
+def figures_of(entries: Sequence[Any]) -> pd.DataFrame:
+    """The averages of rows for programs, in shares from 0 to 1."""
+    import pandas as pd
+
+    frame = in_shares(pd.DataFrame(entries)).drop(columns=["training", "alike"])
+    frame.insert(0, "label", frame.pop("label"))
+    return frame
+
+
+def pareto_front(rows: Sequence[Any], k: str = "top1") -> list[Any]:
+    """The memoryless rows that keep something and beat all that keep less, by their bytes.
+
+    A row that keeps nothing is not among them, though they must beat it too.
+    """
+    front: list[Any] = []
+    for row in sorted(rows, key=lambda row: (row.bytes, -getattr(row, k))):
+        if row.memoryless and (not front or getattr(row, k) > getattr(front[-1], k)):
+            front.append(row)
+    return [row for row in front if row.bytes]
+
+
+def cell(mean: float, std: float = math.nan) -> str:
+    """A figure, with its deviation over seeds if there is one."""
+    if math.isnan(mean):
+        return ""
+    return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}±{std:.1f}"
+
+
+def kept(row: Any) -> str:
+    """What a method needs of the past."""
+    if not row.memoryless:
+        return "images"
+    return size(row.bytes) if row.bytes else "nothing"
+
+
+def protocol(training: Training) -> str:
+    """How a training was done: network, epochs, augmentation, order and seeds."""
+    row = training.row
+    later = f" (later {row.epochs_later})" if row.finished > 1 else ""
+    return (
+        f"{row.network}, epochs {row.epochs}{later}, augmentation {row.augmentation or 'none'}, "
+        f"order {row.order}, seeds {row.seed}"
+    )
+
+
+def averages_title(comparison: Comparison) -> str:
+    """The title of a table of averages."""
+    number = max(t.row.seeds for t in comparison.trainings)
+    last = comparison.row.finished - 1
+    average = f", average of states 1-{last}" if last > 1 else ""
+    return f"{comparison.title}, {counted(number, 'seed', 'seeds')}; percent{average}"

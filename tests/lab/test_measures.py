@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memoryless.lab.analysis import measures
+from memoryless.lab import measures
 from memoryless.lab.runs import RunFolder, read_rows
 
 

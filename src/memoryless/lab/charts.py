@@ -1,4 +1,4 @@
-"""Figures of finished runs, for papers and for the report; `measures` has their numbers.
+"""Charts of finished runs, for papers and for the report; `measures` has their numbers.
 
 Each is as wide as one column of a page or as both, with text of 8 points at that size.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
 
 from memoryless.errors import WriteError
-from memoryless.lab.analysis import measures
-from memoryless.lab.analysis.chart_style import (
+from memoryless.lab import measures
+from memoryless.lab.chart_style import (
     COLOURS,
     FAINT,
     INCHES,
@@ -31,13 +31,13 @@ from memoryless.lab.analysis.chart_style import (
     spread,
     wrapped,
 )
-from memoryless.lab.analysis.comparison import (
+from memoryless.lab.comparison import (
     MOST_LINES,
     Comparison,
     comparisons,
+    pareto_front,
     training_names,
 )
-from memoryless.lab.analysis.tables import pareto_front
 from memoryless.lab.runs import RunFolder
 from memoryless.names import choose, printable
 
@@ -109,24 +109,19 @@ def draw_accuracy(comparison: Comparison, columns: int = 1) -> Figure:
 
     Bands show the standard deviation over seeds, to both sides.
     """
-    entries = comparison.lines
-    lines = {entry.label: entry.training.by_state(entry.row.method) for entry in entries}
+    each = {entry.label: entry.training.by_state(entry.method) for entry in comparison.lines}
+    lines = {label: list(by_state["mean"]) for label, by_state in each.items()}
     figure = _lines(lines, columns, "top-1 accuracy (%)")
     panel = figure.axes[0]
-    for entry, colour in zip(entries, COLOURS, strict=False):
-        _band(panel, lines[entry.label], entry.training.deviations(entry.row.method), colour)
+    for by_state, colour in zip(each.values(), COLOURS, strict=False):
+        if by_state["std"].notna().all():  # of several seeds
+            low = (by_state["mean"] - by_state["std"]).clip(0, 100)
+            high = (by_state["mean"] + by_state["std"]).clip(0, 100)
+            panel.fill_between(by_state.index, low, high, color=colour, alpha=0.15, linewidth=0)
     _from_0(panel)
     ends = {name: (len(values) - 1, values[-1]) for name, values in lines.items()}
     _name_at_end(panel, ends, columns, COLOURS)
     return figure
-
-
-def _band(panel: Axes, values: list[float], deviations: list[float], colour: str) -> None:
-    """Draw deviations around values, within what a percentage can be."""
-    if deviations:
-        low = np.clip(np.subtract(values, deviations), 0, 100)
-        high = np.clip(np.add(values, deviations), 0, 100)
-        panel.fill_between(range(len(values)), low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 @mpl.rc_context(STYLE)
@@ -134,7 +129,7 @@ def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
     """Cells show true by predicted state at the end, for the strategy and the reference method."""
     chosen = comparison.before_and_after
     cells = [
-        measures.coarser(measures.state_confusion(entry.training.runs[0], entry.row.method))
+        measures.coarser(measures.state_confusion(entry.training.runs[0], entry.method))
         for entry in chosen
     ]
     height = min(INCHES[1], 0.9 + 0.24 * len(cells[0][0]))  # the cells are square
@@ -154,26 +149,22 @@ def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
 
 def draw_pareto(comparison: Comparison, columns: int = 1) -> Figure:
     """Dots show top-1 accuracy against bytes kept, of the methods that the runs have scored."""
-    rows = {entry.label: entry.row for entry in comparison.entries}
-    return pareto_figure({"": rows}, columns=columns, named=[comparison.reference.label])
+    reference = comparison.reference.label
+    return pareto_figure({"": comparison.entries}, columns=columns, named=reference)
 
 
 @mpl.rc_context(STYLE)
 def pareto_figure(
-    streams: Mapping[str, Mapping[str, Any]],
-    k: str = "top1",
-    columns: int = 1,
-    named: Sequence[str] = (),
+    streams: Mapping[str, Sequence[Any]], k: str = "top1", columns: int = 1, named: str = ""
 ) -> Figure:
-    """Dots show accuracy against bytes kept, a panel for each stream, of rows by their names.
+    """Dots show accuracy against bytes kept, a panel for each stream, of rows with labels.
 
-    Methods that no other beats with as few bytes have their name beside them, and those in
-    `named`. Bars at these show the standard deviation over seeds.
+    Methods that no other beats with as few bytes have their label beside them, and so has the one
+    in `named`. Bars at these show the standard deviation over seeds.
     """
     figure, panels = _panels(columns, INCHES_HIGH * len(streams), len(streams), across=1)
     for panel, (title, rows) in zip(panels, streams.items(), strict=True):
-        free = {name: row for name, row in rows.items() if row.memoryless}
-        if free:
+        if free := [row for row in rows if row.memoryless]:
             _draw_front(panel, free, k, columns, named)
         measured = f"{k.replace('top', 'top-')} accuracy (%)"
         name = printable(title) if len(streams) > 1 else ""
@@ -181,27 +172,23 @@ def pareto_figure(
     return figure
 
 
-def _draw_front(
-    panel: Axes, rows: Mapping[str, Any], k: str, columns: int, named: Sequence[str]
-) -> None:
-    front = pareto_front(list(rows.values()), k)
+def _draw_front(panel: Axes, rows: Sequence[Any], k: str, columns: int, named: str) -> None:
+    front = pareto_front(rows, k)
     few = few_of(front, MOST_LINES - 1)
-    shown = {name: row for name, row in rows.items() if row in few or name in named}
-    over = [row for row in rows.values() if row in front or row in shown.values()]
-    _scale_bytes(panel, [row.bytes for row in rows.values()])
-    panel.scatter(*_places(rows.values(), k), s=9, color=FAINT)
+    shown = [row for row in rows if row in few or row.label == named]
+    over = [row for row in rows if row in front or row in shown]
+    _scale_bytes(panel, [row.bytes for row in rows])
+    panel.scatter(*_places(rows, k), s=9, color=FAINT)
     panel.step(*_places(front, k), where="post", color=COLOURS[0], marker="")
     panel.scatter(*_places(over, k), s=9, color=COLOURS[0], zorder=3)
-    deviations = [getattr(row, f"{k}_std") for row in shown.values()]
-    panel.errorbar(*_places(shown.values(), k), deviations, fmt="none", ecolor=COLOURS[0])
+    deviations = [getattr(row, f"{k}_std") for row in shown]
+    panel.errorbar(*_places(shown, k), deviations, fmt="none", ecolor=COLOURS[0])
     _from_0(panel)
-    ends = {name: (row.bytes, getattr(row, k)) for name, row in shown.items()}
-    _name_at_end(panel, ends, columns)
+    _name_at_end(panel, {row.label: (row.bytes, getattr(row, k)) for row in shown}, columns)
 
 
-def _places(rows: Iterable[Any], k: str) -> tuple[list[int], list[float]]:
+def _places(rows: Sequence[Any], k: str) -> tuple[list[int], list[float]]:
     """Bytes and accuracies of rows."""
-    rows = list(rows)
     return [row.bytes for row in rows], [getattr(row, k) for row in rows]
 
 
@@ -299,23 +286,6 @@ def _label(panel: Axes, title: str, x: str, y: str) -> None:
 def shown(runs: Sequence[RunFolder]) -> Comparison:
     """What is drawn of some runs: the data set and number of states of most trainings."""
     return max(comparisons(runs), key=lambda comparison: len(comparison.trainings))
-
-
-def save_figures(
-    runs: Sequence[RunFolder],
-    folder: Path,
-    names: Sequence[str],
-    formats: Sequence[str],
-    columns: int = 1,
-    working: Callable[[str], None] = lambda name: None,
-) -> list[Path]:
-    """Draw each figure named into files, one for each format; call `working` with its name."""
-    comparison, paths = shown(runs), []
-    for name in names:
-        working(name)
-        figure = FIGURES[name](comparison, columns)
-        paths += [save_figure(figure, folder / f"{name}.{form}") for form in formats]
-    return paths
 
 
 def save_figure(figure: Figure, path: Path) -> Path:

@@ -7,8 +7,8 @@ import pytest
 
 from conftest import FakeRun
 from memoryless.lab import results
-from memoryless.lab.analysis.frame import averages, in_percent, in_shares, results_frame
 from memoryless.lab.experiment import run
+from memoryless.lab.frame import averages, in_percent, in_shares, results_frame
 
 NAMES = ["strategy", "head", "calibration", "transport", "shrinkage", "paper_name"]
 

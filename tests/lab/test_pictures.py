@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from conftest import FakeRun
-from memoryless.lab.analysis import measures
-from memoryless.lab.analysis.chart_style import wrapped
-from memoryless.lab.analysis.comparison import comparisons
-from memoryless.lab.report.pictures import PAPER_FIGURES, charts, paper_figures
+from memoryless.lab import measures
+from memoryless.lab.chart_style import wrapped
+from memoryless.lab.comparison import comparisons
+from memoryless.lab.pictures import PAPER_FIGURES, charts, paper_figures
 from memoryless.lab.runs import RunFolder
 
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from memoryless.lab.analysis.chart_style import COLOURS, FAINT
-from memoryless.lab.analysis.comparison import Comparison
-from memoryless.lab.analysis.figures import (
+from memoryless.lab.chart_style import COLOURS, FAINT
+from memoryless.lab.charts import (
     FIGURES,
     draw_accuracy,
     draw_confusion,
@@ -20,6 +19,7 @@ from memoryless.lab.analysis.figures import (
     shown,
     write_figure,
 )
+from memoryless.lab.comparison import Comparison
 from memoryless.lab.runs import RunFolder
 
 PAPER_FIGURES = {
@@ -58,7 +58,7 @@ class Charts:
 def charts(comparison: Comparison, name: str) -> Charts:
     """Accuracy by state, accuracy against bytes, and where images go, of one comparison."""
     draws = [_accuracy, _pareto, _confusion]
-    if not any(entry.row.memoryless for entry in comparison.entries):
+    if not any(entry.memoryless for entry in comparison.entries):
         draws.remove(_pareto)
     return Charts(comparison.title, [draw(comparison, name) for draw in draws])
 
@@ -74,7 +74,7 @@ def _pareto(comparison: Comparison, name: str) -> Picture:
     caption = "What each method keeps of the past and what it reaches."
     steps = "of those that keep something, none lies above the steps"
     bars = "; bars: ± standard deviation over seeds"
-    several = any(entry.row.seeds > 1 for entry in comparison.entries)
+    several = any(entry.seeds > 1 for entry in comparison.entries)
     drawing = markup(draw_pareto(comparison), f"{name}-pareto", caption)
     return Picture(caption, drawing, steps + bars if several else steps)
 

@@ -1,16 +1,36 @@
-"""memoryless compare scores heads, calibrations and transports on finished runs."""
+"""memoryless compare: any combinations of head, calibration and transport on finished runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from memoryless.lab.runs import RunFolder
+from memoryless.errors import ConfigError
+from memoryless.lab.comparison import (
+    Comparison,
+    averages_title,
+    cell,
+    comparisons,
+    figures_of,
+    kept,
+    pareto_front,
+    protocol,
+)
+from memoryless.lab.rescore import combinations, lacked_by, named_methods
+from memoryless.lab.runs import RunFolder, find_later_runs
+from memoryless.names import choose, counted
+from memoryless.output import check_formats, present, say
+from memoryless.progress import Display
+from memoryless.stats.calibration import CALIBRATIONS
+from memoryless.stats.heads import HEADS
+from memoryless.stats.methods import Method, misfit, parse_method
+from memoryless.stats.transports import TRANSPORTS
+from memoryless.tables import Table
 
 CANNOT_GIVE = "the runs there can give none of that: "
+MOST_COMPARED = 10
 
 
 def compare(
@@ -50,37 +70,25 @@ def compare(
     figure
         File for a figure of accuracy against bytes kept: .png, .svg or .pdf.
     """
-    from memoryless.errors import ConfigError
-    from memoryless.lab.analysis import rescore
-    from memoryless.lab.analysis.comparison import comparisons
-    from memoryless.lab.analysis.tables import compare_table
-    from memoryless.lab.runs import find_later_runs
-    from memoryless.names import choose, counted
-    from memoryless.output import check_formats, present, say
-    from memoryless.progress import Display
-    from memoryless.stats.calibration import CALIBRATIONS
-    from memoryless.stats.heads import HEADS
-    from memoryless.stats.transports import TRANSPORTS
-
     k = by.replace("-", "")
     found = find_later_runs(runs)
     calibrations = () if calibrations == ("all",) else calibrations
-    for kind, names, table in (
+    for kind, names, known in (
         ("head", heads, HEADS),
         ("calibration", calibrations, CALIBRATIONS),
         ("transport", transports, TRANSPORTS),
     ):
         for name in names:
-            choose(kind, name, table)
-    chosen = methods or rescore.combinations(found, heads, calibrations, transports)
-    wanted = rescore.named_methods(found, chosen)
+            choose(kind, name, known)
+    chosen = methods or combinations(found, heads, calibrations, transports)
+    wanted = named_methods(found, chosen)
     if not wanted:
         raise ConfigError(CANNOT_GIVE + _misfit(found, heads, calibrations, transports))
     check_formats(write)
     if figure:
-        from memoryless.lab.analysis import figures as drawing
+        from memoryless.lab import charts  # with matplotlib, which nothing else here needs
 
-        choose("format", figure.suffix[1:], drawing.METADATA)
+        choose("format", figure.suffix[1:], charts.METADATA)
     with Display() as display:
         display.reading(found, f"scoring up to {counted(len(wanted), 'method', 'methods')}", True)
         streams = comparisons(found, wanted, leave_out=not methods)
@@ -88,15 +96,12 @@ def compare(
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))
     present([compare_table(stream, k, all or bool(methods)) for stream in streams], write)
     if figure:
-        rows = {s.title: {entry.label: entry.row for entry in s.entries} for s in streams}
-        drawn = drawing.pareto_figure(rows, k)
-        say(f"written: {drawing.save_figure(drawn, figure)}")
+        drawn = charts.pareto_figure({s.title: s.entries for s in streams}, k)
+        say(f"written: {charts.save_figure(drawn, figure)}")
 
 
 def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
     """Why no combination of these heads, calibrations and transports means anything."""
-    from memoryless.stats.methods import Method, misfit
-
     strategies = [run.about.config.strategy for run in runs]
     parts = [given or [own] for given, own in zip(names, ("current", "none", "none"), strict=True)]
     reasons = (misfit(Method(*combination)) for combination in product(strategies, *parts))
@@ -105,9 +110,6 @@ def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
 
 def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
     """What the runs lack for these methods, of the one that needs the least more."""
-    from memoryless.lab.analysis.rescore import lacked_by
-    from memoryless.stats.methods import parse_method
-
     lacks = (
         lacked_by(run, method)
         for run in runs
@@ -115,3 +117,37 @@ def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
         if method.strategy == run.about.config.strategy
     )
     return min(filter(None, lacks), key=len)
+
+
+def compare_table(comparison: Comparison, k: str = "top1", every: bool = False) -> Table:
+    """Methods by accuracy, with those on the Pareto front marked; few of them, or all."""
+    entries = sorted(comparison.entries, key=lambda entry: -getattr(entry, k))
+    front = pareto_front(entries, k)
+    shown = entries if every else _first(comparison, entries, front)
+    rows = [
+        [e.label, cell(e.top1, e.top1_std), cell(e.top5, e.top5_std), kept(e),
+         f"{e.multiplications:,}", "*" if e in front else ""]
+        for e in shown
+    ]  # fmt: skip
+    notes = [protocol(comparison.main), f"Highest {k.replace('top', 'top-')} first"]
+    if comparison.row.images == "test":
+        notes.append("These are test images: to choose a method, run with --validation 0.2")
+    notes.append("*: on the Pareto front of accuracy and bytes")
+    if more := len(entries) - len(shown):
+        notes.append(f"--all shows {more} more methods")
+    return Table(
+        averages_title(comparison),
+        ". ".join(notes) + ".",
+        ["method", "top-1", "top-5", "kept", "products", "front"],
+        rows,
+        figures_of(shown).assign(
+            role=[comparison.role(entry) for entry in shown],
+            front=[entry in front for entry in shown],
+        ),
+    )
+
+
+def _first(comparison: Comparison, entries: Sequence[Any], front: Sequence[Any]) -> list[Any]:
+    """The best entries, the front and the reference."""
+    best = entries[: MOST_COMPARED - len(front)]
+    return [e for e in entries if e in best or e in front or e is comparison.reference]

@@ -9,17 +9,17 @@ import pytest
 
 from conftest import single
 from memoryless.errors import ConfigError
-from memoryless.lab.analysis.paired import interval, paired_tables
-from memoryless.lab.analysis.rescore import (
+from memoryless.lab.evaluate import score
+from memoryless.lab.experiment import run
+from memoryless.lab.rescore import (
     combinations,
     image_shares,
     lacked_by,
     named_methods,
     results_with,
 )
-from memoryless.lab.evaluate import score
-from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder, states_of
+from memoryless.lab.table import interval, paired_tables
 from memoryless.stats.methods import build_scorer, grid_of, method_name, parse_method
 from memoryless.stats.metrics import ranks
 from memoryless.stats.scorers import Linear

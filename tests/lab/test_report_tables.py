@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from conftest import FakeRun
-from memoryless.lab.analysis.comparison import comparisons
-from memoryless.lab.analysis.measures import class_accuracies
-from memoryless.lab.report.tables import class_table, method_tables, states_tables
+from memoryless.lab.comparison import comparisons
+from memoryless.lab.measures import class_accuracies
+from memoryless.lab.report import class_table, method_tables, states_tables
 
 MIDDLE = {"statistics": "full", "level": "middle", "square_roots": True}
 RUNS = {
@@ -27,7 +27,11 @@ def joint() -> FakeRun:
 
 
 def rows(table) -> list[tuple[str, str]]:
-    return [(row.name, row.cells[0]) for row in table.rows]
+    return [(name, cells[0]) for name, *cells in table.rows]
+
+
+def references(table) -> list[str]:
+    return [name for name, marks in table.marks.items() if "reference" in marks]
 
 
 def test_methods_stand_by_top1_with_chance_control_and_full():
@@ -39,21 +43,22 @@ def test_methods_stand_by_top1_with_chance_control_and_full():
         ("chance", "20.8"), ("Full", ""),
     ]  # fmt: skip
     assert ("finetune+initial+mc", "45.0") in rows(pair.whole)
-    assert {row.name: list(row.marks) for row in pair.first.rows} == {
+    assert pair.first.marks == {
         "Full": ["all classes at once", "not memoryless"],
         "untrained+lda": ["control"],
         "finetune+siw": ["reference"],
         "finetune": ["strategy"],
-        "chance": [],
     }
+    kinds = {name: marks[0] for name, marks in pair.first.marks.items() if name != "Full"}
+    assert pair.first.kinds == kinds | {"chance": "bound", "Full": "bound"}
     assert pair.first.title == "toy, 3 states"
     assert pair.first.columns[:5] == ["method", "top-1", "A_inc", "A_last", "top-5"]
-    full = dict(zip(pair.first.columns[1:], pair.first.rows[-1].cells, strict=True))
+    full = dict(zip(pair.first.columns[1:], pair.first.rows[-1][1:], strict=True))
     assert {name: text for name, text in full.items() if text} == {
         "kept": "images", "A_last": "80.0",
     }  # fmt: skip
-    assert {len(row.cells) for row in pair.first.rows} == {len(pair.first.columns) - 1}
-    cells = dict(zip(pair.first.columns[1:], pair.first.rows[1].cells, strict=True))
+    assert {len(row) for row in pair.first.rows} == {len(pair.first.columns)}
+    cells = dict(zip(pair.first.columns[1:], pair.first.rows[1][1:], strict=True))
     assert (cells["kept"], cells["multiplications"], cells["seeds"]) == ("300 bytes", "21", "1")
 
 
@@ -74,7 +79,7 @@ def test_many_trainings_show_the_first_and_last_of_each():
     runs = [
         FakeRun(values, f"{i}/s", config={"strategy": "lwf", "lr": i / 10}) for i in range(1, 6)
     ]
-    names = {row.name for row in method_tables(*comparisons(runs)).first.rows}
+    names = {row[0] for row in method_tables(*comparisons(runs)).first.rows}
     assert names == {"chance"} | {
         f"{method} (lr {i / 10})" for method in ("lwf", "lwf+siw") for i in range(1, 6)
     }
@@ -94,12 +99,12 @@ def test_numbers_of_states_stand_beside_each_other():
     (pair,) = states_tables(comparisons([finetune(20), finetune(3), finetune(5), joint()]))
     assert pair.first.columns == ["method", "T=3", "T=5", "T=20"]
     assert pair.first.title == "toy: methods by number of states T"
-    found = {row.name: list(row.cells) for row in pair.first.rows}
+    found = {name: cells for name, *cells in pair.first.rows}
     assert found["finetune+siw"][0] == "35.0"
     assert found["chance"][0] == "20.8"
     assert "finetune+initial+mc" not in found
-    assert "finetune+initial+mc" in {row.name for row in pair.whole.rows}
-    assert [row.name for row in pair.first.rows][:2] == ["finetune+siw", "finetune"]
+    assert "finetune+initial+mc" in {row[0] for row in pair.whole.rows}
+    assert [row[0] for row in pair.first.rows][:2] == ["finetune+siw", "finetune"]
 
 
 def test_one_method_is_the_reference_for_all_numbers_of_states():
@@ -108,15 +113,15 @@ def test_one_method_is_the_reference_for_all_numbers_of_states():
     more = [FakeRun({"frozen": [9.0] * 3}, "z/s", config={"strategy": "frozen"}), finetune(3)]
     (pair,) = states_tables(comparisons([other, *more]))
     for table in (pair.first, pair.whole):
-        assert [row.name for row in table.rows if "reference" in row.marks] == ["finetune+siw"]
-        assert [row.name for row in table.rows if row.kind == "reference"] == ["finetune+siw"]
+        assert references(table) == ["finetune+siw"]
+        assert table.kinds["finetune+siw"] == "reference"
 
 
 def test_what_has_not_ended_recommends_nothing_for_all_numbers_of_states():
     values = {"finetune": [9.0] * 2, "finetune+siw": [9.0] * 2}
     part = [FakeRun(values, f"{lr}/s", config={"lr": lr}, sizes=[2] * 4) for lr in (0.1, 0.2)]
     (pair,) = states_tables(comparisons([finetune(3), finetune(5), *part]))
-    assert not [row for row in pair.first.rows if "reference" in row.marks]
+    assert references(pair.first) == []
 
 
 def test_what_a_number_of_states_lacks_is_left_empty_and_what_has_not_ended_has_no_column():
@@ -124,7 +129,7 @@ def test_what_a_number_of_states_lacks_is_left_empty_and_what_has_not_ended_has_
     part = FakeRun({"finetune": [9.0] * 2}, "p/s", sizes=[2, 2, 2, 2])
     (pair,) = states_tables(comparisons([finetune(3), finetune(5), only, part]))
     assert pair.first.columns == ["method", "T=3", "T=5"]
-    assert {row.name: list(row.cells) for row in pair.first.rows}["lwf"] == ["", "9.0"]
+    assert {name: cells for name, *cells in pair.first.rows}["lwf"] == ["", "9.0"]
 
 
 def test_one_number_of_states_needs_no_such_table():
@@ -140,8 +145,8 @@ def test_one_state_shows_what_it_has():
 def test_classes_stand_worst_first_by_the_the_reference_method(finished):
     table = class_table(*comparisons([finished]))
     accuracy = class_accuracies(finished, "finetune+siw")
-    assert [row.cells[1] for row in table.rows] == [f"{value:.1f}" for value in sorted(accuracy)]
-    by_name = {row.name: row.cells for row in table.rows}
+    assert [row[2] for row in table.rows] == [f"{value:.1f}" for value in sorted(accuracy)]
+    by_name = {name: cells for name, *cells in table.rows}
     assert [by_name[str(c)] for c in range(6)] == [
         [str(c // 2), f"{value:.1f}"] for c, value in enumerate(accuracy)
     ]

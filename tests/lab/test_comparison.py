@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import FakeRun
-from memoryless.lab.analysis.comparison import (
+from memoryless.lab.comparison import (
     MOST_FIRST,
     MOST_LINES,
     Comparison,
@@ -15,7 +15,7 @@ from memoryless.lab.analysis.comparison import (
     shown_first,
     training_names,
 )
-from memoryless.lab.analysis.conclusion import average_line, sentences
+from memoryless.lab.conclusion import average_line, sentences
 
 FT = {"finetune": [90.0, 20.0, 10.0], "finetune+siw": [90.0, 40.0, 30.0]}
 FULL = {"statistics": "full"}
@@ -55,7 +55,7 @@ def test_entries_stand_by_top1_and_the_reference_is_fixed():
         "finetune+rda", "finetune+rda+widened", "finetune+siw", "finetune",
     ]  # fmt: skip
     assert comparison.reference.label == "finetune+rda+widened"
-    assert comparison.reference.row.top1 == 65
+    assert comparison.reference.top1 == 65
     assert [comparison.role(e) for e in comparison.entries] == ["", "reference", "", ""]
     assert [e.label for e in comparison.before_and_after] == ["finetune", "finetune+rda+widened"]
 
@@ -82,7 +82,7 @@ def test_kinds_of_statistics_are_named_in_every_number_of_states():
 def test_shared_methods_stand_with_the_most_seeds():
     runs = [FakeRun(MORE, f"b/seed-{s}", seed=s, config=MIDDLE) for s in (0, 1)]
     comparison = only(FakeRun(MORE, "a/seed-0", config=FULL), *runs)
-    assert {e.label: e.row.seeds for e in comparison.entries}["finetune"] == 2
+    assert {e.label: e.seeds for e in comparison.entries}["finetune"] == 2
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,9 @@ def test_the_reference_is_unknown_where_methods_are_named(finished):
 def test_averages_by_state_over_seeds():
     runs = [FakeRun({"finetune": [90.0, x]}, f"{x}/s", seed=s) for s, x in ((0, 20.0), (1, 40.0))]
     (training,) = only(*runs).trainings
-    assert training.by_state("finetune") == [90, 30]
-    assert training.deviations("finetune") == [0, pytest.approx(200**0.5)]
-    assert only(runs[0]).trainings[0].deviations("finetune") == []
+    by_state = training.by_state("finetune")
+    assert by_state["mean"].tolist() == [90, 30]
+    assert by_state["std"].tolist() == [0, pytest.approx(200**0.5)]
 
 
 def test_the_conclusion_has_the_numbers_and_calls_nothing_best():

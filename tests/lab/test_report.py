@@ -15,17 +15,15 @@ from markupsafe import Markup
 from conftest import TINY, FakeRun, hostile_text, make_toy
 from html_pages import Page, check_alone
 from memoryless import pages
-from memoryless.lab.analysis.comparison import comparisons
-from memoryless.lab.analysis.frame import averages, results_frame
-from memoryless.lab.analysis.tables import run_names
+from memoryless.lab.comparison import comparisons
 from memoryless.lab.config import control_of
 from memoryless.lab.experiment import run
-from memoryless.lab.report import _against_full, render
-from memoryless.lab.report.pictures import PAPER_FIGURES, Charts, Picture
-from memoryless.lab.report.tables import Folded
+from memoryless.lab.frame import averages, results_frame
+from memoryless.lab.pictures import PAPER_FIGURES, Charts, Picture
+from memoryless.lab.report import Folded, _against_full, render, run_names
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
-from memoryless.pages import Row, Table
+from memoryless.tables import Table
 from photo_toys import shown
 
 
@@ -65,7 +63,7 @@ def test_the_page_needs_nothing_else_and_is_always_the_same(runs, page):
 
 def fill(**parts: object) -> str:
     """A page of these parts alone."""
-    table = Table("x", ["x"], [])
+    table = Table("x", "", ["x"], [])
     names = ("leads", "methods", "states", "paper", "charts", "classes", "figures", "typology")
     empty: dict[str, object] = {name: [] for name in names}
     return pages.render(
@@ -75,8 +73,7 @@ def fill(**parts: object) -> str:
 
 def page_of(text: str) -> Page:
     """A page whose every part is the text."""
-    row = Row(text, [text], [text], "")
-    table = Table(text, [text, text], [row, row], text)
+    table = Table(text, text, [text, text], [[text, text]] * 2, marks={text: [text]})
     run = {"name": text, "command": text, "facts": [(text, text)], "settings": [(text, text)]}
     drawn = Charts(text, [Picture(text, Markup(""))])
     return Page(
@@ -111,7 +108,7 @@ def test_commands_are_quoted(tiny, toy, tmp_path, monkeypatch):
 
 
 def test_the_page_begins_with_the_reference(runs, page):
-    row = comparisons(runs)[0].reference.row
+    row = comparisons(runs)[0].reference
     text = Page(page).text.translate({0xA0: " ", 0x2011: "-"})
     sentence = (
         f"is finetune+siw. It gets {row.top1:.1f} % of the test images right (top-1, average of "
@@ -268,8 +265,8 @@ LONG = "Panzerkampfwagenreparaturwerkstattleiterausbildungsplan"
 
 @browser
 def test_long_class_names_leave_room_for_their_numbers(tmp_path):
-    rows = [Row(f"{LONG} {i}", [str(i), "50.0"]) for i in range(3)]
-    table = Table("x", ["class", "state", "top-1"], rows, sortable=True)
+    rows = [[f"{LONG} {i}", str(i), "50.0"] for i in range(3)]
+    table = Table("x", "", ["class", "state", "top-1"], rows, sortable=True)
     file = tmp_path / "page.html"
     file.write_text(fill(classes=[table]))
     with shown(file, 360, "light") as page:

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from conftest import FakeRun
-from memoryless.lab.analysis.frame import averages, in_percent, results_frame
-from memoryless.lab.analysis.paper_table import (
+from memoryless.lab.frame import averages, in_percent, results_frame
+from memoryless.lab.paper_tables import (
     claims_table,
     paper_tables,
     published,

@@ -9,15 +9,10 @@ import pytest
 from rich.console import Console
 
 from conftest import FakeRun
-from memoryless.lab.analysis.comparison import comparisons
-from memoryless.lab.analysis.frame import TYPOLOGY
-from memoryless.lab.analysis.tables import (
-    compare_table,
-    data_table,
-    method_table,
-    pareto_front,
-    typology_tables,
-)
+from memoryless.lab.compare import compare_table
+from memoryless.lab.comparison import comparisons, pareto_front
+from memoryless.lab.frame import TYPOLOGY
+from memoryless.lab.table import data_table, method_table, typology_tables
 from memoryless.output import show
 
 VALUES = {

@@ -9,15 +9,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from memoryless.lab.config import Config
 from memoryless.lab.runs import RunFolder, compared
 from memoryless.lab.scores import Results
 from memoryless.stats.methods import method_name, paper_name, parse_method
 from memoryless.stats.metrics import forgetting
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TYPOLOGY = {
     "past": "c_p", "past_to_past": "e_pp", "past_to_new": "e_pn",
@@ -37,6 +38,8 @@ def results_frame(
 
     With `leave_out`, methods that a run cannot give are left out; else they are an error.
     """
+    import pandas as pd
+
     rows = []
     for run in without_repeats([run for run in runs if run.finished]):
         states = _scored(run, methods, leave_out)
@@ -49,7 +52,7 @@ def results_frame(
 def _scored(run: RunFolder, methods: Sequence[str], leave_out: bool) -> list[Results]:
     if not methods:
         return run.results()
-    from memoryless.lab.analysis.rescore import results_with
+    from memoryless.lab.rescore import results_with
 
     return results_with(run, methods, leave_out)
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
-from memoryless.lab.analysis.comparison import Comparison, Entry
-from memoryless.lab.analysis.tables import cell, kept
+from memoryless.lab.comparison import Comparison, cell, kept
 from memoryless.names import size
 from memoryless.strategies import STRATEGIES
 
 
 def average_line(comparison: Comparison) -> str:
     """What ends a run: averages of the reference, the control, siw and the strategy itself."""
-    few = [e for e in comparison.shown if comparison.role(e) or e.row.head in ("current", "siw")]
+    few = [e for e in comparison.shown if comparison.role(e) or e.head in ("current", "siw")]
     reached = ", ".join(_named(comparison, entry) for entry in few)
     last = comparison.row.finished - 1
     return f"Average of states 1-{last}: {reached}" if last > 1 else f"Accuracy: {reached}"
 
 
-def _named(comparison: Comparison, entry: Entry) -> str:
+def _named(comparison: Comparison, entry: Any) -> str:
     role = comparison.role(entry)
-    return f"{entry.label} {cell(entry.row.top1)}{f' ({role})' if role else ''}"
+    return f"{entry.label} {cell(entry.top1)}{f' ({role})' if role else ''}"
 
 
 def sentences(comparison: Comparison) -> Iterator[str]:
@@ -38,44 +38,44 @@ def sentences(comparison: Comparison) -> Iterator[str]:
 
 def _reaches(comparison: Comparison) -> str:
     entry = comparison.reference
-    which = "The reference method, fixed in advance," if entry.row.memoryless else "The method"
+    which = "The reference method, fixed in advance," if entry.memoryless else "The method"
     average = "" if comparison.main.one_state else " (top-1, average of states 1 and later)"
     return (
         f"{comparison.title}: {which} is {entry.label}. It gets {_percent(entry)} of the "
-        f"{entry.row.images} images right{average}; chance is {entry.row.chance_top1:.1f} %."
+        f"{entry.images} images right{average}; chance is {entry.chance_top1:.1f} %."
     )
 
 
-def _percent(entry: Entry) -> str:
-    return f"{cell(entry.row.top1, entry.row.top1_std)} %"
+def _percent(entry: Any) -> str:
+    return f"{cell(entry.top1, entry.top1_std)} %"
 
 
 def _forgets(comparison: Comparison) -> str:
     entry, own = comparison.reference, comparison.before_and_after[0]
-    text = f"It forgets {entry.row.forgetting:.1f} points of the accuracy that it had on a state"
-    if own is entry or not own.is_strategy:
+    text = f"It forgets {entry.forgetting:.1f} points of the accuracy that it had on a state"
+    if own is entry or own.method != own.strategy:
         return f"{text}."
-    return f"{text}; the trained layer alone ({own.label}) forgets {own.row.forgetting:.1f}."
+    return f"{text}; the trained layer alone ({own.label}) forgets {own.forgetting:.1f}."
 
 
-def _keeps(entry: Entry) -> str:
-    images = size(entry.row.bytes_of_images)
-    if not entry.row.memoryless:
+def _keeps(entry: Any) -> str:
+    images = size(entry.bytes_of_images)
+    if not entry.memoryless:
         return f"It keeps images of the past, up to {images}."
-    return f"It keeps {kept(entry.row)} of the past and no image; the images would take {images}."
+    return f"It keeps {kept(entry)} of the past and no image; the images would take {images}."
 
 
-def _against_control(entry: Entry, control: Entry) -> str:
+def _against_control(entry: Any, control: Any) -> str:
     """What training adds to an untrained network, as far as seeds allow to say it."""
-    gain = entry.row.top1 - control.row.top1
-    deviations = [row.top1_std for row in (entry.row, control.row) if not math.isnan(row.top1_std)]
+    gain = entry.top1 - control.top1
+    deviations = [row.top1_std for row in (entry, control) if not math.isnan(row.top1_std)]
     outcome = f"training adds {gain:.1f} points" if gain > 0 else f"that is {-gain:.1f} points more"
     if abs(gain) <= max(deviations, default=0.05):
         outcome = "the difference is within the deviation over seeds" if deviations else "no more"
     seeds = "" if deviations else " (one seed)"
     return (
         f"The control, an untrained network with {control.label}, gets {_percent(control)}: "
-        f"{outcome}{seeds}. It keeps {kept(control.row)}."
+        f"{outcome}{seeds}. It keeps {kept(control)}."
     )
 
 

@@ -1,1 +1,0 @@
-"""Tables and sketches read from run folders; nothing here trains."""

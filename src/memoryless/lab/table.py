@@ -1,0 +1,287 @@
+"""memoryless table: what methods reached in finished runs; it needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from memoryless.errors import ConfigError
+from memoryless.lab.comparison import (
+    Comparison,
+    Training,
+    averages_title,
+    cell,
+    comparisons,
+    figures_of,
+    kept,
+    protocol,
+    shown_first,
+)
+from memoryless.lab.frame import TYPOLOGY, in_percent, results_frame
+from memoryless.lab.rescore import image_shares, named_methods
+from memoryless.lab.runs import RunFolder, find_runs
+from memoryless.names import counted
+from memoryless.output import check_formats, present
+from memoryless.progress import Display
+from memoryless.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["accuracy", "paired", "typology", "data"]
+QUANTILE = 1.96  # of the normal distribution, for an interval of 95 %
+
+
+def table(
+    *runs: Path,
+    show: Kind = "accuracy",
+    all: bool = False,
+    methods: tuple[str, ...] = (),
+    by: Literal["top-1", "top-5"] = "top-1",
+    write: tuple[Path, ...] = (),
+) -> None:
+    """Show what methods reach in these runs, with the control, chance and Full.
+
+    Runs that differ only by seed are averaged: mean ± standard deviation. Files have every figure,
+    accuracies as shares from 0 to 1; memoryless.lab.results(RUN) in Python has every state.
+
+    Parameters
+    ----------
+    runs
+        Run folders, or folders that hold some.
+    show
+        accuracy; paired, differences to the first method with 95 % intervals; typology, which
+        answers past and new images get; or data, the sizes of the data sets.
+    all
+        Show every method that the runs scored, not only the reference methods.
+    methods
+        Methods to score again from the runs, without training, such as finetune+siw+mc, the
+        paper's inFT_siw_mc, or lwf_kd+lda+linear; by default those that each run scored.
+    by
+        For --show paired: the accuracy to compare.
+    write
+        Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
+    """
+    found = [run for run in find_runs(runs) if run.finished]
+    check_formats(write)
+    names = named_methods(found, methods)
+    with Display() as display:
+        if names or show == "paired":
+            what = (
+                f"scoring up to {counted(len(names), 'method', 'methods')}" if names else "scoring"
+            )
+            display.reading(found, what, True)
+        tables = _tables(found, show, names, all or bool(names), int(by[-1]))
+    if not tables:
+        raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
+    present(tables, write)
+
+
+def _tables(
+    runs: Sequence[RunFolder], show: Kind, names: Sequence[str], every: bool, k: int
+) -> list[Table]:
+    """The tables of a kind."""
+    if show == "data":
+        return [data_table(runs)] if runs else []
+    if show == "typology":
+        return typology_tables(runs, names, every)
+    if show == "paired":
+        return paired_tables(runs, names, k, every)
+    return [method_table(comparison, every) for comparison in comparisons(runs, names)]
+
+
+MEANINGS = {
+    "top-1": "first answer right",
+    "A_inc": "top-1 with state 0",
+    "A_last": "top-1 after the last state",
+    "top-5": "right class among five",
+    "lost": "forgetting",
+    "kept": "bytes of the past that the method needs",
+}
+
+
+COLUMNS: dict[str, Callable[[Any], str]] = {
+    "top-1": lambda row: cell(row.top1, row.top1_std),
+    "A_inc": lambda row: cell(row.A_inc),
+    "A_last": lambda row: cell(row.A_last),
+    "top-5": lambda row: cell(row.top5),
+    "lost": lambda row: cell(row.forgetting),
+    "kept": kept,
+}
+ONE_STATE = ("top-1", "top-5", "kept")  # where there is no average, and nothing to forget
+
+
+def columns_for(comparison: Comparison) -> dict[str, Callable[[Any], str]]:
+    """The columns of a table after the method's name."""
+    if comparison.main.one_state:
+        return {name: COLUMNS[name] for name in ONE_STATE}
+    return COLUMNS
+
+
+def bounds(comparison: Comparison, columns: Iterable[str]) -> Iterator[list[str]]:
+    """Rows of what guessing reaches, and of all classes at once, which has a last state only."""
+    row = comparison.row
+    chance = {"top-1": cell(row.chance_top1), "top-5": cell(row.chance_top5)}
+    yield ["chance", *(chance.get(name, "") for name in columns)]
+    if comparison.full:
+        full = comparison.full.row
+        cells = {"A_last": cell(full.A_last, full.A_last_std), "kept": "images"}
+        yield ["Full", *(cells.get(name, "") for name in columns)]
+
+
+def method_table(comparison: Comparison, every: bool = False) -> Table:
+    """The methods to look at first, or all of them, with chance and Full below."""
+    entries = comparison.entries if every else comparison.shown
+    columns = columns_for(comparison)
+    rows = [[e.label, *(show(e) for show in columns.values()), comparison.role(e)] for e in entries]
+    rows += [[*row, ""] for row in bounds(comparison, columns)]
+    meanings = [f"{name}: {MEANINGS[name]}" for name in columns if name in MEANINGS]
+    notes = [protocol(comparison.main), "; ".join(meanings), *_notes(comparison)]
+    if more := len(comparison.entries) - len(entries):
+        notes.append(f"--all shows {more} more methods")
+    return Table(
+        averages_title(comparison),
+        ". ".join(notes) + ".",
+        ["method", *columns, ""],
+        rows,
+        figures_of(entries).assign(role=[comparison.role(entry) for entry in entries]),
+    )
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    if comparison.role(comparison.reference):
+        yield "The reference method was fixed in advance"
+    if comparison.control:
+        yield "The control is a network that never learned"
+    if images := {t.row.strategy: None for t in comparison.trainings if not t.row.memoryless}:
+        yield f"{' and '.join(images)} kept images of the past"
+    if comparison.full:
+        yield "Full learned all classes at once, from all images"
+
+
+KINDS = ("c(p)", "e(p,p)", "e(p,n)", "c(n)", "e(n,n)", "e(n,p)")
+
+
+def typology_tables(
+    runs: Sequence[RunFolder], methods: Sequence[str] = (), every: bool = False
+) -> list[Table]:
+    """The supplement's error analysis: where the images of past and new classes go in each run."""
+    results = results_frame(runs, methods)
+    later = results[results["state"] > 0] if len(results) else results
+    return [_typology(run, own, every) for run, own in later.groupby("run", sort=False)]
+
+
+def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
+    """One run after its last state; the figures have every state."""
+    names = own["method"].unique()
+    shown = own if every else own[own["method"].isin(shown_first(names))]
+    last = in_percent(shown[shown["state"] == shown["state"].max()])
+    rows = [
+        [row.method, *(cell(getattr(row, kind)) for kind in TYPOLOGY)] for row in last.itertuples()
+    ]
+    caption = (
+        "Percent of past images (p), then of new ones (n). c: right; e(p,n): an image of a past "
+        "class that was taken for a new class, and so on."
+    )
+    columns = ["run", "data", "T", "seed", "method", "state", *TYPOLOGY]
+    title = f"{run}: answers after state {last['state'].iloc[0]}"
+    return Table(title, caption, ["method", *KINDS], rows, shown[columns])
+
+
+def data_table(runs: Sequence[RunFolder]) -> Table:
+    """The images of each data set, as in the supplement's first table."""
+    import pandas as pd
+
+    images = pd.DataFrame(
+        {"data": run.about.dataset, "train": train, "test": test}
+        for run in {run.about.dataset: run for run in runs}.values()
+        for train, test in zip(run.about.train_images, run.about.test_images, strict=True)
+    )
+    found = images.groupby("data", sort=False).agg(
+        classes=("train", "size"),
+        train=("train", "sum"),
+        test=("test", "sum"),
+        mean=("train", "mean"),
+        std=("train", lambda counts: counts.std(ddof=0)),
+    )
+    rows = [
+        [str(data), f"{r.classes}", f"{r.train:,}", f"{r.test:,}", f"{r.mean:.2f}", f"{r.std:.2f}"]
+        for data, r in zip(found.index, found.itertuples(), strict=True)
+    ]
+    columns = ["data", "classes", "train", "test", "mean", "std"]
+    caption = "Images; mean and standard deviation of the training images of a class."
+    return Table("data sets", caption, columns, rows, found.reset_index())
+
+
+def paired_tables(
+    runs: Sequence[RunFolder],
+    methods: Sequence[str] = (),
+    k: int = 1,
+    every: bool = False,
+) -> list[Table]:
+    """Each training gets a table: what other methods reach more than its first method."""
+    return [
+        _paired(comparison, training, every, k)
+        for comparison in comparisons(runs, methods)
+        for training in comparison.trainings
+        if len(training.methods) > 1
+    ]
+
+
+def _paired(comparison: Comparison, training: Training, every: bool, k: int) -> Table:
+    import pandas as pd
+
+    first, *others = training.methods["method"] if every else training.headline
+    shares = [image_shares(run, [first, *others], k) for run in training.runs]
+    figures = pd.DataFrame(
+        {"method": other, "against": first, **_difference(training, first, other, shares, k)}
+        for other in others
+    )
+    rows = [
+        [row.method, _signed(row.difference), f"{_signed(row.low)} to {_signed(row.high)}",
+         f"{row.better}/{row.pairs}"]
+        for row in figures.itertuples()
+    ]  # fmt: skip
+    caption = (
+        f"{protocol(training)}. Points of the average accuracy; 95 % interval over test images "
+        "and seeds; better: in how many states after the first."
+    )
+    title = f"{comparison.title}: top-{k} against {first}"
+    return Table(title, caption, ["method", "difference", "95 % interval", "better"], rows, figures)
+
+
+def _signed(points: float) -> str:
+    return f"{round(points, 1) + 0.0:+.1f}"  # which is never -0.0
+
+
+def _difference(
+    training: Training, first: str, other: str, shares: Sequence[dict[str, np.ndarray]], k: int
+) -> dict[str, float]:
+    low, high = interval(np.array([run[other] - run[first] for run in shares]))
+    by_state = training.results.pivot_table(f"top{k}", ["run", "state"], "method").query("state>0")
+    gains = by_state[other] - by_state[first]
+    return {
+        "difference": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "better": int((gains > 0).sum()),
+        "pairs": len(gains),
+    }
+
+
+def interval(differences: np.ndarray) -> tuple[float, float]:
+    """The 95 % interval of a sum over images, from what each adds to it in each run (S, n).
+
+    Images and seeds are drawn: their variances add up, that of seeds only where there are several.
+
+    >>> interval(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    (2.0, 2.0)
+    """
+    runs, images = differences.shape
+    of_images = images * differences.mean(0).var(ddof=1)
+    of_seeds = differences.sum(1).var(ddof=1) / runs if runs > 1 else 0.0
+    mean, width = differences.sum(1).mean(), QUANTILE * np.sqrt(of_images + of_seeds)
+    return float(mean - width), float(mean + width)
