@@ -22,12 +22,12 @@ from exports import NAMES, draw, refusal, teach
 from memoryless import Model
 from memoryless.embed import answers, graph
 from memoryless.embed.graph import OPSET, Nodes
+from memoryless.embed.session import open_session
 from memoryless.errors import ConfigError, DataError, WriteError
 from memoryless.images.files import Photo
-from memoryless.images.find import Found
 from memoryless.model.file import load_state
 from memoryless.photos import export
-from memoryless.photos.export import WHOLE, Runner, compare, drawings, export_onnx, exported
+from memoryless.photos.export import WHOLE, compare, drawings, export_onnx, exported
 from memoryless.stats.confidence import Confidence
 from photo_toys import make_colours, tiny_flags
 
@@ -190,7 +190,7 @@ TRAINED = {"image_size": 16, "width": 2, "epochs": 1, "batch_size": 16, "held_ou
 def test_trained_features_are_exported(method, settings, tmp_path):
     teach_trained(tmp_path / "model", method, settings)
     done = export_onnx(tmp_path / "model", tmp_path / "out.onnx")
-    assert done.drawings.photos == 9
+    assert len(done.drawings.differences) == 9
     assert done.drawings.difference < 1e-4
 
 
@@ -254,14 +254,12 @@ def test_more_than_2_gib_are_refused(folder, tmp_path, monkeypatch):
 
 
 def test_files_that_are_not_written(folder, tmp_path):
-    photo, place, there = tmp_path / "a.jpg", tmp_path / "b.onnx", tmp_path / "c.onnx"
+    photo, there = tmp_path / "a.jpg", tmp_path / "c.onnx"
     photo.write_bytes(b"a photo")
     there.write_bytes(b"a network")
-    place.mkdir()
     assert refusal(ConfigError, folder, photo, force=True) == (
         f"{photo} does not end in .onnx or .memoryless: name the file so"
     )
-    assert refusal(WriteError, folder, place, force=True) == f"{place} is a folder: name a file"
     assert refusal(WriteError, folder, there) == (
         f"{there} is there already: name another file, or add `force=True`"
     )
@@ -334,13 +332,13 @@ def large(name: str = "cat") -> Photo:
 
 def test_photos_are_compared_one_at_a_time_and_large_ones_decoded_in_full(folder, tmp_path):
     small = jpeg(draw("dog", 1)[0])
-    found = Found("photos", [large(), small, large("owl")], {}, {}, [])
+    found = [large(), small, large("owl")]
     done = export_onnx(folder, tmp_path / "out.onnx", found)
     assert done.photos is not None
-    assert (done.photos.photos, done.photos.smaller, done.photos.same) == (3, 2, 2)
+    assert (len(done.photos.differences), done.photos.same.tolist()) == (3, [1, 1])
     assert 0 <= done.photos.difference < 1e-5
     assert done.size == (tmp_path / "out.onnx").stat().st_size
-    assert (done.drawings.photos, done.drawings.smaller, done.drawings.same) == (9, 3, 3)
+    assert (len(done.drawings.differences), done.drawings.same.tolist()) == (9, [1, 1, 1])
     assert export_onnx(folder, tmp_path / "other.onnx").photos is None
 
 
@@ -352,8 +350,8 @@ def test_another_answer_on_a_full_decode_is_counted(folder, monkeypatch):
     saved = load_state(folder)
     confident = Confidence(temperature=1.0, threshold=-1e6)  # every photo is known
     saved = replace(saved, description=structs.replace(saved.description, confidence=confident))
-    found = compare(Runner(exported(saved)), Model.of(saved), [[large()]])
-    assert (found.photos, found.smaller, found.same) == (1, 1, 0)
+    found = compare(open_session(exported(saved)), Model.of(saved), [[large()]])
+    assert (len(found.differences), found.same.tolist()) == (1, [False])
 
 
 def test_an_answer_that_becomes_none_of_these_is_another_answer():
@@ -363,12 +361,12 @@ def test_an_answer_that_becomes_none_of_these_is_another_answer():
 
 def test_broken_photos_are_left_out(folder, tmp_path):
     broken = Photo("b.jpg", None, lambda: io.BytesIO(b"a text"))
-    found = Found("photos", [broken, large()], {}, {}, [])
+    found = [broken, large()]
     done = export_onnx(folder, tmp_path / "out.onnx", found).photos
     sentence = "the photo b.jpg cannot be read (not an image): mend it, or take it out"
     assert done is not None
-    assert (done.photos, done.broken) == (1, (sentence,))
-    alone = Found("a photo", [broken], {}, {}, [])
+    assert (len(done.differences), done.broken) == (1, (sentence,))
+    alone = [broken]
     assert refusal(DataError, folder, tmp_path / "none.onnx", alone) == (
         f"no photo could be compared: {sentence}"
     )
@@ -384,7 +382,7 @@ def test_drawings_are_of_several_sizes_and_each_is_another():
 
 def test_progress_is_told(folder, tmp_path):
     seen: list[int] = []
-    found = Found("photos", [large()] * 3, {}, {}, [])
+    found = [large()] * 3
     export_onnx(folder, tmp_path / "out.onnx", found, progress=seen.append)
     assert seen == [1, 2, 3]
 
@@ -395,7 +393,7 @@ def test_efficientnet_lite0(tmp_path):
         [p for name in NAMES for p in draw(name, 3, 100)], [n for n in NAMES for _ in "abc"]
     )
     model.save(tmp_path / "model")
-    found = Found("photos", [jpeg(draw("cat", 1, 200)[0]), large("owl")], {}, {}, [])
+    found = [jpeg(draw("cat", 1, 200)[0]), large("owl")]
     done = export_onnx(tmp_path / "model", tmp_path / "out.onnx", found)
     assert done.photos is not None
     assert max(done.photos.difference, done.drawings.difference) < 1e-4

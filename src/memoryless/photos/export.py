@@ -11,10 +11,11 @@ import io
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -24,8 +25,8 @@ from memoryless.embed import without_folder
 from memoryless.embed.session import open_session
 from memoryless.errors import ConfigError, DataError, WriteError, cause
 from memoryless.images.files import Photo
-from memoryless.images.find import Found, find_photos
-from memoryless.images.quickdraw import SIDE, read_drawings
+from memoryless.images.find import find_photos
+from memoryless.images.quickdraw import read_drawings
 from memoryless.images.read import load
 from memoryless.model import Model
 from memoryless.model.database import ENDING
@@ -40,31 +41,33 @@ from memoryless.stats.scorers import restore
 from memoryless.store import write_bytes
 from memoryless.threads import ahead
 
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
 LIMIT = 1e-3
 """The largest difference in probability, and in margin as a share of the range of margins; what is
 left between two runs of one graph is near 1e-6."""
-# Height and width of drawings; a JPEG of the last size is decoded at half of it.
-SIZES = ((SIDE, SIDE), (300, 200), (1600, 2000))
+# Width and height of drawings; a JPEG of the last size is decoded at half of it.
+SIZES = ((28, 28), (200, 300), (2000, 1600))
 WHOLE = 2**16  # no JPEG has a longer side: one is decoded in full to reach it
 
 
 @dataclass(frozen=True)
 class Compared:
-    """An exported file compared with the model on the same photos."""
+    """An exported file compared with the model on the same photos, by numbers of each photo."""
 
-    photos: int
-    difference: float
-    """The largest in any probability."""
-    smaller: int
-    """How many photos are decoded at a reduced size."""
-    same: int
-    """How many of these have the same answer if they are decoded in full."""
+    differences: np.ndarray  # (n,) the largest in any probability
+    gaps: np.ndarray  # (n,) between the two margins
+    margins: np.ndarray  # (n,) by the model
+    same: np.ndarray
+    """Whether each photo that is decoded at a reduced size has the same answer in full."""
     broken: tuple[str, ...] = ()
     """A sentence for each photo that cannot be read."""
-    margin: float = 0.0
-    """The largest difference in margin."""
-    margins: tuple[float, float] = (0.0, 0.0)
-    """The lowest and the highest margin, or 0, above which a photo is known."""
+
+    @property
+    def difference(self) -> float:
+        """The largest in any probability; nan if one is."""
+        return float(self.differences.max())
 
 
 @dataclass(frozen=True)
@@ -83,37 +86,33 @@ class Exported:
 def export_onnx(
     path: Path,
     file: Path,
-    found: Found | None = None,
+    photos: Sequence[Photo] = (),
     force: bool = False,
     progress: Progress = silent,
 ) -> Exported:
-    """Write a model as an ONNX file, compared on drawings and on photos found.
+    """Write a model as an ONNX file, compared on drawings and on photos.
 
     If anything fails, nothing is written, and a file that was there before stays.
     """
     _check_file(file, force)
     state = load_state(path, names=("features", "scorer"))
-    _check_exportable(state)
     model = Model.of(state)
+    model.check_taught()
+    _check_exportable(state)
     model.open()  # raises where the stored graph is not one of ours
     content = exported(state)
-    run = Runner(content)
-    drawn = compare(run, model, drawings())
-    each = [[photo] for photo in found.photos] if found else []
-    compared = compare(run, model, each, progress) if found else None
-    both = [drawn, compared] if compared else [drawn]
-    _check_some(both)
-    _check_difference(_joined(both))  # one photo alone has no range of margins
+    session = open_session(content)
+    drawn = compare(session, model, drawings())
+    named = compare(session, model, [[photo] for photo in photos], progress) if photos else None
+    _check_difference(_joined([drawn, named] if named else [drawn]))
     write_bytes(file, content, "file")
-    return Exported(state, len(content), drawn, compared)
+    return Exported(state, len(content), drawn, named)
 
 
 def _check_file(file: Path, force: bool) -> None:
     """Raise unless the file may be written."""
     if file.suffix.lower() != ".onnx":
         raise ConfigError(f"{file} does not end in .onnx or .memoryless: name the file so")
-    if file.is_dir():
-        raise WriteError(f"{file} is a folder: name a file")
     if file.exists() and not force:
         raise WriteError(f"{file} is there already: name another file, or add `force=True`")
 
@@ -146,7 +145,6 @@ def _check_exportable(state: State) -> None:
     from memoryless.embed.answers import KINDS, kinds_of
 
     about, path = state.description, state.path
-    Model.of(state).check_taught()
     if about.preparation is None:
         raise ConfigError(
             f"{path} was made with `backbone=none` and is given features, not photos, so there "
@@ -181,50 +179,40 @@ def metadata(state: State) -> dict[str, str]:
     }
 
 
-class Runner:
-    """Runs an exported file on photos; any number of threads may share one."""
-
-    def __init__(self, content: bytes):
-        self._session = open_session(content)
-        self._names = [output.name for output in self._session.get_outputs()]
-
-    def answers(self, photos: np.ndarray) -> dict[str, np.ndarray]:
-        """The outputs by name for photos of one size, uint8 (n, H, W, 3)."""
-        try:
-            found = self._session.run(self._names, {"photos": photos})
-        except MemoryError:
-            raise
-        except Exception as error:  # onnxruntime's errors share no class but this
-            n, height, width, _ = photos.shape
-            raise ConfigError(
-                f"the exported file cannot take {n} photos of {width} x {height} pixels at once "
-                f"({cause(error)}): export the backbone for any number of images, and learn with "
-                "that"
-            ) from error
-        return dict(zip(self._names, found, strict=True))
+def answer(session: InferenceSession, photos: np.ndarray) -> dict[str, np.ndarray]:
+    """The outputs of an exported file, by name, for photos of one size, uint8 (n, H, W, 3)."""
+    names = [output.name for output in session.get_outputs()]
+    try:
+        found = session.run(names, {"photos": photos})
+    except MemoryError:
+        raise
+    except Exception as error:  # onnxruntime's errors share no class but this
+        n, height, width, _ = photos.shape
+        raise ConfigError(
+            f"the exported file cannot take {n} photos of {width} x {height} pixels at once "
+            f"({cause(error)}): export the backbone for any number of images, and learn with "
+            "that"
+        ) from error
+    return dict(zip(names, found, strict=True))
 
 
 def drawings() -> list[list[Photo]]:
     """Embedded drawings as JPEG photos: a batch of each of some sizes."""
     _, drawn = read_drawings()
-    batches = []
-    for first, (height, width) in enumerate(SIZES):
-        some = drawn[first :: len(SIZES), 0][:3]
-        rows, columns = (np.arange(side) * SIDE // side for side in (height, width))
-        named = enumerate(some[:, rows][:, :, columns])
-        batches.append([Photo(f"drawing {i}", None, partial(_jpeg, pixels)) for i, pixels in named])
-    return batches
+    return [
+        [_jpeg(pixels, size) for pixels in drawn[first :: len(SIZES), 0][:3]]
+        for first, size in enumerate(SIZES)
+    ]
 
 
-def _jpeg(pixels: np.ndarray) -> io.BytesIO:
+def _jpeg(pixels: np.ndarray, size: tuple[int, int]) -> Photo:
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "JPEG")
-    file.seek(0)
-    return file
+    Image.fromarray(pixels).resize(size, Image.Resampling.NEAREST).save(file, "JPEG")
+    return Photo("drawing", None, lambda: io.BytesIO(file.getvalue()))
 
 
 def compare(
-    run: Runner,
+    session: InferenceSession,
     model: Model,
     batches: Sequence[Sequence[Photo]],
     progress: Progress = silent,
@@ -232,33 +220,32 @@ def compare(
     """Compare an exported file with the model on batches of photos, each of one size."""
     model.open()
     parts = []
-    for done, part in enumerate(ahead(partial(_compare_batch, run, model), batches), 1):
+    for done, part in enumerate(ahead(partial(_compare_batch, session, model), batches), 1):
         parts.append(part)
         progress(done)
-    return _joined(parts)
+    found = _joined(parts)
+    if not len(found.differences):
+        raise DataError(f"no photo could be compared: {found.broken[0]}")
+    return found
 
 
-def _compare_batch(run: Runner, model: Model, photos: Sequence[Photo]) -> Compared:
+def _compare_batch(session: InferenceSession, model: Model, photos: Sequence[Photo]) -> Compared:
+    none = np.zeros(0)
     try:
         pixels, full = (
-            np.stack([load(photo, least) for photo in photos]) for least in (model.least, WHOLE)
+            np.stack([load(photo, side) for photo in photos]) for side in (model.least, WHOLE)
         )
     except DataError as error:
-        return Compared(0, 0.0, 0, 0, (str(error),))
-    answers = run.answers(pixels)
+        return Compared(none, none, none, none, (str(error),))
+    found = answer(session, pixels)
     own = model.judge(np.stack([model.feature(photo) for photo in pixels]))
-    compared = Compared(
-        photos=len(pixels),
-        difference=float(np.abs(answers["probabilities"] - own.probabilities).max()),
-        smaller=0,
-        same=0,
-        margin=float(np.abs(answers["margin"] - own.margin).max()),
-        margins=(min(0.0, float(own.margin.min())), max(0.0, float(own.margin.max()))),
+    reduced = pixels.shape != full.shape
+    return Compared(
+        np.abs(found["probabilities"] - own.probabilities).max(1),
+        np.abs(found["margin"] - own.margin),
+        own.margin,
+        _first(found) == _first(answer(session, full)) if reduced else none,
     )
-    if pixels.shape == full.shape:
-        return compared
-    same = _first(answers) == _first(run.answers(full))
-    return replace(compared, smaller=len(pixels), same=int(same.sum()))
 
 
 def _first(answers: dict[str, np.ndarray]) -> np.ndarray:
@@ -267,30 +254,23 @@ def _first(answers: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _joined(parts: Sequence[Compared]) -> Compared:
-    photos, smaller, same = (
-        sum(getattr(part, name) for part in parts) for name in ("photos", "smaller", "same")
+    """The numbers of all photos, and all that are broken."""
+    return Compared(
+        np.concatenate([part.differences for part in parts]),
+        np.concatenate([part.gaps for part in parts]),
+        np.concatenate([part.margins for part in parts]),
+        np.concatenate([part.same for part in parts]),
+        tuple(sentence for part in parts for sentence in part.broken),
     )
-    # Not Python's max, which passes over nan.
-    difference, margin = (
-        float(np.max([0.0, *(getattr(part, name) for part in parts)]))
-        for name in ("difference", "margin")
-    )
-    broken = tuple(sentence for part in parts for sentence in part.broken)
-    ends = np.array([(0.0, 0.0), *(part.margins for part in parts)])
-    margins = float(ends[:, 0].min()), float(ends[:, 1].max())
-    return Compared(photos, difference, smaller, same, broken, margin, margins)
-
-
-def _check_some(each: Sequence[Compared]) -> None:
-    for compared in each:
-        if not compared.photos:
-            raise DataError(f"no photo could be compared: {compared.broken[0]}")
 
 
 def _check_difference(compared: Compared) -> None:
+    """Raise unless the answers of a file are the model's; one photo alone has no range of margins,
+    so those of all are compared together.
+    """
     limits = {
         "probabilities": (compared.difference, LIMIT),
-        "margins": (compared.margin, LIMIT * (compared.margins[1] - compared.margins[0])),
+        "margins": (float(compared.gaps.max()), LIMIT * float(np.ptp([0.0, *compared.margins]))),
     }
     for what, (difference, limit) in limits.items():
         if not difference <= limit:  # nan is not
@@ -326,7 +306,7 @@ def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool
     found = find_photos(check, labelled=False) if check else None
     print_lines("note", found.notes if found else ())
     with Display("comparing photos", len(found.photos) if found else 0) as bar:
-        done = export_onnx(model, file, found, force, bar)
+        done = export_onnx(model, file, found.photos if found else (), force, bar)
     _print_export(model, file, done)
     return 1 if done.photos and done.photos.broken else 0
 
@@ -361,11 +341,11 @@ def _print_export(model: Path, file: Path, done: Exported) -> None:
 
 
 def _print_compared(what: str, compared: Compared) -> None:
-    number, smaller = f"{compared.photos:,} {what}", compared.smaller
+    number = f"{len(compared.differences):,} {what}"
     print_line("compared", f"on {number} probabilities differ by {compared.difference:.1g} at most")
-    if smaller:
-        share = f"{compared.same:,} of {smaller:,} large {what}"
-        percent = f"{100 * compared.same / smaller:.1f} %"
+    if len(compared.same):
+        share = f"{int(compared.same.sum()):,} of {len(compared.same):,} large {what}"
+        percent = f"{100 * compared.same.mean():.1f} %"
         print_line("decoded", f"in full, {share} ({percent}) get the same answer")
     else:
         print_line("decoded", f"in full anyway: none of the {what} is large")
