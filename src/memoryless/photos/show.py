@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,6 @@ from memoryless.output import print_line
 from memoryless.photos.kept import AVERAGED, kept_bytes, parts_kept, privacy
 from memoryless.store import to_json
 from memoryless.tables import Table
-
-USE = """```console
-$ memoryless predict MODEL photo.jpg
-$ memoryless learn MODEL more-photos/
-$ memoryless show MODEL
-```
-"""
 
 
 def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
@@ -49,16 +41,14 @@ def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -
 
 def _learned(state: State) -> list[dict[str, Any]]:
     """The states that were learned, the first is 1: each with the photos that it brought."""
-    added: Counter[str] = Counter()
-    for learned in state.classes.learned:
-        added.update(learned.more)
+    brought = state.classes.brought()
     return [
         {
             "state": i + 1,
             "date": learned.date,
             "photos": learned.photos,
             "classes": _photos(
-                (name, count - added[name]) for name, count, of in _columns(state) if of == i
+                (name, brought[i][name]) for name, _, first in _columns(state) if first == i
             ),
             "more": _photos(learned.more.items()),
             "model": learned.model,
@@ -175,68 +165,20 @@ def kept_table(kept: list[dict[str, Any]]) -> Table:
 
 def card(state: State) -> str:
     """The card of a model, in Markdown."""
-    return "\n".join(
-        [
-            f"# A model of {counted(len(state.classes.names), 'class', 'classes')}\n",
-            "It recognises photos of the classes below. This page was written by memoryless "
-            f"{markdown_text(state.description.memoryless)}.\n",
-            *(f"{sentence}\n" for sentence in privacy(state)),
-            f"MODEL is the file of the model:\n\n{USE}",
-            f"## How it works\n\n{_card_facts(state)}",
-            f"## States\n\n{_card_states(state)}",
-            f"## Classes\n\n{_card_classes(state)}",
-            f"## What is kept of past photos\n\n{_card_record(state)}",
-        ]
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    pages = Environment(
+        loader=PackageLoader("memoryless", "pages"),
+        finalize=lambda value: value if isinstance(value, Markup) else markdown_text(str(value)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
-
-
-def _card_facts(state: State) -> str:
-    about = state.description
-    prepared, sure, backbone = about.preparation, about.confidence, about.backbone
-    side = f"{prepared.size} pixels" if prepared else "no photos: it takes features"
-    rows = [["method", markdown_text(about.method)], ["sees", side]]
-    if backbone:
-        name = markdown_text(backbone.name)
-        rows.append(["backbone", f"{name}, SHA-256 {backbone.sha256}"])
-    if sure:
-        note = f" ({AVERAGED})" if sure.averaged else ""
-        rows.append(["temperature", f"{sure.temperature:g}{note}"])
-        rows.append(["threshold", f"{sure.threshold:g}{note}"])
-    if about.forgettable:
-        rows.append(["forgetting", "exact: each class's own scatter is kept"])
-    if about.forgotten:
-        rest = "" if about.forgettable else "; their spread stays in the scatter"
-        rows.append(["forgotten", f"classes, last on {about.forgotten}{rest}"])
-    return _card_table(["", ""], rows)
-
-
-def _card_states(state: State) -> str:
-    """The states; how many photos were of known classes, and who learned it, where that is so."""
-    rows = []
-    for i, learned in enumerate(state.classes.learned):
-        new = state.classes.first.count(i)
-        more = [f"{markdown_text(name)} {number:,}" for name, number in learned.more.items()]
-        row = [str(i + 1), learned.date, str(new), f"{learned.photos:,}"]
-        rows.append([*row, ", ".join(more), markdown_text(learned.model or "")])
-    columns = ["state", "date", "new classes", "photos", "more photos of", "learned by"]
-    shown = [i for i in range(len(columns)) if i < 4 or any(row[i] for row in rows)]
-    return _card_table([columns[i] for i in shown], [[row[i] for i in shown] for row in rows])
-
-
-def _card_classes(state: State) -> str:
-    rows = [
-        [markdown_text(name), f"{count:,}", str(first + 1)]
-        for name, count, first in _columns(state)
-    ]
-    return _card_table(["class", "photos", "state"], rows)
-
-
-def _card_record(state: State) -> str:
-    record = state.description.record
-    rows = [[markdown_text(name), f"{size:,}"] for name, size in parts_kept(record).items()]
-    return _card_table(["part", "bytes"], [*rows, ["all", f"{sum(record.values()):,}"]])
-
-
-def _card_table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return pages.get_template("card.md.j2").render(
+        state=state,
+        size=counted(len(state.classes.names), "class", "classes"),
+        privacy=[Markup(sentence) for sentence in privacy(state)],
+        averaged=AVERAGED,
+        kept=parts_kept(state.description.record),
+    )
