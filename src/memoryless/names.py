@@ -72,6 +72,11 @@ def class_names(labels: Iterable[str]) -> Mapping[str, str]:
     return names
 
 
+def utf8(text: object) -> str:
+    """Return the text with its lone surrogates, which stand for bytes of file names, escaped."""
+    return str(text).encode("utf-8", "backslashreplace").decode()
+
+
 def _unfit(name: str) -> str:
     kinds = {unicodedata.category(sign) for sign in name}
     if "Cs" in kinds:  # how Python keeps bytes of a file's name that are no text

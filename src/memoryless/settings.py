@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from memoryless.names import utf8
+
 OPEN: Any = None  # the default of a setting that the strategy or the data decide
 WIDTH = 64  # of the standard ResNet-18
 
@@ -278,5 +280,5 @@ def _in_words(kinds: str) -> str:
 
 def plain_values(settings: Any) -> dict[str, Any]:
     """Settings as they stand in a file."""
-    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
+    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=utf8)
     return plain

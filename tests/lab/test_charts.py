@@ -32,7 +32,7 @@ from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
 
 TEXT = "{http://www.w3.org/2000/svg}text"
-HOSTILE = ("$x$", "$", "_a", "\udcff", "🦕\n", "<b>&-->")
+HOSTILE = ("$x$", "$", "_a", "%é#", "🦕\n", "<b>&-->")
 
 
 def draw(name: str, *runs, columns: int = 1) -> Figure:

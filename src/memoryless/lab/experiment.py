@@ -41,7 +41,7 @@ from memoryless.lab.runs import (
 from memoryless.lab.scores import Durations, History, Results, Sizes
 from memoryless.lab.stream import State, Stream
 from memoryless.locks import locked
-from memoryless.names import counted
+from memoryless.names import counted, utf8
 from memoryless.progress import Observer
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import (
@@ -157,7 +157,7 @@ def _described(
     return Description(
         config=config,
         seed=0,
-        dataset=dataset.name,
+        dataset=utf8(dataset.name),
         classes=stream.classes,
         sizes=stream.sizes,
         train_images=np.bincount(dataset.train.labels).tolist(),
@@ -175,7 +175,7 @@ def provenance() -> dict[str, Any]:
     return {
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
         "commit": _commit(),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": [*map(utf8, (Path(sys.argv[0]).name, *sys.argv[1:]))],
         "machine": Machine(system=platform.platform(), cores=os.cpu_count()),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -37,7 +37,7 @@ from msgspec import Meta, structs
 from memoryless.errors import ConfigError, StoreError
 from memoryless.lab.config import Config
 from memoryless.lab.scores import Described, Results, Some
-from memoryless.names import first_ten, in_words
+from memoryless.names import first_ten, in_words, utf8
 from memoryless.settings import as_path
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.methods import EndOfState, view_of
@@ -110,7 +110,7 @@ class Description(Described, kw_only=True):
 
     def plain(self) -> dict[str, Any]:
         """What run.json holds."""
-        plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=str))
+        plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
         return plain | {"config": self.config.own()}
 
     def facts(self) -> dict[str, Any]:

@@ -322,13 +322,14 @@ def fit_logistic(features: np.ndarray, labels: np.ndarray, classes: int) -> Line
         value = -(log_p[own] * weight[:, 0]).sum(dtype=np.float64) + DECAY / 2 * np.square(W).sum()
         return float(value), gradient.ravel().astype(np.float64)
 
-    found = minimize(
-        loss,
-        np.zeros(classes * X.shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": ITERATIONS, "gtol": 1e-7, "ftol": 1e-10, "maxcor": 20},
-    )
+    with one_thread():
+        found = minimize(
+            loss,
+            np.zeros(classes * X.shape[1]),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": ITERATIONS, "gtol": 1e-7, "ftol": 1e-10, "maxcor": 20},
+        )
     W = found.x.reshape(classes, -1).astype(np.float32)
     rows, bias = W[:, :-1], W[:, -1]
     return Linear(rows * SCALE, bias - rows @ centre, unit=True)
