@@ -16,6 +16,7 @@ from memoryless.images.dataset import (
     Split,
     as_images,
     check_classes,
+    hold_out_groups,
     validation_set,
 )
 
@@ -152,3 +153,37 @@ def test_a_label_beyond_the_classes_is_refused():
         DataError, match=r"1 test label out of range 0\.\.1, at 2: number the classes"
     ):
         from_arrays(images, np.array([0, 1, 1]), images, np.array([0, 1, 2]), classes=("a", "b"))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=40))
+def test_groups_are_held_out_whole_and_something_of_each_class_is_left(pairs):
+    labels = np.unique([label for label, _ in pairs], return_inverse=True)[1]
+    groups = np.array([group * 10 for _, group in pairs]) + labels  # a group is of one class
+    mask = hold_out_groups(labels, groups, 0.2, 0)
+    for group in np.unique(groups):
+        assert len(set(mask[groups == group])) == 1
+    assert (np.bincount(labels[~mask], minlength=labels.max() + 1) > 0).all()
+    single = [len(set(groups[labels == c])) == 1 for c in range(labels.max() + 1)]
+    held = np.bincount(labels[mask], minlength=labels.max() + 1)
+    assert all((n == 0) == alone for n, alone in zip(held, single, strict=True))
+
+
+def test_without_repeats_a_fifth_is_held_out():
+    labels = np.repeat(np.arange(3), 10)
+    mask = hold_out_groups(labels, np.arange(30), 0.2, 1)
+    assert np.bincount(labels[mask]).tolist() == [2, 2, 2]
+    assert (mask != hold_out_groups(labels, np.arange(30), 0.2, 2)).any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_large_group_is_not_held_out_where_a_small_one_can_be(seed):
+    labels, groups = np.zeros(100, dtype=int), np.r_[np.zeros(90, dtype=int), np.arange(1, 11)]
+    assert 0 < hold_out_groups(labels, groups, 0.2, seed).sum() <= 20
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_group_of_two_classes_is_held_out_in_both_or_none(seed):
+    labels, groups = np.repeat([0, 1], 10), np.r_[np.arange(10), 0, 1, np.arange(10, 18)]
+    mask = hold_out_groups(labels, groups, 0.3, seed)
+    assert mask[0] == mask[10]
+    assert mask[1] == mask[11]

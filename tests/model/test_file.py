@@ -270,7 +270,7 @@ def every(number: int, seed: str) -> list:
             pytest.param(range(number), marks=pytest.mark.fuzz, id="all")]  # fmt: skip
 
 
-SMALL = 28_672
+SMALL = 36_864
 
 
 @pytest.fixture(scope="module")

@@ -38,10 +38,12 @@ def looks(seed: int, number: int = 16) -> np.ndarray:
 def make(tiny_backbone) -> Callable[..., Model]:
     """A model of features that a backbone gave, of a state for each class."""
 
-    def teach(*classes: str, forgettable: bool = False, folder: Path | None = None) -> Model:
+    def teach(
+        *classes: str, forgettable: bool = False, folder: Path | None = None, seed: int = 0
+    ) -> Model:
         model = Model(forgettable=forgettable, **tiny_settings(tiny_backbone))
         for name in classes:
-            model.learn(looks(len(name)), [name] * 16)
+            model.learn(looks(seed + len(name)), [name] * 16)
             if folder:
                 model.save(folder / "m")
         return model
@@ -98,7 +100,7 @@ def test_after_a_merge(forgettable, make, tmp_path, capsys):
     """Of a class that both models had; a state of the merged model is kept too."""
     parts = {
         "north": make("owl", SECRET, forgettable=forgettable),
-        "south": make(SECRET, "elephant", forgettable=forgettable),
+        "south": make(SECRET, "elephant", forgettable=forgettable, seed=100),
     }
     whole = Model.merge(parts, same_class="join")
     whole.save(tmp_path / "m")

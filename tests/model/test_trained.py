@@ -292,10 +292,10 @@ def test_without_a_size_photos_are_seen_at_224_pixels():
 def test_photos_of_one_group_are_held_out_together():
     model = Model("finetune+lda", **SMALL_MODEL, held_out=0.3)
     images, names = draw_birds(0, 1)
-    groups = np.repeat(np.arange(12), 2)
-    lesson = model.learn(images, names, groups=groups)
-    assert lesson.held_out % 2 == 0
-    assert 2 <= lesson.held_out <= 8
+    alike = np.repeat(np.arange(12), 2)
+    lesson = model.learn_chunks([(images, names)], {*names}, lambda: alike)
+    assert lesson.checked % 2 == 0
+    assert 2 <= lesson.checked <= 8
 
 
 def test_a_model_that_was_loaded_needs_its_folder_no_more(tmp_path):

@@ -13,10 +13,10 @@ from sklearn.linear_model import Ridge
 
 from conftest import EVERY_FORM, Labelled, draw_classes, gather, generator, on_sphere, single
 from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.discriminant import Discriminant
 from memoryless.stats.heads import (
     HEADS,
     cholesky,
-    fixed_lda,
     gaussian_replay,
     lda,
     mahalanobis,
@@ -29,6 +29,11 @@ from memoryless.stats.heads import (
 from memoryless.stats.scorers import Linear, Quadratic, unit
 
 CLASS_HEADS = [h.name for h in HEADS.values() if h.reads_statistics and not h.fitted]
+
+
+def scored(statistics, features):
+    """The scores of classes over fixed features, and of the mean of all images."""
+    return Linear(*Discriminant.of(statistics).layer)(features)
 
 
 def test_ncm_scores_are_cosines(statistics):
@@ -160,12 +165,12 @@ def learned(
 @given(st.integers(0, 10_000), st.permutations(range(30)), st.integers(1, 5), st.booleans())
 def test_any_order_and_any_split_into_states_gives_the_same_scores(seed, order, states, by_class):
     X, y = draw(5, seed, 30)
-    whole = fixed_lda(fixed(X, y, 5), 1.0)(X)
+    whole = scored(fixed(X, y, 5), X)
     parts = np.array_split(np.array(order), states)
     if by_class:
         parts = [np.array([i for i in order if y[i] % states == s]) for s in range(states)]
     statistics, seen = learned(X, y, parts)
-    found = fixed_lda(statistics, 1.0)(X)[:, :-1]
+    found = scored(statistics, X)[:, :-1]
     assert np.abs(found - whole[:, seen]).max() <= 1e-6 * np.ptp(whole)
 
 
@@ -173,31 +178,17 @@ def test_any_order_and_any_split_into_states_gives_the_same_scores(seed, order, 
 @pytest.mark.parametrize("first", [range(2), range(4)], ids=["other classes", "more images"])
 def test_features_far_from_zero_get_the_scores_of_those_around_it(first, swapped):
     X, y = draw()
-    scores = fixed_lda(fixed(X, y), 1.0)(X)
+    scores = scored(fixed(X, y), X)
     in_first = np.isin(y, first) & ((len(first) < 4) | (np.arange(40) % 2 > 0))
     states = [np.flatnonzero(in_first), np.flatnonzero(~in_first)]
     statistics, seen = learned(X + 1e8, y, states[::-1] if swapped else states)
-    found = fixed_lda(statistics, 1.0)(X + 1e8)
+    found = scored(statistics, X + 1e8)
     np.testing.assert_allclose(found, scores[:, [*seen, 4]], rtol=0, atol=1e-6 * np.ptp(scores))
     assert np.array_equal(np.array(seen)[found[:, :-1].argmax(1)], scores[:, :-1].argmax(1))
-
-
-def test_lda_over_fixed_features_is_linear_discriminant_analysis():
-    """Scores differ from -1/2 of the squared Mahalanobis distances by what all classes share."""
-    X, y = draw()
-    means = [*(X[y == c].mean(0) for c in range(4)), X.mean(0)]
-    away = X - np.array(means)[y]
-    S = away.T @ away / 40
-    inverse = np.linalg.inv(S + 0.7 * S.trace() / 40 * np.eye(5))
-    distances = np.array([[(x - m) @ inverse @ (x - m) for m in means] for x in X])
-    found = fixed_lda(fixed(X, y), 0.7)(X)
-    expected = (distances[:, :1] - distances) / 2
-    np.testing.assert_allclose(found - found[:, :1], expected, rtol=1e-7, atol=1e-8)
-    np.testing.assert_allclose(found[:, 4], 0, atol=1e-9)  # that of the mean of all images
 
 
 def test_rounding_is_no_spread():
     """Images that are all alike, in two parts: scores are those of the identity."""
     X, y = np.array([[0.1, 0.7]] * 6 + [[0.3, 0.2]] * 5), np.array([0] * 6 + [1] * 5)
     parts, _ = learned(X, y, [np.arange(1, 11, 2), np.arange(0, 11, 2)])
-    np.testing.assert_allclose(fixed_lda(parts, 1.0).W[:2], X[[0, 6]] - X.mean(0))
+    np.testing.assert_allclose(Discriminant.of(parts).layer[0][:2], X[[0, 6]] - X.mean(0))

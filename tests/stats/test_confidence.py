@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from memoryless.stats.confidence import LEAST, MOST, Confidence, HeldOut, judge, softmax
+from memoryless.stats.confidence import TEMPERATURES, Check, Confidence, judge, softmax
 
 
 def draw(n: int = 2000, classes: int = 5, temperature: float = 3.0):
@@ -21,41 +21,62 @@ def draw(n: int = 2000, classes: int = 5, temperature: float = 3.0):
     return scores, generator.normal(10, 30, n), labels
 
 
-@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
-def test_the_temperature_is_the_likeliest_one(scale):
-    """SciPy finds it, and labels were drawn with 3."""
-    scores, margin, labels = draw()
-    scores = scores * scale
+@pytest.mark.parametrize("unit", [0.05, 1.0, 30.0])
+def test_the_temperature_is_the_likeliest_one(unit):
+    """SciPy finds it, with one photo more of any label; labels were drawn with 3."""
+    scores, margins, labels = draw()
 
     def loss(log: float) -> float:
-        return -log_softmax(scores / np.exp(log), axis=1)[np.arange(2000), labels].mean()
+        logs = -log_softmax(scores / np.exp(log), axis=1)
+        return logs[np.arange(2000), labels].sum() + logs.mean()
 
-    best = minimize_scalar(loss, bounds=(-3, 7), method="bounded").x
-    found = HeldOut.of(scores, margin, labels).confidence.temperature
-    assert np.log(found) == pytest.approx(best, abs=0.05)
-    assert found == pytest.approx(3 * scale, rel=0.1)
+    best = np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x)
+    found = Check.of(scores, margins, labels).confidence(unit).temperature
+    assert found == pytest.approx(best * unit, rel=0.03)
+    assert found == pytest.approx(3 * unit, rel=0.1)
+
+
+def test_losses_are_those_of_each_temperature():
+    scores, margins, labels = draw(50)
+    check = Check.of(scores + 1000, margins, labels)
+    for i in (0, 1, 15, len(TEMPERATURES) - 1):
+        logs = -log_softmax(scores / TEMPERATURES[i], axis=1)
+        assert check.losses[i] == pytest.approx(logs[np.arange(50), labels].sum(), rel=1e-9)
+        assert check.any_label[i] == pytest.approx(logs.mean(1).sum(), rel=1e-9)
+
+
+def test_where_every_photo_is_right_the_temperature_stays_finite():
+    """Of m photos with a lead of 10, 9 over another class, one more of any label: by SciPy."""
+    scores = np.tile([10.0, 1.0], (40, 1))
+
+    def loss(log: float) -> float:
+        logs = -log_softmax(scores / np.exp(log), axis=1)
+        return logs[:, 0].sum() + logs.mean()
+
+    best = np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x)
+    found = Check.of(scores, np.zeros(40), np.zeros(40, int)).confidence().temperature
+    assert found == pytest.approx(best, rel=0.05)
 
 
 @given(st.lists(st.integers(1, 29), max_size=5))
 def test_photos_count_the_same_in_any_split(cuts):
-    scores, margin, labels = draw(300)
+    scores, margins, labels = draw(300)
     parts = [
-        HeldOut.of(scores[part], margin[part], labels[part])
+        Check.of(scores[part], margins[part], labels[part])
         for part in np.split(np.arange(300), sorted(10 * cut for cut in set(cuts)))
     ]
-    joined = parts[0]
-    for part in parts[1:]:
+    joined = Check.none()
+    for part in parts:
         joined = joined.join(part)
-    whole = HeldOut.of(scores, margin, labels)
-    assert joined.confidence.temperature == pytest.approx(whole.confidence.temperature)
-    assert joined.confidence.threshold == whole.confidence.threshold
-    assert HeldOut.restore(joined.arrays()).confidence == joined.confidence
+    found, whole = joined.confidence(), Check.of(scores, margins, labels).confidence()
+    assert found.temperature == pytest.approx(whole.temperature)
+    assert found.threshold == whole.threshold
+    assert Check.restore(joined.arrays()).confidence() == found
 
 
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [
-        (np.zeros((0, 3)), []),
         (np.zeros((3, 1)), [0, 0, 0]),
         (np.zeros((3, 2)), [0, 1, 1]),
         (np.eye(3) * 100, [0, 1, 2]),
@@ -64,33 +85,25 @@ def test_photos_count_the_same_in_any_split(cuts):
     ],
 )
 def test_odd_scores_give_numbers_too(scores, labels):
-    margin, labels = np.zeros(len(scores)), np.array(labels, dtype=np.int64)
-    found = HeldOut.of(scores, margin, labels).confidence
+    found = Check.of(scores, np.zeros(len(scores)), np.array(labels)).confidence()
     assert found.temperature > 0
     assert np.isfinite([found.temperature, found.threshold]).all()
 
 
-def test_without_photos_or_with_one_class_every_photo_is_known():
-    nothing = HeldOut.of(np.zeros((0, 3)), np.zeros(0), np.zeros(0, int))
-    one = HeldOut.of(np.ones((9, 1)), np.zeros(9), np.zeros(9, int))
-    assert nothing.confidence == one.confidence == Confidence()
-    assert judge(np.ones((2, 1)), np.array([-3.0, 0.0]), one.confidence).known.all()
-    many = HeldOut.of(*draw())
-    assert many.join(one).confidence == many.confidence
+def test_without_photos_every_photo_is_known():
+    confidence = Check.none().confidence(7.0)
+    assert confidence == Confidence()
+    assert judge(np.ones((2, 1)), np.array([-3.0, 0.0]), confidence).known.all()
 
 
-@pytest.mark.parametrize(("n", "counted"), [(LEAST - 1, 0), (LEAST, LEAST), (3 * MOST, MOST)])
-def test_as_many_photos_are_summed_up(n, counted):
-    """Sums of fewer would say something about single photos; more would not make them surer."""
-    assert HeldOut.of(*draw(n)).count == counted
-
-
-@pytest.mark.parametrize(("n", "least"), [(4, 0.0), (20, 0.0), (21, 0.0), (2000, 0.04)])
-def test_the_threshold_rejects_a_twentieth(n, least):
-    margin = np.random.default_rng(n).normal(0, 40, n).round()
+@pytest.mark.parametrize(("n", "below"), [(4, 0), (19, 0), (39, 1), (1999, 99)])
+def test_the_threshold_stands_at_a_twentieth_of_the_margins(n, below):
+    """As many margins lie below as the position 0.05 (n + 1) says, up to a step of the grid."""
+    margins = np.random.default_rng(n).normal(0, 40, n)
     scores, _, labels = draw(n)
-    threshold = HeldOut.of(scores, margin, labels).confidence.threshold
-    assert least <= (margin < threshold).mean() <= 0.05 + 0.02  # the grid is coarse
+    threshold = Check.of(scores, margins, labels).confidence().threshold
+    lower, upper = np.sort(margins)[[max(0, below - 1), below]]
+    assert min(lower * 1.1, lower / 1.1) - 1 <= threshold <= max(upper * 1.1, upper / 1.1) + 1
 
 
 def test_a_judgement_by_hand():

@@ -1,35 +1,16 @@
-"""How alike classes are: by hand, and against normal distributions."""
+"""New images of a class look like those before, or not: by hand, and on drawn features."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
-from memoryless.stats.class_statistics import ClassStatistics, Group
-from memoryless.stats.heads import fixed_lda
-from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.similarity import chance_shift, mean_shift
 
 
 def fixed(features: np.ndarray, labels: np.ndarray, classes: int) -> ClassStatistics:
     return ClassStatistics.of(features, labels, classes, fixed=True)
-
-
-def test_the_closest_pairs_and_what_they_lose():
-    """Under the identity, means at 0, 1, 10 and 12: the new two and their nearest neighbours."""
-    mean = np.array([[0.0], [1.0], [10.0], [12.0]])
-    statistics = ClassStatistics(np.ones(4), (Group(mean, np.zeros((1, 1))),), fixed=True)
-    W = mean - mean.mean()
-    pairs = closest_pairs(statistics, W, 2, temperature=1.0)
-    assert [pair[:2] for pair in pairs] == [(3, 2), (2, 1), (2, 0)]
-    assert pairs[0][2] == pytest.approx(norm.cdf(-1))
-    assert closest_pairs(statistics, W, 2, 4.0)[0][2] == pytest.approx(norm.cdf(-0.5))
-    assert closest_pairs(statistics, W, 4, 1.0, number=1)[0][:2] == (1, 0)
-
-
-def test_one_class_has_no_pair():
-    statistics = fixed(np.random.default_rng(0).normal(size=(5, 2)), np.zeros(5, dtype=int), 1)
-    assert closest_pairs(statistics, fixed_lda(statistics, 1.0).W[:-1], 1, 1.0) == []
 
 
 def test_images_of_another_kind_lie_many_standard_errors_away():

@@ -238,9 +238,10 @@ def _sum_problems(
         "count": (number,),
         "mean": (number, d),
         "scatter": (d * (d + 1) // 2,),
-        "held_out.losses": TEMPERATURES.shape,
-        "held_out.below": MARGINS.shape,
-        "held_out.count": (),
+        "check.losses": TEMPERATURES.shape,
+        "check.any_label": TEMPERATURES.shape,
+        "check.below": MARGINS.shape,
+        "check.count": (),
     }
     if list(classes.counts) != count.tolist():
         yield "count is not as in the table of classes"

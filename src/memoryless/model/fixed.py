@@ -5,8 +5,8 @@ It needs torch only to make the graph of `timm:NAME` or of weights in a file, on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -23,28 +23,31 @@ from memoryless.embed import (
     without_folder,
 )
 from memoryless.errors import DataError, extras
-from memoryless.images.dataset import hold_out_groups
 from memoryless.model.description import Backbone, State, scorer_facts, to_bytes
 from memoryless.model.lesson import Lesson
 from memoryless.settings import ModelSettings
-from memoryless.stats.class_statistics import AT_ONCE, ClassStatistics
-from memoryless.stats.confidence import Confidence, HeldOut, average
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.confidence import LEAST, Check, Confidence
+from memoryless.stats.discriminant import Discriminant
+from memoryless.stats.leave_one_out import Sample, leave_one_out
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
-from memoryless.stats.similarity import chance_shift, closest_pairs, mean_shift
+from memoryless.stats.similarity import chance_shift, mean_shift
 from memoryless.strategies import filled
-from memoryless.threads import one_thread
 
 METHOD = "fixed+lda"
 LARGEST = 1e75  # of a feature: fourth powers of it can still be computed
-HELD_OUT = 0.2
-"""Share of a state's photos that measure the model before they are added to the sums too."""
+DUE = 0.1
+"""Share of all photos since the last check that makes another one due."""
+Chunk = tuple[np.ndarray, np.ndarray]
+"""Features (n, d), and the classes (n,) of their photos."""
 
 
 @dataclass
 class FixedFeatures:
     """What a model over fixed features knows; learning gives another one.
 
-    Sums and scorer of a model that was saved are restored when they are first needed.
+    The sums of a model that was saved are restored when they are first needed. Where sums are new,
+    the layer is solved when the first answer is asked for.
     """
 
     backbone: str = "none"
@@ -56,10 +59,11 @@ class FixedFeatures:
     """Whether statistics are those of square roots of features, as for photos they always are."""
     forgettable: bool = False
     """Whether each class's own scatter is kept too, so that it can be forgotten exactly."""
-    confidence: Confidence = field(default_factory=Confidence)
     device: str = "auto"
     """Where the graph runs."""
     saved: State | None = None
+    unchecked: float = 0.0
+    """How many photos were learned since some were checked."""
 
     @classmethod
     def first(cls, settings: ModelSettings, forgettable: bool = False) -> FixedFeatures:
@@ -81,7 +85,6 @@ class FixedFeatures:
             state.content.get("features"),
             about.square_roots,
             about.forgettable,
-            about.confidence or Confidence(),
             saved=state if state.classes.names else None,
         )
 
@@ -105,16 +108,31 @@ class FixedFeatures:
         return ClassStatistics.restore(self.saved.arrays("record"), fixed=True)
 
     @cached_property
-    def held_out(self) -> HeldOut:
-        """The sums over held-out photos."""
-        return HeldOut.restore(self.saved.arrays("record")) if self.saved else HeldOut.none()
+    def check(self) -> Check:
+        """The sums over photos that were scored without being known."""
+        return Check.restore(self.saved.arrays("record")) if self.saved else Check.none()
 
     @cached_property
-    def scorer(self) -> Viewed | None:
-        """The layer over the view; None before the first state."""
-        if self.saved is None:
-            return None
-        return restore(scorer_facts(self.saved.description), self.saved.arrays("scorer"))
+    def answers(self) -> tuple[Viewed, Confidence] | None:
+        """The layer over the view, and how sure its answers are; None before the first state."""
+        if self.saved is not None:
+            about = self.saved.description
+            scorer = restore(scorer_facts(about), self.saved.arrays("scorer"))
+            return scorer, about.confidence or Confidence()
+        return self._solved(Discriminant.of(self.statistics)) if self.statistics else None
+
+    def _solved(self, discriminant: Discriminant) -> tuple[Viewed, Confidence]:
+        W, b = discriminant.layer
+        # Square roots are at most 1; features of other kinds may lie far from zero and close
+        # together, where single precision is too coarse.
+        kind = np.float32 if self.square_roots else np.float64
+        scorer = Viewed(Linear(W.astype(kind), b.astype(kind)), 0, self.square_roots)
+        return scorer, self.check.confidence(discriminant.unit)
+
+    @property
+    def confidence(self) -> Confidence:
+        """A temperature and a threshold."""
+        return self.answers[1] if self.answers else Confidence()
 
     @property
     def view(self) -> View:
@@ -124,8 +142,10 @@ class FixedFeatures:
     @property
     def d(self) -> int | None:
         """How many numbers a feature has, if a state was learned."""
-        layer: Any = self.scorer.over if self.scorer else None
-        return layer.W.shape[1] if layer else None
+        if self.saved is None:
+            return self.statistics.first.d if self.statistics else None
+        layer: Any = self.answers[0].over if self.answers else None
+        return layer.W.shape[1]
 
     @property
     def least(self) -> int:
@@ -136,7 +156,7 @@ class FixedFeatures:
             )
         return self.preparation.resized
 
-    def check(self, features: np.ndarray) -> None:
+    def check_features(self, features: np.ndarray) -> None:
         """Raise unless features can be computed with."""
         d = self.d or features.shape[-1]
         if features.ndim != 2 or features.shape[1] != d:
@@ -152,93 +172,97 @@ class FixedFeatures:
                 )
 
     def learn(
-        self, features: np.ndarray, labels: np.ndarray, groups: np.ndarray, names: Sequence[str]
+        self,
+        chunks: Iterable[Chunk],
+        names: Sequence[str],
+        brought: np.ndarray,
+        alike: Callable[[], np.ndarray] | None = None,
+        check: bool = True,
     ) -> tuple[FixedFeatures, Lesson]:
-        """What is known after a state; labels of new classes follow those of the past.
+        """Return what is known after a call that brings some classes, and what it taught.
 
-        Held-out photos measure the model that the others make; then all are added to the sums.
+        Chunks are added to the sums one after another. A sample of their rows waits for the check,
+        until all are added. Photos with the same number in `alike` are left out together.
         """
-        d = self.view(features[:0]).shape[1]
-        past = self.statistics or ClassStatistics.empty(d, self.forgettable)
-        _, own = np.unique(labels, return_inverse=True)
-        held = hold_out_groups(own, groups, HELD_OUT, past.classes)
-        without = past.join(*self._statistics_of(features, labels, ~held))
-        scores, margin = self._scored_rows(layer_of(without), features, np.flatnonzero(held))
-        both = without.join(*self._statistics_of(features, labels, held)) if held.any() else without
-        held_out = self.held_out.join(HeldOut.of(scores, margin, labels[held]))
-        after, layer = self.after(both, held_out, held_out.confidence)
-        new, temperature = both.classes - past.classes, after.confidence.temperature
-        alike = closest_pairs(both, layer.W[:-1], new, temperature)
-        return after, Lesson.of(
-            names,
-            labels,
-            scores,
-            labels[held],
-            after.confidence,
-            alike=[(names[a], names[b], share) for a, b, share in alike],
-            unlike={names[c]: errors for c, errors in _unlike(past, both).items()},
-        )
+        past = whole = self.statistics
+        sample = Sample(len(brought), len(names)) if check else None
+        for features, labels in chunks:
+            self.check_features(features)
+            made, places = self._statistics_of(features, labels)
+            if whole is None:
+                whole = ClassStatistics.empty(made.first.d, self.forgettable)
+            whole = whole.join(made, places)
+            if sample:
+                sample.add(features, labels)
+        assert whole is not None
+        after = self.after(whole, self.check)
+        found = labels = np.zeros(0, np.int64)
+        if sample:
+            found, labels = after._check(sample, alike)
+        else:
+            after.unchecked = self.unchecked + whole.photos - (past.photos if past else 0)
+        confidence = after.confidence if sample else Confidence()
+        unlike = {names[c]: errors for c, errors in _unlike(past, whole).items()}
+        return after, Lesson.of(names, brought, found, labels, confidence, unlike)
+
+    def _check(
+        self, sample: Sample, alike: Callable[[], np.ndarray] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Score the rows that wait by leave-one-out; return their answers and classes."""
+        assert self.statistics is not None
+        discriminant = Discriminant.of(self.statistics)
+        sets = alike()[sample.numbers] if alike else sample.numbers
+        answers, labels, check = [], [], Check.none()
+        unit = discriminant.unit
+        for part in leave_one_out(discriminant, [self.view(sample.rows)], sample.labels, sets):
+            own = sample.labels[part.photos]
+            check = check.join(Check.of(part.scores / unit, part.margins / unit, own))
+            answers.append(part.scores.argmax(1))
+            labels.append(own)
+        if check.count >= LEAST and self.statistics.classes > 1:
+            self.check = self.check.join(check)
+        self.answers = self._solved(discriminant)
+        none = np.zeros(0, np.int64)
+        return np.concatenate([none, *answers]), np.concatenate([none, *labels])
+
+    def due(self, photos: int) -> bool:
+        """Return whether a call with so many photos should check some of them."""
+        known = self.statistics.photos if self.statistics else 0
+        return not self.check.count or self.unchecked + photos > DUE * (known + photos)
 
     def _statistics_of(
-        self, features: np.ndarray, labels: np.ndarray, mask: np.ndarray
+        self, features: np.ndarray, labels: np.ndarray
     ) -> tuple[ClassStatistics, np.ndarray]:
-        """Statistics of the photos of a mask by their classes, and which classes these are."""
-        rows = np.flatnonzero(mask)
-        places, own = np.unique(labels[rows], return_inverse=True)
+        """Return statistics of photos by their classes, and which classes these are."""
+        places, own = np.unique(labels, return_inverse=True)
         made = ClassStatistics.of(
-            features,
-            own,
-            len(places),
-            view=self.view,
-            fixed=True,
-            forgettable=self.forgettable,
-            rows=rows,
+            features, own, len(places), view=self.view, fixed=True, forgettable=self.forgettable
         )
         return made, places
 
-    def _scored_rows(
-        self, layer: Linear, features: np.ndarray, rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and margins of some rows, in double precision, and never of too many at once."""
-        chunks = np.array_split(rows, len(rows) * features.shape[1] // AT_ONCE + 1)
-        with one_thread():
-            views = (self.view(features[some].astype(np.float64)) for some in chunks)
-            parts = [with_margin(layer(view)) for view in views]
-        scores, margin = zip(*parts, strict=True)
-        return np.concatenate(scores), np.concatenate(margin)
-
-    def after(
-        self, statistics: ClassStatistics, held_out: HeldOut, confidence: Confidence
-    ) -> tuple[FixedFeatures, Linear]:
-        """The same with other statistics, and the layer that these make."""
-        layer, forgettable = layer_of(statistics), statistics.forgettable
-        after = replace(self, forgettable=forgettable, confidence=confidence, saved=None)
-        after.statistics, after.held_out = statistics, held_out
-        # Square roots are at most 1; features of other kinds may lie far from zero and close
-        # together, where single precision is too coarse.
-        kind = np.float32 if self.square_roots else np.float64
-        rounded = Linear(layer.W.astype(kind), layer.b.astype(kind))
-        after.scorer = Viewed(rounded, 0, self.square_roots)
-        return after, layer
+    def after(self, statistics: ClassStatistics, check: Check) -> FixedFeatures:
+        """Return the same with other sums."""
+        after = replace(self, forgettable=statistics.forgettable, saved=None, unchecked=0.0)
+        after.statistics, after.check = statistics, check
+        return after
 
     def forget(self, gone: np.ndarray) -> FixedFeatures:
-        """The same without the classes of a mask (N,)."""
+        """Return the same without the classes of a mask (N,)."""
         assert self.statistics is not None
         if gone.all():
-            return replace(self, confidence=Confidence(), saved=None)
-        return self.after(self.statistics.without(gone), self.held_out, self.confidence)[0]
+            return replace(self, saved=None, unchecked=0.0)
+        return self.after(self.statistics.without(gone), self.check)
 
     @classmethod
     def merge(cls, parts: Sequence[tuple[FixedFeatures, np.ndarray]]) -> FixedFeatures:
-        """All of several; class i of one with its places is class places[i] of the result."""
+        """Return all of several; class i of one with places is class places[i] of the result."""
         each = [part for part, _ in parts]
         whole = ClassStatistics.empty(each[0].d or 0, all(part.forgettable for part in each))
-        held_out = HeldOut.none()
+        check = Check.none()
         for part, places in parts:
             assert part.statistics is not None
-            whole, held_out = whole.join(part.statistics, places), held_out.join(part.held_out)
-        sure = average([(part.confidence, part.held_out) for part in each])
-        return each[0].after(whole, held_out, sure)[0]
+            whole, check = whole.join(part.statistics, places), check.join(part.check)
+        return each[0].after(whole, check)
 
     def differences(self, other: FixedFeatures) -> Iterator[str]:
         """Why features of the two do not compare, and what to do about it."""
@@ -265,8 +289,9 @@ class FixedFeatures:
 
     def scored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scores (n, N) of classes, and the margin (n,) of the best over the mean of all photos."""
-        assert self.scorer is not None
-        return with_margin(self.scorer(features))
+        assert self.answers is not None
+        scores = self.answers[0](features)
+        return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
 
     def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """What a description says of it, and the bytes of each part."""
@@ -277,12 +302,12 @@ class FixedFeatures:
             facts["backbone"] = Backbone(name=self.backbone, sha256=digest)
             facts["preparation"] = self.preparation
             contents["features"] = self.graph
-        if self.statistics is not None:
-            record = self.statistics.arrays() | self.held_out.arrays()
+        if self.statistics is not None and self.answers:
+            record = self.statistics.arrays() | self.check.arrays()
             facts["record"] = {name: array.nbytes for name, array in record.items()}
             facts["confidence"] = self.confidence
             contents["record"] = to_bytes(record)
-            contents["scorer"] = to_bytes(describe(self.scorer)[1])
+            contents["scorer"] = to_bytes(describe(self.answers[0])[1])
         return facts, contents
 
 
@@ -304,21 +329,9 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]
     return graph, preparation
 
 
-def layer_of(statistics: ClassStatistics) -> Linear:
-    """The layer of `fixed+lda`, and below it the row of the mean of all photos."""
-    from memoryless.stats.heads import HEADS, fixed_lda  # `predict` starts faster without them
-
-    shrinkage = HEADS["lda"].fixed_shrinkage
-    assert shrinkage is not None
-    return fixed_lda(statistics, shrinkage)
-
-
-def with_margin(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of classes, and the margin of the best over the last row, the mean of all photos."""
-    return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
-
-
-def _unlike(past: ClassStatistics, after: ClassStatistics) -> dict[int, float]:
-    """Past classes whose new photos differ from the past ones by more than chance."""
+def _unlike(past: ClassStatistics | None, after: ClassStatistics) -> dict[int, float]:
+    """Return past classes whose new photos differ from the past ones by more than chance."""
+    if past is None:
+        return {}
     errors, chance = mean_shift(past, after), chance_shift(after)
     return {int(c): float(errors[c]) for c in np.flatnonzero(errors > chance)}

@@ -1,31 +1,36 @@
-"""What a call of `learn` brought, as its held-out photos measured it."""
+"""What a call of `learn` taught, as measured on photos that the model scored without them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from memoryless.stats.confidence import Confidence
 
+PAIRS = 3  # of confused classes that are named
+
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a state taught, measured on photos that were held out."""
+    """The accuracy on the photos of one call of `learn`, each scored by a model without it.
 
-    held_out: int
-    """How many photos of the state were held out."""
+    Over fixed features that is leave-one-out: every photo is learned and counts. Where features are
+    trained, some photos were held out of the training.
+    """
+
+    checked: int
+    """How many photos were scored."""
     right: int
-    """How many of them were put into their class, of all classes."""
+    """How many of them got their own class, among all classes."""
     right_by_class: dict[str, tuple[int, int]]
-    """For each class of the state how many were right, of how many."""
+    """For each class of the call how many were right, of how many."""
+    confused: list[tuple[str, str, int, int]]
+    """Pairs of classes taken for each other, the most often first: how many photos, of how many."""
     temperature: float
     threshold: float
-    alike: list[tuple[str, str, float]] = field(default_factory=list)
-    """The pairs of classes most alike, at least one of them new, with the share of photos that
-    they are expected to lose to each other."""
     unlike: dict[str, float] = field(default_factory=dict)
     """Known classes whose new photos look unlike the ones before: by how many standard errors their
     means differ, where chance gives about 1."""
@@ -34,24 +39,32 @@ class Lesson:
     def of(
         cls,
         names: Sequence[str],
-        taught: np.ndarray,
-        scores: np.ndarray,
+        brought: np.ndarray,
+        answers: np.ndarray,
         labels: np.ndarray,
         confidence: Confidence,
-        **pairs: Any,
+        unlike: dict[str, float] | None = None,
     ) -> Self:
-        """Return the lesson of a state with labels `taught`, by the scores and labels of its
-        held-out photos.
+        """Return the lesson of a call that brought some classes, by answers (n,) and labels (n,).
+
+        Classes stand as their numbers.
         """
-        right = scores.argmax(1) == labels
-        held = np.bincount(labels, minlength=len(names))
+        right = answers == labels
+        checked = np.bincount(labels, minlength=len(names))
         good = np.bincount(labels[right], minlength=len(names))
-        by_class = {names[c]: (int(good[c]), int(held[c])) for c in np.unique(taught)}
+        by_class = {names[c]: (int(good[c]), int(checked[c])) for c in brought}
+        pairs = np.sort(np.stack([answers[~right], labels[~right]]), axis=0)
+        found, times = np.unique(pairs, axis=1, return_counts=True)
+        of = checked[found].sum(0)
+        most = np.lexsort((-times / np.maximum(of, 1), -times))[:PAIRS]
         return cls(
-            held_out=len(right),
+            checked=len(labels),
             right=int(right.sum()),
             right_by_class=dict(sorted(by_class.items())),
+            confused=[
+                (names[found[0, i]], names[found[1, i]], int(times[i]), int(of[i])) for i in most
+            ],
             temperature=confidence.temperature,
             threshold=confidence.threshold,
-            **pairs,
+            unlike=unlike or {},
         )

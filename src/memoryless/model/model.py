@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import wraps
 from importlib.metadata import version
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path, PurePath
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from memoryless.images import Images
     from memoryless.progress import TrainingProgress
 
+CHUNK = 4096
+"""Photos that are added to the sums at once. It is the same everywhere: sums of other chunks differ
+in the last bits."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -201,18 +204,25 @@ class Model:
         """Features (n, d) of images, of whatever `learn` takes; features are given back."""
         _check_images(images)
         own, given = self._current, cast(Any, images)
-        if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind == "f":
-            features = given
-        elif isinstance(own, TrainedFeatures) and not one_by_one(given):
-            features = self._features_of_squares(own, given)
-        else:
-            self.open()
-            rows = list(ahead(lambda one: self.feature(pixels_of(one, own.least)), ready(given)))
-            d = own.d if isinstance(own, FixedFeatures) else None
-            features = np.stack(rows) if rows else np.zeros((0, d or 0))
+        if isinstance(own, TrainedFeatures) and not _are_features(given) and not one_by_one(given):
+            return self._features_of_squares(own, given)
+        rows = [*self._chunks(given)]
+        d = own.d if isinstance(own, FixedFeatures) else None
+        features = np.concatenate(rows) if rows else np.zeros((0, d or 0))
         if isinstance(own, FixedFeatures):
-            own.check(features)
+            own.check_features(features)
         return features
+
+    def _chunks(self, images: Any) -> Iterator[np.ndarray]:
+        """Yield the features of images, `CHUNK` rows at a time."""
+        if _are_features(images):
+            yield from (images[i : i + CHUNK] for i in range(0, len(images), CHUNK))
+            return
+        self.open()
+        own = self._current
+        rows = ahead(lambda one: self.feature(pixels_of(one, own.least)), ready(images))
+        while chunk := list(islice(rows, CHUNK)):
+            yield np.stack(chunk)
 
     def _features_of_squares(self, own: TrainedFeatures, images: Any) -> np.ndarray:
         """Features of square images of one size, as training sees them."""
@@ -228,44 +238,78 @@ class Model:
         return self._squares.features(pixels)
 
     @one_at_a_time
-    @extras()
     def learn(
         self,
         images: np.ndarray | Iterable[np.ndarray] | Images,
         labels: Iterable[str],
-        groups: np.ndarray | None = None,
         report: Callable[[TrainingProgress], None] = lambda progress: None,
         more: bool = False,
+        check: Literal["always", "due"] = "always",
     ) -> Lesson:
         """Learn the classes that the labels name, one string an image.
 
         With `more`, some may be known already: the model is then as if all their images had come at
         once. Images are paths, Pillow images or arrays of pixels, uint8, of any sizes; one array
-        (n, H, W), (n, C, H, W) or (n, H, W, C); or what `look` gave. Images of one of the `groups`
-        are held out together. If anything fails, the model is as it was before.
+        (n, H, W), (n, C, H, W) or (n, H, W, C); or what `look` gave. If anything fails, the model
+        is as it was before.
+
+        Over fixed features leave-one-out checks the images of a call; with `check="due"` only where
+        those since the last check are more than a tenth of all.
+        """
+        names = self._checked(labels, new=not more)
+        _check_images(images)
+        if isinstance(images, Sized):
+            _check_number(len(images), names)
+        own = self._current
+        chunks: Iterable[tuple[Any, Sequence[str]]]
+        if isinstance(own, TrainedFeatures):
+            chunks = [(images, names)]
+        else:
+            chunks = _labelled(self._chunks(images), names)
+            if own.due(len(names)):
+                check = "always"
+        return self.learn_chunks(chunks, names, None, report, more, check == "always")
+
+    @one_at_a_time
+    @extras()
+    def learn_chunks(
+        self,
+        chunks: Iterable[tuple[Any, Sequence[str]]],
+        names: Collection[str],
+        alike: Callable[[], np.ndarray] | None = None,
+        report: Callable[[TrainingProgress], None] = lambda progress: None,
+        more: bool = False,
+        check: bool = True,
+    ) -> Lesson:
+        """Learn chunks of what `look` gives, each with the names of its classes.
+
+        `names` has every class that comes. Once all have come, `alike` gives a number for each
+        image: images of a class with the same number are left out or held out together. Where
+        features are fixed, no chunk is needed once the next one is asked for.
         """
         if more:
             self.check_sums("add images to known classes")
-        names = self._checked(labels, new=not more)
-        own = self._current
-        _check_images(images)
-        seen: Any = (
-            own.squares(images) if isinstance(own, TrainedFeatures) else self.features(images)
-        )
-        if len(names) != len(seen) or not names:
-            raise DataError(f"there are {len(seen)} images and {len(names)} labels: give each one")
-        count = dict(sorted(Counter(names).items()))
-        classes = self._classes.learn(count, now())
-        index = {name: i for i, name in enumerate(classes.names)}
-        numbers = np.array([index[name] for name in names], dtype=np.int64)
-        groups = np.arange(len(names)) if groups is None else groups
+        self._checked(names, new=not more)
+        index = {name: i for i, name in enumerate(self.classes)}
+        for name in sorted({*names} - index.keys()):
+            index[name] = len(index)
+        own, count, repeats = self._current, Counter[str](), _Repeats(len(self.classes))
+
+        def numbered() -> Iterator[tuple[Any, np.ndarray]]:
+            for images, labels in chunks:
+                count.update(labels)
+                numbers = np.array([index[name] for name in labels], dtype=np.int64)
+                repeats.add(images, numbers)
+                yield images, numbers
+
         if isinstance(own, TrainedFeatures):
-            self._features, lesson = own.learn(seen, numbers, groups, classes.names, report)
+            self._features, lesson = own.learn(numbered(), [*index], alike, report)
             self._extractor = self._squares = None  # of the network as it was
         else:
-            self._features, lesson = own.learn(seen, numbers, groups, classes.names)
-            self._traceable |= _is_traceable(seen, numbers, len(self.classes))
-        self._classes = classes
+            brought = np.array(sorted(index[name] for name in {*names}))
+            self._features, lesson = own.learn(numbered(), [*index], brought, alike, check)
+            self._traceable |= repeats.traceable
+        self._classes = self._classes.learn(dict(sorted(count.items())), now())
         self._done = (*self._done, "learn")
         return lesson
 
@@ -314,8 +358,7 @@ class Model:
         """One model of several, by name or path, over the same features: as if it had learned
         everything.
 
-        Classes of the same name are refused, or joined into one. Temperature and threshold are
-        averages until the next state is learned.
+        Classes of the same name are refused, or joined into one.
         """
         if len(models) < 2:
             raise ConfigError(f"name two models or more to merge, not {len(models)}")
@@ -428,7 +471,7 @@ class Model:
         if odd := [repr(name) for name in names if not isinstance(name, str)]:
             raise DataError(f"labels must be names, one string an image, not {first_ten(odd)}")
         class_names(names)  # raises if one cannot name a class
-        past = sorted({name for name in names if name in self.classes}) if new else []
+        past = sorted({*names} & {*self.classes}) if new else []
         if past:
             raise DataError(
                 f"{first_ten(past)} was learned before: add `more=True` to add images to it, or "
@@ -437,13 +480,49 @@ class Model:
         return names
 
 
-def _is_traceable(features: np.ndarray, labels: np.ndarray, known: int) -> bool:
-    """Whether features of single photos follow from the sums before and after them: of one photo
-    more of a class its mean tells, of two in all their scatter too.
+class _Repeats:
+    """Notes whether features of single photos follow from the sums before and after a call.
+
+    Of one photo more of a class its mean tells, of two in all their scatter too.
     """
-    added = [features[labels == label] for label in np.unique(labels) if label < known]
-    one_more = any((rows == rows[0]).all() for rows in added)
-    return one_more or len(features) <= 2
+
+    def __init__(self, known: int):
+        self.known, self.photos = known, 0
+        self.first: dict[int, np.ndarray | None] = {}
+        """For each known class its first photo of the call; None once another one differs."""
+
+    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
+        self.photos += len(labels)
+        for label in np.unique(labels[labels < self.known]).tolist():
+            own = features[labels == label]
+            first = self.first.setdefault(label, own[0])
+            if first is not None and (own != first).any():
+                self.first[label] = None
+
+    @property
+    def traceable(self) -> bool:
+        return self.photos <= 2 or any(first is not None for first in self.first.values())
+
+
+def _are_features(images: Any) -> bool:
+    return isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f"
+
+
+def _labelled(
+    chunks: Iterable[np.ndarray], names: Sequence[str]
+) -> Iterator[tuple[np.ndarray, Sequence[str]]]:
+    """Yield chunks with their part of the names; raise at the end if there were more or fewer."""
+    start = 0
+    for rows in chunks:
+        if start + len(rows) <= len(names):
+            yield rows, names[start : start + len(rows)]
+        start += len(rows)
+    _check_number(start, names)
+
+
+def _check_number(images: int, names: Sequence[str]) -> None:
+    if images != len(names) or not names:
+        raise DataError(f"there are {images} images and {len(names)} labels: give each one")
 
 
 def _check_images(images: Any) -> None:

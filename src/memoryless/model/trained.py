@@ -6,7 +6,7 @@ Learning needs torch. Predicting does not: after each state the network is kept 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -24,7 +24,7 @@ from memoryless.model.description import Backbone, State, Training, scorer_facts
 from memoryless.model.lesson import Lesson
 from memoryless.settings import ModelSettings, conform, plain_values
 from memoryless.settings import restore as restore_settings
-from memoryless.stats.confidence import Confidence, HeldOut
+from memoryless.stats.confidence import LEAST, Check, Confidence
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.store import RESTORE
 
@@ -131,16 +131,24 @@ class TrainedFeatures:
 
     def learn(
         self,
-        images: Images,
-        labels: np.ndarray,
-        groups: np.ndarray,
+        chunks: Iterable[tuple[Any, np.ndarray]],
         names: Sequence[str],
+        alike: Callable[[], np.ndarray] | None,
         report: Any,
     ) -> tuple[TrainedFeatures, Lesson]:
-        """What is known after a state of new classes; their labels follow those of the past."""
+        """Return what is known after a state of new classes, and what it taught.
+
+        Chunks are squares with their classes. They are trained on together; those with the same
+        number in `alike` are held out together.
+        """
         from memoryless.images import Split
         from memoryless.stats.methods import EndOfState, build_scorer, parse_method
 
+        parts = list(chunks)
+        labels = np.concatenate([own for _, own in parts])
+        whole = len(parts) == 1
+        images = self.squares(parts[0][0] if whole else np.concatenate([x for x, _ in parts]))
+        groups = alike() if alike else np.arange(len(labels))
         split = Split.whole(images, labels)
         learner = copy.deepcopy(self.learner) if self.learner else self._first_learner(split)
         new = len(np.unique(labels))
@@ -155,11 +163,14 @@ class TrainedFeatures:
         facts["augment"] = tuple(facts["augment"])
         after.training = Training(settings=settings, scorer=describe(scorer)[0], **facts)
         after.graph = after._written_graph(learner)
-        scores, own = np.zeros((0, learner.record.classes)), np.zeros(0, np.int64)
+        answers = own = np.zeros(0, np.int64)
         if learned.held_out is not None:
             scores, own = scorer(learned.held_out[0].astype(np.float32)), learned.held_out[1]
-            after.confidence = HeldOut.of(scores, lead(scores), own).confidence
-        return after, Lesson.of(names, labels, scores, own, after.confidence)
+            answers, unit = scores.argmax(1), float(scores.std()) or 1.0
+            if scores.shape[1] > 1 and len(own) >= LEAST:
+                check = Check.of(scores / unit, lead(scores) / unit, own)
+                after.confidence = check.confidence(unit)
+        return after, Lesson.of(names, np.unique(labels), answers, own, after.confidence)
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.train.learner import Learner, prepare

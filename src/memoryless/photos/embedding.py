@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -48,7 +48,7 @@ def load_to_classify(path: Path) -> Model:
 
 
 def embed(
-    model: Model, photos: Sequence[Photo], progress: Progress = silent
+    model: Model, photos: Iterable[Photo], progress: Progress = silent
 ) -> Iterator[Embedded | UnreadableError]:
     """Yield what the model learns from each photo, which is read and decoded once."""
     model.open()
@@ -80,7 +80,7 @@ def all_features(model: Model, photos: Sequence[Photo], progress: Progress = sil
 
 
 def _each(
-    work: Callable[[Photo], T], photos: Sequence[Photo], progress: Progress
+    work: Callable[[Photo], T], photos: Iterable[Photo], progress: Progress
 ) -> Iterator[T | UnreadableError]:
     def attempt(photo: Photo) -> T | UnreadableError:
         try:

@@ -30,8 +30,8 @@ class Forgotten:
     """Whether classes were forgotten before, so that weights are at most these."""
     exact: bool
     """Whether their own scatter was kept, so that nothing of them stays in that covariance."""
-    held_out: bool
-    """Whether temperature and threshold rest on held-out photos, which may have been theirs."""
+    checked: bool
+    """Whether temperature and threshold rest on photos that may have been theirs."""
     traceable: bool
     """Whether the scatter, if their spread stays in it, still shows which photos were used."""
     left: int
@@ -63,7 +63,7 @@ def _forget(before: State, model: Model, names: Sequence[str]) -> Forgotten:
         weights=weights,
         again=before.description.forgotten is not None,
         exact=model.forgettable or not model.classes,
-        held_out=bool(model.classes) and bool(before.arrays("record")["held_out.count"]),
+        checked=bool(model.classes) and bool(before.arrays("record")["check.count"]),
         traceable=len(privacy(before)) > 1,
         left=len(model.classes),
         states=len(kept_states(before.path)[0]),
@@ -123,6 +123,6 @@ def _remains(done: Forgotten) -> Iterator[str]:
                 "these classes were used; only a model made with learn --forgettable forgets that "
                 "too"
             )
-    if done.held_out:
-        yield "the calibration (temperature, threshold) still includes their held-out photos"
+    if done.checked:
+        yield "the sums behind temperature and threshold still include their photos"
     yield "what was made before: exports, copies, backups and merged models"

@@ -25,7 +25,6 @@ EXPOSED = (
 # By the scatter over 1,280 features: AUROC 100 up to 2,000 photos, 98.5 at 4,000, 82.9 at 8,000.
 MANY = 4
 """Photos for each feature from which on the scatter reveals less."""
-AVERAGED = "the mean of the merged models', until the next learn"
 
 
 def honest(state: State) -> str:
@@ -56,10 +55,10 @@ def print_privacy(state: State) -> None:
 
 
 def parts_kept(record: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of each part; arrays that belong together, such as held_out.losses, are one part.
+    """Bytes of each part; arrays that belong together, such as check.losses, are one part.
 
-    >>> parts_kept({"mean": 8, "held_out.losses": 4, "held_out.count": 1})
-    {'mean': 8, 'held_out': 5}
+    >>> parts_kept({"mean": 8, "check.losses": 4, "check.count": 1})
+    {'mean': 8, 'check': 5}
     """
     parts: dict[str, int] = {}
     for name, number in record.items():

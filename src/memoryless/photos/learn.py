@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from memoryless.errors import DataError
-from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, several_labels
-from memoryless.images.files import Photo
+from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, under_several_labels
 from memoryless.images.read import UnreadableError, remarks
 from memoryless.model import Lesson, Model
 from memoryless.model.database import model_file
 from memoryless.model.description import State, check_history
 from memoryless.model.file import load_state, writing
+from memoryless.model.model import CHUNK
 from memoryless.names import counted, first_ten, size
 from memoryless.output import print_line, print_lines, reasons, say
 from memoryless.photos.embedding import Embedded, Progress, embed, silent
 from memoryless.photos.kept import kept_bytes, print_privacy
-from memoryless.photos.plan import Plan, check_enough, make_plan, model_to_learn
+from memoryless.photos.plan import LEAST_IN_ALL, Plan, check_enough, make_plan, model_to_learn
 from memoryless.progress import Display
 
 # Measured on 40 kinds of birds, some of which were known: where half of a known kind's photos came
@@ -34,8 +37,12 @@ from memoryless.progress import Display
 # similar one, and 4 of 800 whose new photos were right.
 TAKEN, RIGHT = 0.6, 0.7
 """A new class may be a known one if so many of its photos are taken for that one before it is
-learned, and fewer than so many held-out ones are right afterwards; more photos of a known class may
-be of another one if so many are taken for that."""
+learned, and by leave-one-out fewer than so many are right afterwards; more photos of a known class
+may be of another one if so many are taken for that."""
+SHOWN = 30  # photos; a share of fewer may be off by ten points and more, and is not printed
+NOTHING = np.zeros(0)
+Answers = defaultdict[str, Counter[int]]
+"""For each class of photos the known classes that they are taken for, and how many are."""
 ALONE = (
     "no earlier state was kept, so memoryless undo cannot take this back: a photo's feature would "
     "be the difference of two states"
@@ -63,91 +70,149 @@ def learn_photos(
     progress: Progress = silent,
     report: Callable[[Any], None] = lambda progress: None,
 ) -> Outcome:
-    """Read all photos once and learn those that can be used, if these are enough."""
-    sound, broken = _read_all(plan, progress)
-    few = _check_left(plan, sound, broken)
-    photos, facts = [one.photo for one in sound], [one.facts for one in sound]
-    labels, rows = [str(one.label) for one in photos], np.stack([one.features for one in sound])
-    groups = near_identical(np.array([fact.hash for fact in facts], dtype=np.uint64))
-    taken = taken_for(plan.model, rows, labels) if plan.model.classes else {}
-    lesson = plan.model.learn(rows, labels, groups=groups, report=report, more=bool(plan.more))
+    """Read all photos once, a chunk at a time, and learn those that can be used, if enough."""
+    reading = Reading(plan, progress)
+    lesson = plan.model.learn_chunks(
+        reading.chunks(), plan.counts, lambda: reading.alike, report, more=bool(plan.more)
+    )
+    taken = taken_for(plan.known, reading.answers)
     new = {name: found for name, found in taken.items() if name in plan.new}
     return Outcome(
         lesson=lesson,
-        broken=broken,
-        near=int((np.bincount(groups)[groups] > 1).sum()),
-        size=sum(fact.size for fact in facts),
-        notes=[*few, *remarks(photos, facts), *across_classes(photos, groups)],
+        broken=reading.broken,
+        near=int((np.bincount(reading.alike)[reading.alike] > 1).sum()),
+        size=reading.size,
+        notes=[
+            *reading.notes,
+            *remarks([one.photo for one in reading.odd], [one.facts for one in reading.odd]),
+            *reading.across_classes(),
+        ],
         warnings=[*_maybe_known(new, lesson), *_maybe_mislabelled(taken, plan.known, lesson)],
     )
 
 
-def _read_all(plan: Plan, progress: Progress) -> tuple[list[Embedded], dict[str, str]]:
-    """Read the photos of a plan: those that can be used, and why others cannot."""
-    left = [photo for photo in plan.photos if photo not in plan.trial]
-    read = embed(plan.model, left, lambda done: progress(len(plan.trial) + done))
-    found = plan.trial | dict(zip(left, read, strict=True))
-    each = [found[photo] for photo in plan.photos]
-    sound = [one for one in each if isinstance(one, Embedded)]
-    broken = {one.name: one.why for one in each if isinstance(one, UnreadableError)}
-    unsure = several_labels((str(one.photo.label), one.facts.sha256) for one in sound)
-    broken |= {one.photo.name: SEVERAL_LABELS for one in sound if one.facts.sha256 in unsure}
-    return [one for one in sound if one.facts.sha256 not in unsure], broken
+class Reading:
+    """The photos of a plan as they are read, and what is found out about them.
 
-
-def _check_left(plan: Plan, sound: Sequence[Embedded], broken: Mapping[str, str]) -> list[str]:
-    """Raise if a class has too few photos that can be used; return warnings that the plan lacks."""
-    different = {(str(one.photo.label), one.facts.sha256) for one in sound}
-    counts = dict(sorted(Counter(label for label, _ in different).items()))
-    lost = {
-        photo.label: f"{photo.label} ({photo.name}: {broken[photo.name]})"
-        for photo in plan.photos
-        if photo.label not in counts
-    }
-    if lost:
-        raise DataError(
-            f"{counted(len(lost), 'class has', 'classes have')} no photo that can be used: "
-            f"{first_ten(lost.values())}; add photos, or take "
-            f"{'the class' if len(lost) == 1 else 'these classes'} out"
-        )
-    said = check_enough(counts, plan.known, plan.few)
-    return [sentence for sentence in said if sentence not in plan.warnings]
-
-
-def across_classes(photos: Sequence[Photo], groups: np.ndarray) -> Iterator[str]:
-    """Nearly the same photos in different classes: perhaps a mistake in the labels."""
-    labels: dict[int, dict[str, str]] = {}
-    for photo, group in zip(photos, groups.tolist(), strict=True):
-        labels.setdefault(group, {}).setdefault(str(photo.label), photo.name)
-    several = [" and ".join(names.values()) for names in labels.values() if len(names) > 1]
-    if several:
-        yield f"nearly the same photo in different classes: {first_ten(several)}"
-
-
-def taken_for(
-    model: Model, rows: np.ndarray, labels: Sequence[str]
-) -> dict[str, tuple[str, int, int]]:
-    """For each class the known one that most of its photos are taken for: name, how many, of how
-    many.
+    Beyond a chunk of features it holds a few numbers for each photo.
     """
-    found, names = model.judge(rows), np.array(labels)
-    answer = np.where(found.known, found.scores.argmax(1), -1)
+
+    def __init__(self, plan: Plan, progress: Progress = silent):
+        self.plan, self.progress = plan, progress
+        self.unsure = under_several_labels(plan.photos)
+        self.broken = {photo.name: SEVERAL_LABELS for photo in self.unsure}
+        """Photos that cannot be used, and why."""
+        self.size = 0
+        self.notes: list[str] = []
+        self.odd: list[Embedded] = []
+        """Photos that can be used and have something to remark."""
+        self.answers: Answers = defaultdict(Counter)
+        self._hashes, self._numbers = array("Q"), array("Q")
+        """The perceptual hash of each photo that can be used, and its number in the plan."""
+        self._digests: dict[str, set[str]] = defaultdict(set)
+        """Digests of different files of each class, up to as many as are enough."""
+
+    def chunks(self) -> Iterator[tuple[np.ndarray, list[str]]]:
+        """Yield features of photos with their classes; raise at the end if photos are too few."""
+        sound = self._sound()
+        while chunk := list(islice(sound, CHUNK)):
+            features = np.stack([one.features for one in chunk])
+            labels = [str(one.photo.label) for one in chunk]
+            if self.plan.model.classes:
+                count_answers(self.plan.model, features, labels, self.answers)
+            yield features, labels
+        self.notes = self._check_enough()
+
+    def _sound(self) -> Iterator[Embedded]:
+        """Yield the photos that can be used, in the order of the plan."""
+        plan = self.plan
+        read = embed(
+            plan.model, (p for p in plan.photos if p not in self.unsure and p not in plan.trial)
+        )
+        for number, photo in enumerate(plan.photos):
+            if photo not in self.unsure:
+                one = plan.trial[photo] if photo in plan.trial else next(read)
+                if isinstance(one, UnreadableError):
+                    self.broken[one.name] = one.why
+                else:
+                    self._note(number, one)
+                    yield one
+            self.progress(number + 1)
+
+    def _note(self, number: int, one: Embedded) -> None:
+        facts, digests = one.facts, self._digests[str(one.photo.label)]
+        self._hashes.append(facts.hash)
+        self._numbers.append(number)
+        self.size += facts.size
+        if len(digests) < LEAST_IN_ALL:
+            digests.add(facts.sha256)
+        if facts.frames > 1 or not facts.exif:
+            self.odd.append(one._replace(features=NOTHING))
+
+    def _check_enough(self) -> list[str]:
+        """Raise if a class has too few different photos; return warnings that the plan lacks."""
+        plan, counts = self.plan, {name: len(d) for name, d in sorted(self._digests.items())}
+        lost = {
+            photo.label: f"{photo.label} ({photo.name}: {self.broken[photo.name]})"
+            for photo in plan.photos
+            if photo.label not in counts
+        }
+        if lost:
+            raise DataError(
+                f"{counted(len(lost), 'class has', 'classes have')} no photo that can be used: "
+                f"{first_ten(lost.values())}; add photos, or take "
+                f"{'the class' if len(lost) == 1 else 'these classes'} out"
+            )
+        said = check_enough(counts, plan.known, plan.few)
+        return [sentence for sentence in said if sentence not in plan.warnings]
+
+    @cached_property
+    def alike(self) -> np.ndarray:
+        """A number for each photo that was learned; photos that look the same share one."""
+        return near_identical(np.array(self._hashes, dtype=np.uint64))
+
+    def across_classes(self) -> Iterator[str]:
+        """Yield nearly the same photos in different classes: perhaps a mistake in the labels."""
+        labels: dict[int, dict[str, str]] = {}
+        several = np.flatnonzero(np.bincount(self.alike)[self.alike] > 1)
+        for i in several.tolist():
+            photo = self.plan.photos[self._numbers[i]]
+            labels.setdefault(int(self.alike[i]), {}).setdefault(str(photo.label), photo.name)
+        found = [" and ".join(names.values()) for names in labels.values() if len(names) > 1]
+        if found:
+            yield f"nearly the same photo in different classes: {first_ten(found)}"
+
+
+def count_answers(
+    model: Model, features: np.ndarray, labels: Sequence[str], answers: Answers
+) -> None:
+    """Add to the answers what a model takes photos of some classes for."""
+    found = model.judge(features)
+    best = np.where(found.known, found.scores.argmax(1), -1)
+    for label, answer in zip(labels, best.tolist(), strict=True):
+        answers[label][answer] += 1
+
+
+def taken_for(known: Sequence[str], answers: Answers) -> dict[str, tuple[str, int, int]]:
+    """Return for each class the known one that most of its photos are taken for: its name, how
+    many, of how many.
+    """
     taken = {}
-    for name, count in sorted(Counter(labels).items()):
-        (best, times), *_ = Counter(answer[names == name].tolist()).most_common(1)
-        if best >= 0 and times >= TAKEN * count:
-            taken[name] = (model.classes[best], times, count)
+    for name, counts in sorted(answers.items()):
+        ((best, times),), photos = counts.most_common(1), counts.total()
+        if best >= 0 and times >= TAKEN * photos:
+            taken[name] = (known[best], times, photos)
     return taken
 
 
 def _maybe_known(taken: Mapping[str, tuple[str, int, int]], lesson: Lesson) -> Iterator[str]:
     """New classes that the model still takes for another, now that it has learned them."""
     for name, (known, times, count) in taken.items():
-        right, held_out = lesson.right_by_class[name]
-        if right < RIGHT * held_out:
+        right, checked = lesson.right_by_class[name]
+        if right < RIGHT * checked:
             yield (
                 f"{name} may be {known} under another name: {times} of its {count} photos were "
-                f"taken for that one, and of {held_out} held-out ones {right} are right now; if "
+                f"taken for that one, and by leave-one-out {right} of {checked} are right now; if "
                 "so, go back"
             )
 
@@ -344,14 +409,13 @@ def _print_outcome(
     print_line("learned", f"{_learned(plan)}: {folder} knows {classes:,} now")
     if done.broken:
         print_line("broken", f"left out {reasons(done.broken)}")
-    print_line("held out", _held_out(lesson, classes, "these" if plan.more else "the new"))
-    alike = [f"{a} and {b} ({share:.0%})" for a, b, share in lesson.alike]
-    if alike:
-        print_line("alike", f"classes most often taken for each other: {', '.join(alike)}")
+    print_line("accuracy", _accuracy(lesson, classes, plan.model.fixed))
+    if confused := [f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in lesson.confused]:
+        print_line("confused", f"photos of one class taken for the other: {', '.join(confused)}")
     print_lines("note", done.notes)
     if done.near:
-        print_line("repeats", f"{done.near:,} photos are nearly the same as another; these were "
-                   "held out together")  # fmt: skip
+        print_line("repeats", f"{done.near:,} photos are nearly the same as another; in the "
+                   "accuracy these are left out together")  # fmt: skip
     kept = kept_bytes(saved.description.record)
     print_line("kept", f"{kept}, and none of the photos, which take {size(done.size)}")
     way = "to a copy of the model" if alone else f"by memoryless undo {name}"
@@ -369,19 +433,22 @@ def _learned(plan: Plan) -> str:
     return ", and ".join(filter(None, [new, more]))
 
 
-def _held_out(lesson: Any, classes: int, which: str) -> str:
-    if not lesson.held_out:
-        return "none: there are too few photos to measure how good it is"
+def _accuracy(lesson: Lesson, classes: int, fixed: bool) -> str:
+    """How many photos of the call are right, measured on photos like these."""
     if classes == 1:
         return "a model of one class cannot be wrong yet: learn another"
-    share = 100 * lesson.right / lesson.held_out
+    if not lesson.checked:
+        return "not measured: there are too few photos"
+    share = 100 * lesson.right / lesson.checked
+    shown = f"{share:.1f} %, " if lesson.checked >= SHOWN else ""
+    way = "leave-one-out" if fixed else "held out"
     worst = sorted(
         ((right / n, name, right, n) for name, (right, n) in lesson.right_by_class.items() if n)
     )[:3]
     listed = ", ".join(f"{name} {right} of {n}" for part, name, right, n in worst if part < 1)
     return (
-        f"{share:.1f} % right: {lesson.right:,} of {lesson.held_out:,} photos of {which} classes, "
-        f"among all {classes:,} classes" + (f"; worst: {listed}" if listed else "")
+        f"{shown}{lesson.right:,} of {lesson.checked:,} photos right among all {classes:,} classes "
+        f"({way}, on photos like these)" + (f"; worst: {listed}" if listed else "")
     )
 
 

@@ -15,7 +15,7 @@ from memoryless.model.description import State
 from memoryless.model.file import check_unwritten, load_state, writing
 from memoryless.names import counted, first_ten
 from memoryless.output import print_line, print_lines
-from memoryless.photos.kept import AVERAGED, kept_bytes, print_privacy
+from memoryless.photos.kept import kept_bytes, print_privacy
 from memoryless.photos.plan import alike_names
 
 RENAME = "rename one by memoryless rename and merge again with `same_class=join`"
@@ -125,7 +125,7 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
         What to do with a class that several models know: refuse to merge, or join its photos.
     """
     done = merge_models(out, models, same_class)
-    about, sure = done.saved.description, done.saved.description.confidence
+    about = done.saved.description
     for path, part in done.parts.items():
         states = counted(len(part.classes.learned), "state", "states")
         print_line("merged", f"{path}: {_classes(part)}, {states}")
@@ -133,9 +133,6 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
     if joined:
         print_line("joined", first_ten(joined))
     print_line("made", f"{out} knows {_classes(done.saved)}")
-    if sure and sure.averaged:
-        print_line("averaged", f"temperature {sure.temperature:.3g}, threshold "
-                   f"{sure.threshold:.3g}: {AVERAGED}")  # fmt: skip
     print_line("kept", f"{kept_bytes(about.record)}, and no photo")
     print_lines("note", done.notes)
     print_lines("warning", done.warnings)

@@ -286,14 +286,14 @@ def time_a_few(
 
 
 def bytes_kept(classes: int, dimensions: int) -> int:
-    """Bytes of the sums over so many classes: counts, means, half of a symmetric scatter, and what
-    held-out photos told.
+    """Bytes of the sums over so many classes: counts, means, half of a symmetric scatter, and the
+    sums of the check.
 
     >>> bytes_kept(40, 1280)
-    6969672
+    6970728
     """
-    held_out = len(TEMPERATURES) + len(MARGINS) + 1
-    return 8 * (classes + classes * dimensions + dimensions * (dimensions + 1) // 2 + held_out)
+    check = 2 * len(TEMPERATURES) + len(MARGINS) + 1
+    return 8 * (classes + classes * dimensions + dimensions * (dimensions + 1) // 2 + check)
 
 
 def spread_bytes(counts: Mapping[str, int], dimensions: int) -> int:

@@ -14,7 +14,7 @@ from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state
 from memoryless.names import counted, first_ten, markdown_text, printable, size
 from memoryless.output import print_line
-from memoryless.photos.kept import AVERAGED, kept_bytes, parts_kept, privacy
+from memoryless.photos.kept import kept_bytes, parts_kept, privacy
 from memoryless.store import to_json
 from memoryless.tables import Table
 
@@ -124,8 +124,6 @@ def _print_model(found: dict[str, Any]) -> None:
         print_line("forgets", "exactly: each class's own scatter is kept")
     if found["forgotten"]:
         print_line("forgotten", f"classes, last on {found['forgotten']}")
-    if found["confidence"] and found["confidence"]["averaged"]:
-        print_line("averaged", f"temperature and threshold are {AVERAGED}")
     states = counted(len(found["kept"]), "state", "states")
     print_line("on disk", f"{size(found['bytes'])}, with {states}")
     print_line("written", f"{found['date']} by memoryless {found['memoryless']}")
@@ -179,6 +177,5 @@ def card(state: State) -> str:
         state=state,
         size=counted(len(state.classes.names), "class", "classes"),
         privacy=[Markup(sentence) for sentence in privacy(state)],
-        averaged=AVERAGED,
         kept=parts_kept(state.description.record),
     )

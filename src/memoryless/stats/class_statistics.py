@@ -178,6 +178,11 @@ class ClassStatistics:
         return len(self.count)
 
     @property
+    def photos(self) -> float:
+        """How many images all classes have."""
+        return float(self.count.sum())
+
+    @property
     def first(self) -> Group:
         """The first group, which heads read."""
         return self.groups[0]

@@ -1,24 +1,24 @@
 """How sure a model is: scores as probabilities, and whether any class fits at all.
 
-Both are fitted on held-out photos. What is kept of these are sums again, so that the photos of all
-states count, however few a state brings.
+Both follow from photos that the model scored without knowing them. Sums over these photos are kept,
+so that the photos of all states count, however few a state brings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Annotated, Self
 
 import numpy as np
 from msgspec import Meta, Struct
 
-ACCEPTED = 0.95  # the share of held-out photos of known classes that the threshold lets pass
-TEMPERATURES = 2.0 ** (np.arange(-8, 23) / 2)  # 1/16 to 2,048; the best one lies between two
-# From -4,095 to 4,095, finer towards 0, where thresholds lie: steps of a fifth of the margin.
-MARGINS = np.sign(np.arange(-48, 49)) * (2.0 ** (np.abs(np.arange(-48, 49)) / 4) - 1)
-LEAST = 4  # held-out photos of a state that are summed up: sums of fewer would describe one photo
-MOST = 2000  # and at most so many: more would not make it surer
+ACCEPTED = 0.95  # the share of photos of known classes that the threshold lets pass
+# Both are counted in units, the median spread of the scores of a call.
+TEMPERATURES = 2.0 ** (np.arange(-16, 17) / 2)  # 1/256 to 256; the best one lies between two
+# From -4,095 to 4,095, finer towards 0, where thresholds lie: steps of a tenth of the margin.
+MARGINS = np.sign(np.arange(-96, 97)) * (2.0 ** (np.abs(np.arange(-96, 97)) / 8) - 1)
+LEAST = 4  # photos of a call that are summed up: sums over fewer would describe one photo
 
 
 class Confidence(Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,85 +28,80 @@ class Confidence(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     temperature: Annotated[float, Meta(gt=0, le=1e30)] = 1.0
-    threshold: Annotated[float, Meta(ge=-1e30, le=1e30)] = float(MARGINS[0])
+    threshold: Annotated[float, Meta(ge=-1e30, le=1e30)] = -1e30
     """The smallest margin of a photo whose class is known; at first every photo has it."""
-    averaged: bool = False
-    """Whether both are averages of merged models', until the next state is learned."""
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Sums over held-out photos, from which both numbers follow."""
+class Check:
+    """Sums over photos that a model scored without knowing them."""
 
     losses: np.ndarray  # (temperatures,) of -log of the true class's probability
+    any_label: np.ndarray  # (temperatures,) of the mean over all classes of -log p
     below: np.ndarray  # (margins,) how many photos have a smaller margin
     count: np.ndarray  # () how many photos there are
 
     @classmethod
     def none(cls) -> Self:
-        """The sums over no photo."""
-        return cls(np.zeros(len(TEMPERATURES)), np.zeros(len(MARGINS)), np.array(0.0))
+        """Return the sums over no photo."""
+        zeros = np.zeros(len(TEMPERATURES))
+        return cls(zeros, zeros, np.zeros(len(MARGINS)), np.array(0.0))
 
     @classmethod
-    def of(cls, scores: np.ndarray, margin: np.ndarray, labels: np.ndarray) -> Self:
-        """The sums over photos with these scores (n, N), margins (n,) and classes (n,).
-
-        With one class there is nothing to be sure of, and few photos are not summed up.
-        """
-        if len(labels) < LEAST or scores.shape[1] < 2:
-            return cls.none()
-        some = slice(None, None, -(-len(labels) // MOST))
-        scores, margin, labels = scores[some], margin[some], labels[some]
+    def of(cls, scores: np.ndarray, margins: np.ndarray, labels: np.ndarray) -> Self:
+        """Return the sums over photos with these scores (n, N), margins (n,) and classes (n,)."""
         scores = scores - scores.max(1, keepdims=True)
-        losses = [_loss(scores / temperature, labels) for temperature in TEMPERATURES]
-        below = np.searchsorted(np.sort(margin), MARGINS)
-        return cls(np.array(losses), below.astype(np.float64), np.array(float(len(labels))))
+        own, mean = scores[np.arange(len(labels)), labels].sum(), scores.mean(1).sum()
+        logs = _log_sums(scores)
+        below = np.searchsorted(np.sort(margins), MARGINS).astype(np.float64)
+        count = np.array(float(len(labels)))
+        return cls(logs - own / TEMPERATURES, logs - mean / TEMPERATURES, below, count)
 
     def join(self, other: Self) -> Self:
-        """The sums over both."""
-        return type(self)(
-            self.losses + other.losses, self.below + other.below, self.count + other.count
-        )
+        """Return the sums over both."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return type(self)(*(mine + theirs for mine, theirs in pairs))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The sums as they are stored."""
-        return {f"held_out.{name}": array for name, array in vars(self).items()}
+        """Return the sums as they are stored."""
+        return {f"check.{name}": array for name, array in vars(self).items()}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """The sums that `arrays` gave."""
-        names = ("losses", "below", "count")
-        return cls(**{name: arrays[f"held_out.{name}"] for name in names})
+        """Return the sums that `arrays` gave."""
+        return cls(*(arrays[f"check.{field.name}"] for field in fields(cls)))
 
-    @property
-    def confidence(self) -> Confidence:
-        """The temperature under which the classes of held-out photos are likeliest (Guo et al.
-        2017), and the margin that all but a twentieth of them reach.
+    def confidence(self, unit: float = 1.0) -> Confidence:
+        """Return the temperature under which the classes of the photos are likeliest (Guo et al.
+        2017), and the margin that all but a twentieth of them reach, for scores of this unit.
+
+        One photo more, of any label, is added to the losses: where every photo is right, the
+        temperature would otherwise be as low as it can be.
         """
         if not self.count:
             return Confidence()
-        threshold = _quantile(self.below, (1 - ACCEPTED) * float(self.count))
-        return Confidence(_temperature(self.losses), threshold)
+        temperature = _temperature(self.losses + self.any_label / self.count)
+        threshold = _quantile(self.below, max(1.0, (1 - ACCEPTED) * (float(self.count) + 1)) - 1)
+        return Confidence(temperature * unit, threshold * unit)
 
 
-def average(parts: Sequence[tuple[Confidence, HeldOut]]) -> Confidence:
-    """The mean of merged models' temperatures and thresholds; held-out photos weigh alike."""
-    weights = np.array([float(held_out.count) for _, held_out in parts])
-    if not weights.any():
-        return Confidence()
-    pairs = [(sure.temperature, sure.threshold) for sure, _ in parts]
-    temperature, threshold = weights @ np.array(pairs) / weights.sum()
-    return Confidence(float(temperature), float(threshold), averaged=True)
+def _log_sums(scores: np.ndarray) -> np.ndarray:
+    """Return the sum over rows of log sum exp(row / T) for each temperature T, of scores whose best
+    is 0.
 
-
-def _loss(scores: np.ndarray, labels: np.ndarray) -> float:
-    """The sum of -log of the true class's probability, of scores whose best is 0."""
-    own = scores[np.arange(len(labels)), labels]
-    return float((np.log(np.exp(scores).sum(1)) - own).sum())
+    Every second temperature is half of the one before: its exponentials are squares.
+    """
+    found = np.zeros(len(TEMPERATURES))
+    for last in (len(found) - 1, len(found) - 2):
+        powers = np.exp(scores / TEMPERATURES[last])
+        for i in range(last, -1, -2):
+            found[i] = np.log(powers.sum(1)).sum()
+            np.square(powers, out=powers)
+    return found
 
 
 def _temperature(losses: np.ndarray) -> float:
-    """Where a parabola through the smallest loss and its neighbours is smallest."""
+    """Return where a parabola through the smallest loss and its neighbours is smallest."""
     best = int(np.clip(losses.argmin(), 1, len(losses) - 2))
     left, middle, right = losses[best - 1 : best + 2]
     bend = left - 2 * middle + right
@@ -115,7 +110,7 @@ def _temperature(losses: np.ndarray) -> float:
 
 
 def _quantile(below: np.ndarray, wanted: float) -> float:
-    """The margin below which as many photos lie as wanted, of counts below each of MARGINS."""
+    """Return the margin below which as many photos lie as wanted, of counts below MARGINS."""
     after = int(np.searchsorted(below, wanted, side="right"))
     if after in (0, len(below)):
         return float(MARGINS[min(after, len(below) - 1)])

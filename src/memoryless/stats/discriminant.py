@@ -24,6 +24,7 @@ import numpy as np
 from memoryless.stats.class_statistics import ROUNDING, ClassStatistics, Group
 from memoryless.threads import one_thread
 
+SHRINKAGE = 1.0  # docs/choosing.md compares rules
 FREE = 16
 """With fewer photos than this beyond one for each class, nothing is known of the noise."""
 LEAST_FREEDOM = 0.02
@@ -46,17 +47,18 @@ class Solution:
         """Solve the discriminant of a group with its shrinkage c."""
         from scipy.linalg import lapack
 
-        count, centre = statistics.count, statistics.count @ group.mean / statistics.count.sum()
+        count, mean = statistics.count.astype(np.float64), group.mean.astype(np.float64)
+        centre = count @ mean / count.sum()
         assert group.scatter is not None
-        S = group.scatter / count.sum()
-        squares = count @ np.square(group.mean).sum(1) / count.sum()
+        S = group.scatter.astype(np.float64) / count.sum()
+        squares = count @ np.square(mean).sum(1) / count.sum()
         alike = S.trace() <= ROUNDING * squares  # the photos of each class are all the same
         added = 1.0 if alike else shrinkage * S.trace() / count.sum()
         S[np.diag_indices_from(S)] += added
         root, _ = lapack.dpotrf(S, lower=1, overwrite_a=1)
         inverse, _ = lapack.dpotri(root, lower=1, overwrite_c=1)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        means = group.mean - centre
+        means = mean - centre
         rows = np.ascontiguousarray(means @ inverse)
         return cls(count, centre, means, inverse, rows, added)
 
@@ -112,7 +114,10 @@ class Discriminant:
 
     @classmethod
     def of(
-        cls, statistics: ClassStatistics, shrinkages: tuple[float, ...], weights: tuple[float, ...]
+        cls,
+        statistics: ClassStatistics,
+        shrinkages: tuple[float, ...] = (SHRINKAGE,),
+        weights: tuple[float, ...] = (1.0,),
     ) -> Self:
         """Solve the discriminant from the class statistics, under one thread of BLAS."""
         with one_thread():

@@ -16,6 +16,7 @@ import numpy as np
 
 from memoryless.images.dataset import place_within_class
 from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.discriminant import SHRINKAGE, Discriminant
 from memoryless.stats.projection import ProjectionSums, random_directions
 from memoryless.stats.scorers import Linear, Projected, Quadratic, unit
 from memoryless.threads import in_threads, one_thread
@@ -43,7 +44,6 @@ class Head:
     fixed_shrinkage: float | None = None
     """lda over fixed features: S + fixed_shrinkage tr(S) / n I, n images in all, so that the fewer
     the images, the rounder S becomes. docs/choosing.md compares rules."""
-
     one_covariance: bool = False
     """Whether it reads one covariance for all classes, whatever the record holds."""
 
@@ -122,27 +122,12 @@ def ncm(statistics: ClassStatistics) -> Linear:
 def lda(statistics: ClassStatistics, shrinkage: float) -> Linear:
     """m L f' - m L m' / 2, L the inverse of the shared covariance (Deep SLDA, CVPRW 2020)."""
     if statistics.fixed:
-        layer = fixed_lda(statistics, shrinkage)
-        return Linear(layer.W[:-1].astype(np.float32), layer.b[:-1].astype(np.float32))
+        scatter = statistics.pooled * statistics.photos  # which other forms do not hold
+        W, b = Discriminant.of(statistics.with_parts(scatter=scatter), (shrinkage,)).layer
+        return Linear(W[:-1].astype(np.float32), b[:-1].astype(np.float32))
     S = shrunk(statistics.pooled.astype(np.float64), shrinkage)
     W = _solved(S, statistics.mean)
     return Linear(W, -(W * statistics.mean).sum(1) / 2)
-
-
-def fixed_lda(statistics: ClassStatistics, shrinkage: float) -> Linear:
-    """The layer of lda over fixed features, in double precision.
-
-    It has one row more than classes: the last is that of the mean of all images, and what a class
-    scores above it says whether any class fits. Means are taken less that mean, which changes all
-    scores of an image alike: otherwise features far from zero would leave no digits for the rest.
-    """
-    with one_thread():
-        centre, photos = statistics.centre, statistics.count.sum()
-        means = np.concatenate([statistics.mean - centre, np.zeros_like(centre)[None]])
-        S = statistics.pooled.astype(np.float64)
-        radius = 1.0 if statistics.alike else shrinkage * S.trace() / photos
-        W = np.ascontiguousarray(np.linalg.solve(S + radius * np.eye(len(S)), means.T).T)
-        return Linear(W, -(W * means).sum(1) / 2 - W @ centre)
 
 
 def mahalanobis(statistics: ClassStatistics, shrinkage: float) -> Quadratic:
@@ -364,7 +349,7 @@ HEADS: dict[str, Head] = {
             "covariances",
             lda,
             shrinkage=0.1,
-            fixed_shrinkage=1.0,
+            fixed_shrinkage=SHRINKAGE,
             one_covariance=True,
         ),
         Head(

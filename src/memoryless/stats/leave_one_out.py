@@ -16,6 +16,9 @@ from memoryless.stats.discriminant import Discriminant, Solution
 from memoryless.threads import one_thread
 
 AT_ONCE = 2**21  # numbers in work
+MOST, FEWEST = 20_000, 2_000  # rows of a call that are checked
+MOST_SCORES = 50_000_000  # of them: with many classes fewer rows are checked, which takes seconds
+TOGETHER = 256  # photos left out at once; a larger set takes too long, and is not scored
 SMALLEST = 1e-6
 """The least eigenvalue of what is inverted, times N. It is above 0 without rounding; the least that
 was seen was 0.035, with two photos a class."""
@@ -38,7 +41,8 @@ def leave_one_out(
     """Yield leave-one-out scores of learned photos, some photos at a time.
 
     Features (m, d) stand in one array for each group. Photos of a class with the same number in
-    `alike` (m,) are left out together. A photo without another one of its class is not scored.
+    `alike` (m,) are left out together. A photo without another one of its class is not scored, nor
+    one of more than `TOGETHER` that are nearly the same.
     """
     count = discriminant.groups[0].count
     _, sets, sizes = np.unique(
@@ -46,7 +50,7 @@ def leave_one_out(
     )
     size = sizes[sets.reshape(-1)]
     order = np.lexsort((sets.reshape(-1), size))
-    order = order[size[order] < count[labels[order]]]
+    order = order[(size[order] < count[labels[order]]) & (size[order] <= TOGETHER)]
     widest = max(len(count), *(len(group.centre) for group in discriminant.groups))
     for k in np.unique(size[order]).tolist():
         together = order[size[order] == k].reshape(-1, k)
@@ -129,3 +133,49 @@ def _floored(matrices: np.ndarray, N: float) -> np.ndarray:
     if values.min(initial=1.0 * N) >= SMALLEST * N:
         return matrices
     return (vectors * np.maximum(values, SMALLEST * N)[:, None]) @ vectors.swapaxes(1, 2)
+
+
+class Sample:
+    """Rows of a call that wait for leave-one-out: a bounded number, evenly over its classes.
+
+    Of each class the rows with the smallest hashes stay, so that neither the order of the rows nor
+    the chunks that they come in change which ones do.
+    """
+
+    def __init__(self, brought: int, classes: int):
+        """Expect rows of `brought` classes, to be scored over so many classes in all."""
+        self.size = min(MOST, max(FEWEST, MOST_SCORES // classes))
+        self.quota = max(1, self.size // brought)
+        self.seen = 0
+        self.rows = np.zeros((0, 0))  # (m, d)
+        self.labels = np.zeros(0, np.int64)  # (m,)
+        self.numbers = np.zeros(0, np.int64)  # (m,), the number of each row among all of the call
+        self.hashes = np.zeros(0, np.uint64)  # (m,)
+
+    def add(self, rows: np.ndarray, labels: np.ndarray) -> None:
+        """Add a chunk of rows (n, d) of classes (n,)."""
+        numbers = np.arange(self.seen, self.seen + len(labels))
+        labels = np.concatenate([self.labels, labels])
+        hashes = np.concatenate([self.hashes, _hashes(rows)])
+        stay = self._smallest(labels, hashes)
+        rows = np.concatenate([self.rows, rows]) if self.seen else rows
+        self.seen += len(numbers)
+        self.rows, self.labels, self.hashes = rows[stay], labels[stay], hashes[stay]
+        self.numbers = np.concatenate([self.numbers, numbers])[stay]
+
+    def _smallest(self, labels: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+        """Return which rows stay, in their order."""
+        order = np.lexsort((hashes, labels))
+        rank = np.arange(len(order)) - np.searchsorted(labels[order], labels[order])
+        stay = order[rank < self.quota]
+        return np.sort(stay[np.argsort(hashes[stay], kind="stable")[: self.size]])
+
+
+def _hashes(rows: np.ndarray) -> np.ndarray:
+    """Return a number for each row (n, d) that looks random and depends on its values alone."""
+    bits = np.ascontiguousarray(rows, dtype=np.float64).view(np.uint64)
+    bits = bits ^ (bits >> np.uint64(32))
+    factors = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64) | 1
+    sums = (bits * factors).sum(1, dtype=np.uint64)
+    sums ^= sums >> np.uint64(32)
+    return (sums * np.uint64(0xD6E8FEB86659FD93)) >> np.uint64(1)

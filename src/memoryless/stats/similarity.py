@@ -1,4 +1,4 @@
-"""How alike classes are, and whether new images of a class look like those before."""
+"""Whether new images of a class look like those before."""
 
 from __future__ import annotations
 
@@ -36,32 +36,3 @@ def chance_shift(statistics: ClassStatistics) -> float:
     assert scatter is not None
     square = np.square(scatter / max(scatter.trace(), ROUNDING)).sum()
     return max(1.5, math.sqrt(1 + 5 * math.sqrt(2 * square)))
-
-
-def closest_pairs(
-    statistics: ClassStatistics, W: np.ndarray, new: int, temperature: float, number: int = 3
-) -> list[tuple[int, int, float]]:
-    """The pairs of classes most alike, of which one at least is among the last `new`.
-
-    Rows of W (N, d) are (m - c) L with c the mean of all images and L the inverse covariance. Each
-    pair comes with the share of images that the two are expected to lose to each other. Two normal
-    classes at Mahalanobis distance D, as likely each, lose Phi(-D / 2). Here D^2, like the scores,
-    is too large by the temperature T, because the covariance is computed from few images in many
-    directions: the share is Phi(-D / (2 sqrt(T))).
-    """
-    first, means = statistics.classes - new, statistics.mean - statistics.centre
-    own = (W * means).sum(1)
-    squares = own[first:, None] + own - 2 * means[first:] @ W.T  # (new, N) of distances
-    later = np.arange(statistics.classes) >= np.arange(first, statistics.classes)[:, None]
-    squares[later] = np.inf  # each pair once, and no class with itself
-    best = np.argsort(squares, axis=None)[:number]
-    pairs = zip(*np.unravel_index(best, squares.shape), strict=True)
-    return [
-        (
-            first + int(a),
-            int(b),
-            math.erfc(math.sqrt(max(squares[a, b], 0.0) / temperature / 8)) / 2,
-        )
-        for a, b in pairs
-        if np.isfinite(squares[a, b])
-    ]
