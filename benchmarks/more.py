@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from memoryless import Model
 from memoryless.images.find import find_photos
 from memoryless.photos.embedding import features
-from memoryless.photos.learn import taken_for
+from memoryless.photos.learn import Answers, count_answers, taken_for
 
 DRAWS, SWAPPED = 20, 5
 
@@ -24,7 +25,9 @@ def look_at(place: Path) -> tuple[np.ndarray, np.ndarray]:
 def warned(first: Model, features: np.ndarray, labels: list[str]) -> set[str]:
     """The classes that learning more photos would warn of."""
     model = copy.copy(first)
-    taken = taken_for(model, features, labels)
+    answers: Answers = defaultdict(Counter)
+    count_answers(model, features, labels, answers)
+    taken = taken_for(model.classes, answers)
     unlike = model.learn(features, labels, more=True).unlike
     return {name for name, found in taken.items() if found[0] != name} | set(unlike)
 

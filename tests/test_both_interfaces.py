@@ -26,11 +26,10 @@ def test_both_interfaces_give_the_same_bits():
     learner.learn(images, 6)
     model = Model(backbone="none", square_roots=True)
     names = [f"class {c}" for c in images.labels]
-    # Images of one group are held out together, and no class is held out as a whole.
-    model.learn(learner.all_features(images), names, groups=images.labels)
+    model.learn(learner.all_features(images), names)
     found, own = learner.record.statistics["none"], model._current.statistics
     for name, array in own.arrays().items():
         assert np.array_equal(found.arrays()[name], array), name
-    layer, stored = HEADS["lda"].over(found), model._current.scorer.over
+    layer, stored = HEADS["lda"].over(found), model._current.answers[0].over
     assert np.array_equal(layer.W, stored.W[:-1])
     assert np.array_equal(layer.b, stored.b[:-1])

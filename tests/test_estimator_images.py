@@ -174,7 +174,7 @@ def test_a_folder_is_learned_as_the_command_does(make, tmp_path):
     estimator = make()
     assert estimator.learn_folder(root) is estimator
     assert estimator.classes_.tolist() == ["red", "sky"]
-    assert estimator.lesson_.held_out > 0
+    assert estimator.lesson_.checked > 0
     more = make_colours(tmp_path / "more", "sky", number=24, seed=1)
     with pytest.raises(DataError, match=r"^the model knows sky already: "):
         estimator.learn_folder(more)

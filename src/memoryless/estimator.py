@@ -76,19 +76,21 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from scratch. `y` may be left out where X is a data set of pairs."""
-        return self._learn(self._new(), X, y)
+        return self._learn(self._new(), X, y, check="always")
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn one more batch, of known and of new classes, as if all had come at once.
 
-        Labels outside of `classes` are an error. Only classes that were seen have columns.
+        Labels outside of `classes` are an error. Only classes that were seen have columns. The
+        first batch is checked by leave-one-out, and a later one if the samples since the last check
+        are more than a tenth of all; other batches only add to the sums.
         """
         return self._learn(self._model(), X, y, classes)
 
     def more(self, X: Any, y: Any = None) -> Self:
         """Learn more of known classes; warns of those whose new samples look unlike the past."""
         check_is_fitted(self)
-        self._learn(self.model_, X, y, self.classes_, "call partial_fit, which takes any")
+        self._learn(self.model_, X, y, self.classes_, "call partial_fit, which takes any", "always")
         unlike = [f"{name} ({errors:.1f})" for name, errors in self.lesson_.unlike.items()]
         if unlike:
             _warn(
@@ -240,6 +242,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         y: Any,
         classes: Any = None,
         otherwise: str = "add them to `classes`",
+        check: Literal["always", "due"] = "due",
     ) -> Self:
         """Teach a model one batch; if that fails, everything is as it was before."""
         before = dict(vars(self))
@@ -248,7 +251,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
             names, kind = names_of(_column(y), model.label_type if model.classes else None)
             if classes is not None:
                 _check_among(names, names_of(_column(classes), kind)[0], otherwise)
-            lesson = model.learn(features, names, more=True)
+            lesson = model.learn(features, names, more=True, check=check)
         except Exception:
             self.__dict__ = before  # scikit-learn stores the shape of X before it is learned
             raise

@@ -33,7 +33,7 @@ def test_what_it_reports(tmp_path):
         60,
         {"song thrush": 1 / 3},
     )
-    assert (done.left, done.states, done.exact, done.held_out) == (2, 3, False, True)
+    assert (done.left, done.states, done.exact, done.checked) == (2, 3, False, True)
     saved = load_state(tmp_path)
     assert list(saved.classes.names) == ["robin redbreast", "caf\u00e9"]
     assert [state.photos for state in saved.classes.learned] == [0, 20, 20]
@@ -85,7 +85,7 @@ PRINTED = """\
 forgot    song thrush (20 photos); model knows 4 classes now
 deleted   2 states: memoryless undo cannot go back there
 remains   {spread}
-remains   the calibration (temperature, threshold) still includes their held-out photos
+remains   the sums behind temperature and threshold still include their photos
 remains   what was made before: exports, copies, backups and merged models
 next      memoryless show model
 """

@@ -107,24 +107,14 @@ def test_if_some_are_not_forgettable_the_result_is_not(north_and_south):
     assert merge_models(Path("other"), [Path("north"), Path("south")]).notes == []
 
 
-def test_temperature_and_threshold_are_means_until_the_next_state(north_and_south):
+def test_sums_of_checks_are_added(north_and_south):
     teach("one", {"elk": 40})  # a single class tells nothing
-    parts = [load_state(Path(path)) for path in ("north", "one", "south")]
-    weights = np.array([part.arrays("record")["held_out.count"] for part in parts])
-    assert weights.min() == 0 and np.count_nonzero(weights) == 2
+    parts = [load_state(Path(path)).arrays("record") for path in ("north", "one", "south")]
+    assert [float(part["check.count"]) > 0 for part in parts] == [True, False, True]
     done = merge_models(Path("out"), [Path("north"), Path("one"), Path("south")])
-    for key in ("temperature", "threshold"):
-        mean = (
-            weights @ [getattr(part.description.confidence, key) for part in parts] / weights.sum()
-        )
-        assert getattr(done.saved.description.confidence, key) == pytest.approx(mean)
-    assert done.saved.description.confidence.averaged
-    model = Model.load("out")
-    model.learn(features("fox", 30), ["fox"] * 30)
-    model.save("out")
-    assert not load_state(Path("out")).description.confidence.averaged
-    go_back(Path("out"))
-    assert load_state(Path("out")).description.confidence.averaged
+    found = load_state(done.saved.path).arrays("record")
+    for name in ("check.losses", "check.any_label", "check.below", "check.count"):
+        assert found[name] == pytest.approx(sum(part[name] for part in parts))
 
 
 def test_learning_goes_on_as_if_all_had_been_learned_here(three):
@@ -385,15 +375,12 @@ def birds(cat_and_dog) -> None:
 def test_lines_of_a_merge(birds, capsys):
     code, out, err = call("merge", "new one", "model", "a b", "--same-class", "join", capsys=capsys)
     assert (code, err) == (0, "")
-    sure = load_state(Path("new one")).description.confidence
     assert out.splitlines() == [
         "merged    model: 2 classes from 20 photos, 1 state",
         "merged    a b: 3 classes from 30 photos, 1 state",
         "joined    dog (10 and 10 photos)",
         "made      new one knows 4 classes from 50 photos",
-        f"averaged  temperature {sure.temperature:.3g}, threshold {sure.threshold:.3g}: the "
-        "mean of the merged models', until the next learn",
-        "kept      1.6 kB (count 32 bytes, mean 256 bytes, scatter 288 bytes, held_out 1.0 kB), "
+        "kept      2.7 kB (count 32 bytes, mean 256 bytes, scatter 288 bytes, check 2.1 kB), "
         "and no photo",
         "warning   'Cat' and 'cat' are almost the same name: if they are the same class, rename "
         "one by memoryless rename and merge again with --same-class join",
