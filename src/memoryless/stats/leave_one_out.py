@@ -85,15 +85,15 @@ def leave_out(
 
     With them comes the score (G, k) of the mean of all other photos. `y` has the class of each set.
     """
-    G, k, _ = features.shape
+    G, k, d = features.shape
     N, n, sets = group.photos, group.count[y], np.arange(G)
     F = features - group.centre
     A = F - group.means[y][:, None]  # (G, k, d), less the mean of their class
-    AL = A @ group.inverse
+    AL = (A.reshape(-1, d) @ group.inverse).reshape(G, k, d)  # one product, not one for each set
     Q = AL @ A.swapaxes(1, 2)  # a L a'
     classes, place = np.unique(y, return_inverse=True)
     K = (group.W[classes] @ group.means.T)[place]  # (G, C), m_y L m_j
-    B = AL @ group.means.T  # (G, k, C), a L m_j
+    B = (AL.reshape(-1, d) @ group.means.T).reshape(G, k, -1)  # (G, k, C), a L m_j
     P = B + K[:, None]  # f L m_j
     own = group.own[y]
     By = B[sets, :, y]  # (G, k)
