@@ -54,8 +54,8 @@ def forget_classes(path: Path, names: Sequence[str], dry_run: bool = False) -> F
 
 
 def _forget(before: State, model: Model, names: Sequence[str]) -> Forgotten:
-    known = [n if n in model.classes else unicodedata.normalize("NFC", n) for n in names]
     counts = dict(zip(model.classes, model.counts, strict=True))
+    known = [n if n in counts else unicodedata.normalize("NFC", n) for n in names]
     weights = model.forget(*known)
     return Forgotten(
         photos={name: counts[name] for name in weights},
