@@ -42,9 +42,10 @@ class Forgotten:
 
 def forget_classes(path: Path, names: Sequence[str], dry_run: bool = False) -> Forgotten:
     """Forget classes for good, or with `dry_run` only report what that would mean."""
-    before = load_state(path)  # raises where there is no model
     if dry_run:
+        before = load_state(path)
         return _forget(before, Model.of(before), names)
+    load_state(path, names=())  # raises where there is no model
     with writing(path) as writer:
         assert writer.before
         model = Model.of(writer.before)
