@@ -117,4 +117,4 @@ def saved(image: Image.Image, kind: str = "png", **options: Any) -> bytes:
 def make_photo(content: bytes | Image.Image, name: str = "a.png", label: str = "cat") -> Photo:
     """A photo whose file lies in memory."""
     found = content if isinstance(content, bytes) else saved(content)
-    return Photo(name, label, lambda: io.BytesIO(found))
+    return Photo(name, label, lambda _: io.BytesIO(found))

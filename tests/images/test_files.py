@@ -41,8 +41,7 @@ def packed(path: Path, *members: str | ZipInfo) -> Path:
 
 
 def content(files: Files, path: str) -> bytes:
-    with files.by_path[path]() as file:
-        return file.read()
+    return files.photo(path).content()
 
 
 def test_a_folder_gives_all_its_files_but_hidden_ones(tmp_path):
@@ -175,11 +174,11 @@ def test_a_zip_is_read_in_place_and_closed_once_no_member_can_be_read(tmp_path):
     assert (set(files.by_path), content(files, "cat/a.jpg")) == ({"cat/a.jpg"}, b"./cat/a.jpg")
     assert files.skipped == {f"{file}/dog/old": "an empty folder"}
     assert list(tmp_path.iterdir()) == [file]
-    opens = files.by_path["cat/a.jpg"]
-    archive = opens.args[0].fp
+    photo = files.photo("cat/a.jpg")
+    archive = photo.opens.args[0].fp
     del files
     assert not archive.closed
-    del opens
+    del photo
     assert archive.closed
 
 
@@ -232,7 +231,7 @@ def test_a_member_larger_than_any_image(tmp_path, monkeypatch):
     file = packed(tmp_path / "a.zip", "cat/a.jpg")
     monkeypatch.setattr("memoryless.images.files.LARGEST_FILE", 5)
     with pytest.raises(OSError, match="it has 9 bytes, more than 5"):
-        read_zip(file).by_path["cat/a.jpg"]()
+        read_zip(file).photo("cat/a.jpg").open()
 
 
 @pytest.mark.parametrize(
@@ -241,7 +240,7 @@ def test_a_member_larger_than_any_image(tmp_path, monkeypatch):
      ("/", "a", "/a"), ("/", "", "/")],
 )  # fmt: skip
 def test_paths_are_shown_as_a_user_would_type_them(name, path, shown):
-    assert Files(name).shown(path) == shown
+    assert Files(name, open_file).shown(path) == shown
 
 
 def test_notes_name_ten_and_count_the_rest():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import sys
+import tracemalloc
 import unicodedata
 from pathlib import Path
 from zipfile import ZipFile
@@ -331,3 +333,16 @@ def test_any_text_in_a_list_or_table(text, table, tmp_path_factory):
     for name in found.classes:
         assert not {unicodedata.category(sign) for sign in name} & {"Cc", "Cs"}
         assert 0 < len(name.encode()) <= 255
+
+
+def test_a_photo_takes_little_more_memory_than_its_name(tmp_path):
+    (tmp_path / "cat").mkdir()
+    for i in range(1000):
+        (tmp_path / "cat" / f"{i}.jpg").touch()
+    find_photos(tmp_path)
+    tracemalloc.start()
+    photos = find_photos(tmp_path).photos
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    names = sum(sys.getsizeof(photo.name) for photo in photos)
+    assert taken - names < 150 * len(photos)

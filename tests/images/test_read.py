@@ -48,8 +48,8 @@ def test_a_box_counts_pixels_of_the_upright_image_at_full_size():
     turned = Image.Exif()
     turned[0x0112] = 6
     content = saved(paint(0, 4000, 2400), "jpeg", exif=turned)
-    whole = Photo("a.jpg", None, lambda: io.BytesIO(content))
-    boxed = Photo("a.jpg", None, lambda: io.BytesIO(content), box=(100, 2000, 350, 2300))
+    whole = Photo("a.jpg", None, lambda _: io.BytesIO(content))
+    boxed = Photo("a.jpg", None, lambda _: io.BytesIO(content), box=(100, 2000, 350, 2300))
     assert load(whole, 64).shape == (1000, 600, 3)  # upright, at a quarter of its size
     pixels, facts = read(boxed, 64)
     upright = Image.open(io.BytesIO(content)).transpose(Image.Transpose.ROTATE_270)
@@ -62,7 +62,7 @@ def test_a_box_counts_pixels_of_the_upright_image_at_full_size():
 @pytest.mark.parametrize("box", [(0, 0, 0, 9), (-1, 0, 9, 9), (0, 0, 301, 9), (9, 9, 3, 3)])
 def test_a_box_outside_of_the_image(box):
     with pytest.raises(UnreadableError, match="is not within 300 x 200 pixels"):
-        load(Photo("a.png", None, lambda: io.BytesIO(saved(paint(0))), box), 8)
+        load(Photo("a.png", None, lambda _: io.BytesIO(saved(paint(0))), box), 8)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_cannot_be_read_has_its_reason(content, why, monkeypatch):
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_a_full_memory_is_not_the_photos_fault(error):
-    def fail() -> io.BytesIO:
+    def fail(_: str) -> io.BytesIO:
         raise error
 
     for way in (load, read):
@@ -150,7 +150,7 @@ def test_headers_tell_sizes_without_reading_files_to_their_end():
             return found
 
     content = saved(paint(0, 900, 700), "jpeg", quality=95)
-    photos = [Photo("a", None, lambda: Counting(content)), make_photo(b"no image")]
+    photos = [Photo("a", None, lambda _: Counting(content)), make_photo(b"no image")]
     assert list(shorter_sides(photos)) == [700]
     assert sum(read_bytes) < len(content) / 4
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from counted_names import Name, some_names
 from memoryless.model.classes import Classes, Learned, model_name
 
 
@@ -62,6 +65,23 @@ def test_a_model_is_called_as_the_last_part_of_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "north")
     paths = ["a b/c", "c/", "./c.memoryless", ".", "../north", "x/..", ".memoryless"]
     assert [model_name(p) for p in paths] == ["c", "c", "c", "north", "north", "north", "model"]
+
+
+def test_every_change_looks_each_name_up_a_few_times():
+    """Nothing is searched for in a list, and no state is asked for every class."""
+    first, again = some_names(500), some_names(500)
+    taught, more = Classes(), Classes().learn(dict.fromkeys(again, 5), "d")
+    for name in first:
+        taught = replace(taught, names=(*taught.names, name), counts=(*taught.counts, 5),
+                         first=(*taught.first, len(taught.first)),
+                         learned=(*taught.learned, Learned(date="d", photos=5)))  # fmt: skip
+    Name.looked_up = 0
+    taught.learn(dict.fromkeys(again, 5), "d")
+    taught.forget(again[::2])
+    taught.rename({again[0]: "other"})
+    taught.merge(more, "more")
+    more.merge(taught, "taught")
+    assert Name.looked_up < 50 * 500
 
 
 counts = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 9), min_size=1)

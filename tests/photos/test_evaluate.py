@@ -47,7 +47,7 @@ GIVEN = [
 
 
 def photo(name: str, label: str) -> Photo:
-    return Photo(name, label, io.BytesIO)
+    return Photo(name, label, lambda _: io.BytesIO())
 
 
 def model_of(predictions: list[tuple[tuple[float, ...], float]]) -> Any:
@@ -75,7 +75,7 @@ def found(read):
     model = model_of([(row, m) for _, row, m in GIVEN if not isinstance(row, UnreadableError)])
     return evaluate_photos(
         model,
-        [Photo(str(i), label, lambda row=row: row) for i, (label, row, _) in enumerate(GIVEN)],
+        [Photo(str(i), label, lambda _, row=row: row) for i, (label, row, _) in enumerate(GIVEN)],
     )
 
 
@@ -144,12 +144,12 @@ def test_no_class_is_known():
 
 
 def test_no_photo_of_a_known_class_can_be_read(read):
-    broken = Photo("0", "ant", lambda: UnreadableError("0", "broken"))
+    broken = Photo("0", "ant", lambda _: UnreadableError("0", "broken"))
     with pytest.raises(DataError, match="no photo of a known class can be read: the photo 0 "):
         evaluate_photos(model_of([]), [broken])
 
 
-def png(width: int = 600, height: int = 300) -> io.BytesIO:
+def png(_: str, width: int = 600, height: int = 300) -> io.BytesIO:
     content = io.BytesIO()
     Image.new("RGB", (width, height), "red").save(content, "PNG")
     content.seek(0)
@@ -200,7 +200,7 @@ def test_there_are_not_too_many_pictures():
 
 
 def test_a_photo_that_vanished_is_left_out():
-    def gone() -> io.BytesIO:
+    def gone(_: str) -> io.BytesIO:
         raise FileNotFoundError(2, "No such file")
 
     evaluation = make_evaluation(mistakes=0)

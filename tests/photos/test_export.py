@@ -322,7 +322,7 @@ def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatc
 def jpeg(pixels: np.ndarray) -> Photo:
     content = io.BytesIO()
     Image.fromarray(pixels).save(content, "JPEG")
-    return Photo("a.jpg", None, lambda: io.BytesIO(content.getvalue()))
+    return Photo("a.jpg", None, lambda _: io.BytesIO(content.getvalue()))
 
 
 def large(name: str = "cat") -> Photo:
@@ -360,7 +360,7 @@ def test_an_answer_that_becomes_none_of_these_is_another_answer():
 
 
 def test_broken_photos_are_left_out(folder, tmp_path):
-    broken = Photo("b.jpg", None, lambda: io.BytesIO(b"a text"))
+    broken = Photo("b.jpg", None, lambda _: io.BytesIO(b"a text"))
     found = [broken, large()]
     done = export_onnx(folder, tmp_path / "out.onnx", found).photos
     sentence = "the photo b.jpg cannot be read (not an image): mend it, or take it out"

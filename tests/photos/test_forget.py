@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from conftest import SMALL_MODEL, call, make_toy
+from counted_names import Name, some_names
 from memoryless import Model
 from memoryless.model.file import kept_states, load_state
 from memoryless.photos.forget import forget_classes
@@ -24,6 +25,15 @@ def teach_states(folder: Path, forgettable: bool = False) -> Path:
         model.learn(FEATURES[20 * i : 20 * i + 20], NAMES[20 * i : 20 * i + 20])
         model.save(folder)
     return folder
+
+
+def test_names_are_not_searched_for_in_a_list(tmp_path):
+    model, names = Model(backbone="none"), some_names(500)
+    model.learn(RNG.normal(size=(1000, 2)), [str(name) for name in names] * 2)
+    model.save(tmp_path / "model")
+    Name.looked_up = 0
+    forget_classes(tmp_path / "model", names[::2])
+    assert Name.looked_up < 20 * 500
 
 
 def test_what_it_reports(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from memoryless import Model
 from memoryless.embed import PhotoPreparation
 from memoryless.model.classes import Classes, Learned
 from memoryless.model.description import Backbone, Description, State, Training
-from memoryless.model.file import load_state
+from memoryless.model.file import load_state, writing
 from memoryless.photos.show import card, overview
 from memoryless.stats.confidence import Confidence
 from photo_toys import make_colours, tiny_flags, tiny_settings
@@ -70,6 +71,21 @@ def test_every_state_has_the_photos_that_it_brought(folder):
         [{"class": "cat", "photos": 14}],
     ]
     assert found["classes"][0] == {"class": "cat", "photos": 24, "state": 1}
+
+
+def test_what_each_of_many_states_brought(tmp_path):
+    """No state looks at the classes of all others: that would be 900 million."""
+    names, date = [f"class {i}" for i in range(30_000)], "2026-01-01T00:00:00Z"
+    states = tuple(Learned(date=date, photos=5) for _ in names)
+    classes = Classes(tuple(names), (5,) * len(names), tuple(range(len(names))), states)
+    about = Description(memoryless="0", method="fixed+lda", seed=0, labels="str", history=5,
+                        learned=states)  # fmt: skip
+    with writing(tmp_path / "many") as writer:
+        writer.save("learn", about, classes, dict.fromkeys(("record", "scorer"), b""))
+    began = time.perf_counter()
+    last = overview(tmp_path / "many")["states"][-1]
+    assert last["classes"] == [{"class": "class 29999", "photos": 5}]
+    assert time.perf_counter() - began < 15
 
 
 def test_merged_and_forgetting_models(tiny_backbone, tmp_path):

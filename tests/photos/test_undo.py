@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from conftest import call
+from counted_names import Name, some_names
 from databases import edit
 from memoryless import Model
 from memoryless.errors import ConfigError
 from memoryless.model.file import load_state
-from memoryless.photos.undo import go_back
+from memoryless.photos.undo import go_back, undo
 
 FEATURES = np.random.default_rng(0).random((20, 8)).astype(np.float32)
 
@@ -39,6 +41,16 @@ def test_back_and_forward(taught, capsys):
         "model is at state 2 again: 3 classes\n"
     )
     assert load_state(Path("model")).number == 2
+
+
+def test_names_that_go_are_not_searched_for_in_a_list(monkeypatch):
+    before, now = (
+        SimpleNamespace(number=n, classes=SimpleNamespace(names=some_names(500))) for n in (2, 1)
+    )
+    monkeypatch.setattr("memoryless.photos.undo.go_back", lambda *_: (before, now))
+    Name.looked_up = 0
+    undo(Path("model"))
+    assert Name.looked_up < 5 * 500
 
 
 def test_the_list_changes_nothing(taught, capsys):

@@ -7,7 +7,7 @@ import posixpath
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
@@ -31,22 +31,26 @@ LARGEST_FILE = 2**30  # of the images that Pillow takes, none needs more bytes
 BOMB_BYTES, BOMB_RATIO = 2**24, 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there may be millions
 class Photo:
     """An image in a file, or a box in it: the name that messages show, its class, its bytes."""
 
     name: str
     label: str | None
     """The class that its place names; None for photos without labels."""
-    open: Callable[[], BinaryIO] = field(repr=False, compare=False)
-    """Opens its file, or raises an OSError with the reason."""
+    opens: Callable[[str], BinaryIO] = field(repr=False, compare=False)
+    """Opens the file of this name; all photos of a place share it."""
     box: Box | None = None
     """The part of the upright image that counts; all of it where there is none."""
 
     @classmethod
     def at(cls, path: PurePath | str, label: str | None = None) -> Photo:
         """Return the photo in a file."""
-        return cls(str(path), label, partial(open_file, Path(path)))
+        return cls(str(path), label, open_file)
+
+    def open(self) -> BinaryIO:
+        """Open its file, or raise an OSError with the reason."""
+        return self.opens(self.name)
 
     def content(self) -> bytes:
         """Return the bytes of its file."""
@@ -59,8 +63,10 @@ class Files:
     """The files of a folder, of a zip or that a list names, by their paths within it."""
 
     name: str
-    by_path: dict[str, Callable[[], BinaryIO]] = field(default_factory=dict)
-    """What opens each file."""
+    opens: Callable[[str], BinaryIO]
+    """Opens the file that messages show by a name."""
+    by_path: dict[str, str] = field(default_factory=dict)
+    """That name of each file."""
     skipped: dict[str, str] = field(default_factory=dict)
     """What lies there and is no photo, and why it is not read."""
     unusable: dict[str, str] = field(default_factory=dict)
@@ -73,7 +79,7 @@ class Files:
 
     def photo(self, path: str, label: str | None = None) -> Photo:
         """Return the photo at a path."""
-        return Photo(self.shown(path), label, self.by_path[path])
+        return Photo(self.by_path[path], label, self.opens)
 
     def text(self, path: str) -> str:
         """Return the text of a file, or raise an error that names it."""
@@ -100,8 +106,9 @@ def _text(file: Photo) -> str:
         raise DataError(f"the file {file.name} cannot be read: {error}") from error
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(name: PurePath | str) -> BinaryIO:
     """Open a regular file that is not too large for an image."""
+    path = Path(name)
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")  # a FIFO would keep us waiting, a device has no end
@@ -131,7 +138,7 @@ def read_folder(root: Path) -> Files:
     Each folder is read once. Links to folders come after all folders that are none, and are refused
     where they lead to a folder that was read or that is around one: so no cycle is entered.
     """
-    files = Files(str(root))
+    files = Files(str(root), open_file)
     read: dict[Path, str] = {}  # real folders that were read, or are around one, and by which path
     links = [("", root.resolve())]
     for link, target in links:  # both lists grow while they are read
@@ -151,7 +158,7 @@ def read_folder(root: Path) -> Files:
                 elif file.is_dir():
                     folders.append((f"{path}/", real / entry.name))
                 elif file.is_file():
-                    files.by_path[path] = partial(open_file, root / path)
+                    files.by_path[path] = files.shown(path)
                 else:
                     why = "a link that leads nowhere" if linked else "not a regular file"
                     files.unusable[files.shown(path)] = why
@@ -176,13 +183,13 @@ def _entries(root: Path, here: str, files: Files) -> list[os.DirEntry[str]]:
 
 def pick_files(root: Path, paths: Iterable[str]) -> Files:
     """Find the files of a folder that a list names, by relative or by whole paths."""
-    files = Files(str(root))
+    files = Files(str(root), open_file)
     for path in map(posixpath.normpath, paths):
         outside = not Path(path).is_relative_to(root.absolute()) and leads_out(path)
         if why := OUTSIDE if outside else _why_not_file(root / path):
             files.unusable[files.shown(path)] = why
         else:
-            files.by_path[path] = partial(open_file, root / path)
+            files.by_path[path] = files.shown(path)
     return files
 
 
@@ -204,7 +211,6 @@ def read_zip(file: Path) -> Files:
 
     The zip is closed as soon as nobody can read a member of it any more.
     """
-    files = Files(str(file))
     try:
         if not file.is_file():
             raise OSError("not a regular file")
@@ -214,13 +220,16 @@ def read_zip(file: Path) -> Files:
         raise DataError(f"the zip {file} cannot be read ({why}): make it again") from error
     members = [(posixpath.normpath(m.filename), m) for m in archive.infolist()]
     members = [(path, m) for path, m in members if not _hidden_member(path)]
+    by_name: dict[str, ZipInfo] = {}
+    files = Files(str(file), partial(_open_member, archive, by_name))
     times = Counter(path for path, _ in members)
     for path, member in members:
         why = _why_not_member(member, times[path] > 1)
         if why:
             files.unusable[files.shown(path)] = why
         elif not member.is_dir():
-            files.by_path[path] = partial(_open_member, archive, member)
+            files.by_path[path] = files.shown(path)
+            by_name[files.by_path[path]] = member
     above = {str(parent) for path, _ in members for parent in PurePosixPath(path).parents}
     empty = [path for path, member in members if member.is_dir() and path not in above]
     files.skipped |= {files.shown(path): "an empty folder" for path in empty}
@@ -246,6 +255,7 @@ def _why_not_member(member: ZipInfo, several: bool) -> str:
     return ""
 
 
-def _open_member(archive: ZipFile, member: ZipInfo) -> BinaryIO:
+def _open_member(archive: ZipFile, by_name: Mapping[str, ZipInfo], name: str) -> BinaryIO:
+    member = by_name[name]
     _check_size(member.file_size)
     return archive.open(member)  # type: ignore[return-value]

@@ -302,7 +302,10 @@ def _why_no_image(files: Files, path: str) -> str:
     if not is_image(path):
         return "not an image by its name"
     if not posixpath.splitext(path)[1]:
-        with suppress(OSError), files.by_path[path]() as file:  # why it is unreadable comes later
+        with (
+            suppress(OSError),
+            files.photo(path).open() as file,
+        ):  # why it is unreadable comes later
             if not begins_as_image(file.read(HEAD)):
                 return "not an image by its first bytes"
     return ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count as numbers
 from pathlib import Path
@@ -47,26 +48,32 @@ class Classes:
 
     def learn(self, count: Mapping[str, int], date: str, model: str | None = None) -> Self:
         """With one more state: so many photos of each class; new ones come last, in that order."""
-        more = {name: n for name, n in count.items() if name in self.names}
-        new = [name for name in count if name not in more]
-        state = Learned(date=date, photos=sum(count.values()), more=more, model=model)
-        counts = [n + more.get(name, 0) for name, n in self._counted()]
-        return type(self)(
-            (*self.names, *new),
-            (*counts, *(count[name] for name in new)),
-            (*self.first, *[len(self.learned)] * len(new)),
-            (*self.learned, state),
-        )
+        return self._after([(count, date, model)])
+
+    def _after(self, states: Iterable[tuple[Mapping[str, int], str, str | None]]) -> Self:
+        """With several more states, each as `learn` takes one."""
+        counts, first, learned = dict(self._counted()), list(self.first), list(self.learned)
+        for count, date, model in states:
+            more = {name: n for name, n in count.items() if name in counts}
+            first += [len(learned)] * (len(count) - len(more))
+            learned.append(Learned(date=date, photos=sum(count.values()), more=more, model=model))
+            for name, n in count.items():
+                counts[name] = counts.get(name, 0) + n
+        return type(self)(tuple(counts), tuple(counts.values()), tuple(first), tuple(learned))
 
     def brought(self) -> list[dict[str, int]]:
         """How many photos of each class every state brought."""
         found = [dict(state.more) for state in self.learned]
+        more: Counter[str] = Counter()
+        for state in self.learned:
+            more.update(state.more)
         for (name, count), first in zip(self._counted(), self.first, strict=True):
-            found[first][name] = count - sum(state.more.get(name, 0) for state in self.learned)
+            found[first][name] = count - more[name]
         return found
 
     def forget(self, names: Collection[str]) -> Self:
         """Without some classes, and without their photos in any state."""
+        names = set(names)
         gone = [sum(n for name, n in b.items() if name in names) for b in self.brought()]
         states = [
             replace(
@@ -98,13 +105,16 @@ class Classes:
 
         Models that are merged already keep their names, as far as these are still free.
         """
-        joined, taken = self, {state.model for state in self.learned if state.model}
+        taken = {state.model for state in self.learned if state.model}
         called: dict[str, str] = {}
-        for state, count in zip(other.learned, other.brought(), strict=True):
-            own = state.model or model
-            called[own] = called.get(own) or _free(own, taken | set(called.values()))
-            joined = joined.learn(count, state.date, called[own])
-        return joined
+        for own in [state.model or model for state in other.learned]:
+            if own not in called:
+                called[own] = _free(own, taken)
+                taken.add(called[own])
+        return self._after(
+            (count, state.date, called[state.model or model])
+            for state, count in zip(other.learned, other.brought(), strict=True)
+        )
 
     def _counted(self) -> zip[tuple[str, int]]:
         return zip(self.names, self.counts, strict=True)

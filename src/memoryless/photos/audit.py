@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
@@ -162,13 +162,14 @@ def audit_photos(
     model = Model.of(state)
     model.check_taught()
     assert model.least  # raises where the model takes no photos
-    _check_classes(model.classes, members, others)
+    _check_classes(set(model.classes), members, others)
     _check_apart(members, others)
     inside = _attack(state, model, "members", members, progress)
     outside = _attack(state, model, "others", others, lambda done: progress(len(members) + done))
     whole, *rows = _exposures(model.classes, inside, outside)
     doubts = list(_doubts(whole, inside.attacks))
     photos, smallest = min(zip(state.classes.counts, state.classes.names, strict=True))
+    audited = {row.name for row in rows}
     return Audit(
         model=_identity(state),
         date=now(),
@@ -178,14 +179,14 @@ def audit_photos(
         smallest={"class": smallest, "photos": photos},
         whole=whole,
         classes=sorted(rows, key=lambda row: (-row.attacks["score"].auroc.value, row.name)),
-        left_out=[name for name in model.classes if name not in {row.name for row in rows}],
+        left_out=[name for name in model.classes if name not in audited],
         warnings=[*doubts, *_warnings(rows, state)],
         doubtful=bool(doubts),
         broken=inside.broken | outside.broken,
     )
 
 
-def _check_classes(known: Sequence[str], *sides: Sequence[Photo]) -> None:
+def _check_classes(known: Set[str], *sides: Sequence[Photo]) -> None:
     """Raise unless the model knows all classes, and there are photos of each on both sides."""
     counts = [Counter(str(photo.label) for photo in side) for side in sides]
     here = sorted(counts[0] | counts[1])
@@ -240,7 +241,8 @@ def _attack(
         if photo.name in found.broken and left[photo.label] < LEAST:
             why = found.broken[photo.name]
             raise DataError(f"too few {side} of {photo.label} can be read: {why}")
-    labels = np.array([model.classes.index(str(photo.label)) for photo in found.photos])
+    index = {name: i for i, name in enumerate(model.classes)}
+    labels = np.array([index[str(photo.label)] for photo in found.photos])
     attacks = {"score": by_score(model.judge(found.rows).scores, labels)}
     if model.fixed:
         sums = ClassStatistics.restore(state.arrays("record"), fixed=True)

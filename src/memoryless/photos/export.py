@@ -208,7 +208,7 @@ def drawings() -> list[list[Photo]]:
 def _jpeg(pixels: np.ndarray, size: tuple[int, int]) -> Photo:
     file = io.BytesIO()
     Image.fromarray(pixels).resize(size, Image.Resampling.NEAREST).save(file, "JPEG")
-    return Photo("drawing", None, lambda: io.BytesIO(file.getvalue()))
+    return Photo("drawing", None, lambda _: io.BytesIO(file.getvalue()))
 
 
 def compare(

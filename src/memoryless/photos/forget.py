@@ -42,9 +42,10 @@ class Forgotten:
 
 def forget_classes(path: Path, names: Sequence[str], dry_run: bool = False) -> Forgotten:
     """Forget classes for good, or with `dry_run` only report what that would mean."""
-    before = load_state(path)  # raises where there is no model
     if dry_run:
+        before = load_state(path)
         return _forget(before, Model.of(before), names)
+    load_state(path, names=())  # raises where there is no model
     with writing(path) as writer:
         assert writer.before
         model = Model.of(writer.before)
@@ -54,8 +55,8 @@ def forget_classes(path: Path, names: Sequence[str], dry_run: bool = False) -> F
 
 
 def _forget(before: State, model: Model, names: Sequence[str]) -> Forgotten:
-    known = [n if n in model.classes else unicodedata.normalize("NFC", n) for n in names]
     counts = dict(zip(model.classes, model.counts, strict=True))
+    known = [n if n in counts else unicodedata.normalize("NFC", n) for n in names]
     weights = model.forget(*known)
     return Forgotten(
         photos={name: counts[name] for name in weights},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def _learned(state: State) -> list[dict[str, Any]]:
             "date": learned.date,
             "photos": learned.photos,
             "classes": _photos(
-                (name, brought[i][name]) for name, _, first in _columns(state) if first == i
+                (name, number) for name, number in brought[i].items() if name not in learned.more
             ),
             "more": _photos(learned.more.items()),
             "model": learned.model,
@@ -176,6 +177,7 @@ def card(state: State) -> str:
     return pages.get_template("card.md.j2").render(
         state=state,
         size=counted(len(state.classes.names), "class", "classes"),
+        new=Counter(state.classes.first),
         privacy=[Markup(sentence) for sentence in privacy(state)],
         kept=parts_kept(state.description.record),
     )

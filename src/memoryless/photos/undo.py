@@ -78,7 +78,8 @@ def undo(
     before, now = go_back(model, to)
     say(f"{model} is at state {now.number} again: {len(now.classes.names):,} classes")
     if before:
-        gone = [name for name in before.classes.names if name not in now.classes.names]
+        known = set(now.classes.names)
+        gone = [name for name in before.classes.names if name not in known]
         if gone:
             say(f"no longer known: {first_ten(gone)}")
         name = shlex.quote(str(model))

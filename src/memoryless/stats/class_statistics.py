@@ -315,7 +315,7 @@ class ClassStatistics:
         found = {"count": self.count}
         for number, group in enumerate(self.groups):
             for name, array in group.parts().items():
-                stored = array[np.triu_indices(group.d)] if name == "scatter" else array
+                stored = _upper(array) if name == "scatter" else array
                 found[_stored_name(number, name)] = stored
         return found
 
@@ -341,9 +341,16 @@ def _stored_name(group: int, part: str) -> str:
 
 def _square(triangle: np.ndarray, d: int) -> np.ndarray:
     """The symmetric matrix (d, d) with this upper triangle."""
-    square = np.zeros((d, d), triangle.dtype)
-    square[np.triu_indices(d)] = triangle
-    return square + np.triu(square, 1).T
+    square, end = np.empty((d, d), triangle.dtype), 0
+    for i in range(d):  # row by row: positions of all numbers would take more room than these
+        start, end = end, end + d - i
+        square[i, i:] = square[i:, i] = triangle[start:end]
+    return square
+
+
+def _upper(square: np.ndarray) -> np.ndarray:
+    """The upper triangle of a symmetric matrix, row by row."""
+    return np.concatenate([row[i:] for i, row in enumerate(square)])
 
 
 def spread_rows(count: np.ndarray, d: int) -> np.ndarray:
