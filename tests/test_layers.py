@@ -21,7 +21,6 @@ STOREYS = [
         "settings",
         "strategies",
         "store",
-        "locks",
         "tensors",
         "randomness",
         "progress",
@@ -68,7 +67,7 @@ WITHOUT_TORCH = [
     ".store",
 ]
 WITHOUT_TORCH += [f".photos.{name}" for name in WITH_PHOTOS]
-WITHOUT_TORCH += [".train.schedules", ".model.file", ".cli", ".locks"]
+WITHOUT_TORCH += [".train.schedules", ".model.file", ".cli"]
 WITHOUT_TORCH += [".images", ".images.find", ".images.read", ".images.samples"]
 WITHOUT_TORCH += [".model.fixed", ".model.trained", ".stats.methods", ".lab.evaluate"]
 WITHOUT_TORCH += [".progress", ".embed"]

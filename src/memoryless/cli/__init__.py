@@ -24,8 +24,9 @@ import cyclopts
 from cyclopts import App, Group, Parameter
 
 from memoryless.cli.arguments import check_whole_numbers, fill_from_file
-from memoryless.errors import ConfigError, MemorylessError, extras, telling
+from memoryless.errors import ConfigError, MemorylessError, extras
 from memoryless.names import as_flags, in_words, printable
+from memoryless.output import printing
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -137,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print_error=False,
                 result_action="return_value",
             )
-        with telling():
+        with printing():
             sys.stdout.flush()
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
