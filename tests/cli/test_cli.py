@@ -51,7 +51,7 @@ BAD = {
     "run --states 101": "choose states from 1 to 100",
     "run --strategy finetun": "unknown strategy 'finetun'",
     "run --backbone resnet": "did you mean 'resnet18'?",
-    "run --nix 3": "unknown option: --nix.",
+    "run --nix 3": "unknown option: --nix",
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
     "run --epochs many": 'unable to convert "many" into int',
     "run --epochs 0": "epochs must be a whole number from 1, not 0",

@@ -173,13 +173,6 @@ def test_other_kinds_are_decoded_in_full():
     assert read_pixels(saved(Image.new("L", (1100, 1100))), 256).shape == (1100, 1100, 3)
 
 
-def test_the_first_frame_of_an_animation():
-    frames = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue", "green")]
-    for kind in ("gif", "png", "webp"):
-        content = saved(frames[0], kind, save_all=True, append_images=frames[1:])
-        assert np.abs(np.array(at(content)) - [255, 0, 0]).max() <= 2, kind
-
-
 def huge_png(side: int) -> bytes:
     """A PNG whose header claims `side` x `side` pixels."""
 
@@ -237,24 +230,6 @@ def test_formats_that_another_thread_loads_are_not_missed(monkeypatch):
 
     monkeypatch.setattr(Image, "open", forgetful)
     assert at(saved(RED, "pcx")) == [250, 20, 20]
-
-
-def test_what_fails_with_exif_data_is_tried_without():
-    def without(exif: bool) -> int:
-        if exif:
-            warnings.warn_explicit("damaged", UserWarning, "TiffImagePlugin.py", 1, "PIL.Tiff")
-        return 8
-
-    assert attempt("a.tif", without) == 8
-
-
-@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
-def test_attempt_lets_pass_what_is_no_images_fault(error):
-    def fail(exif: bool) -> None:
-        raise error
-
-    with pytest.raises(error):
-        attempt("a.jpg", fail)
 
 
 def test_reasons_are_short():

@@ -13,7 +13,6 @@ Exit codes:
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import sys
@@ -208,14 +207,4 @@ def _sentence(error: cyclopts.CycloptsError) -> str:
         left = " ".join(error.unused_tokens or [])
         return f"unexpected '{left}': settings are given as --name value; see --help"
     text = str(error)
-    if isinstance(error, cyclopts.UnknownOptionError):
-        text = text.partition(" Did you mean")[0] + _suggestion(error)
     return text[:1].lower() + text[1:]
-
-
-def _suggestion(error: cyclopts.UnknownOptionError) -> str:
-    """The flag that was meant, by letters alone: dashes, which all flags share, say nothing."""
-    typed = (error.token.keyword or error.token.value).strip('-[]"')
-    flags = {name.strip("-"): name for a in error.argument_collection for name in a.names}
-    close = difflib.get_close_matches(typed.replace("_", "-"), flags, n=1)
-    return f" Did you mean {flags[close[0]]}?" if close else ""
