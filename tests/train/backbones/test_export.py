@@ -122,7 +122,5 @@ def test_dropout_is_off():
 
 
 def test_what_torch_cannot_export_is_one_sentence():
-    with pytest.raises(
-        ConfigError, match=r"^torch cannot export .* 17 pixels \(.*`image_size`$"
-    ):
+    with pytest.raises(ConfigError, match=r"^torch cannot export .* 17 pixels \(.*`image_size`$"):
         module_graph(Odd(), 17)
