@@ -21,7 +21,7 @@ def make_cifar(root: Path, name: str, classes: int = 10) -> Path:
     folder = root / layout.folder
     folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
-    for file in (*layout.train, *layout.test):
+    for file in (*layout.train, layout.test):
         labels = list(range(classes)) * 2
         pixels = rng.integers(0, 256, (len(labels), 3072), dtype=np.uint8)
         content = {b"data": pixels, layout.label_key: labels, b"filenames": [b"x.png"]}

@@ -1,4 +1,4 @@
-"""The house: imports point down, each module has its tests, and nothing global is set."""
+"""Imports point down, each module has its tests, and nothing global is set."""
 
 from __future__ import annotations
 
@@ -15,20 +15,10 @@ import pytest
 import memoryless
 from memoryless.cli import WITH_PHOTOS
 
-STOREYS = [
+LAYERS = [
     {"errors", "names", "tables"},
-    {
-        "settings",
-        "strategies",
-        "store",
-        "locks",
-        "tensors",
-        "randomness",
-        "progress",
-        "output",
-        "pages",
-        "threads",
-    },
+    {"settings", "strategies", "store", "tensors", "randomness", "threads"}
+    | {"output", "pages", "progress"},
     {"images", "embed"},
     {"stats"},
     {"train"},
@@ -36,10 +26,9 @@ STOREYS = [
     {"lab", "photos"},
     {"cli", "estimator", "__main__"},
 ]
-TOOL = {"photos", "serve"}  # one face; the laboratory is the other
 ROOT = Path(memoryless.__file__).parent
 TESTS = Path(__file__).parent
-STOREY = {name: i for i, names in enumerate(STOREYS) for name in names}
+LAYER = {name: i for i, names in enumerate(LAYERS) for name in names}
 # Modules without a test file of their name, and why.
 ELSEWHERE = {
     "__init__": "what it exports, and that it does so lazily, is tested here",
@@ -55,7 +44,6 @@ ELSEWHERE = {
     "photos/kept": "photos/test_show checks its sentences in cards",
     "lab/scores": "test_runs damages files of results in the ways that it checks",
     "train/__init__": "it is empty",
-    "train/resolve": "test_settings and test_strategies check settings in all their parts",
     "train/strategies/__init__": "it is empty",
 }
 WITHOUT_TORCH = [
@@ -68,7 +56,7 @@ WITHOUT_TORCH = [
     ".store",
 ]
 WITHOUT_TORCH += [f".photos.{name}" for name in WITH_PHOTOS]
-WITHOUT_TORCH += [".train.schedules", ".model.file", ".cli", ".locks"]
+WITHOUT_TORCH += [".train.schedules", ".model.file", ".cli"]
 WITHOUT_TORCH += [".images", ".images.find", ".images.read", ".images.samples"]
 WITHOUT_TORCH += [".model.fixed", ".model.trained", ".stats.methods", ".lab.evaluate"]
 WITHOUT_TORCH += [".progress", ".embed"]
@@ -109,8 +97,8 @@ def imports(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imported(path)}
 
 
-def test_every_module_has_its_storey():
-    assert {part_of(p) for p in modules()} - {"__init__"} == set(STOREY)
+def test_every_module_has_its_layer():
+    assert {part_of(p) for p in modules()} - {"__init__"} == set(LAYER)
 
 
 def test_imports_point_down():
@@ -119,13 +107,13 @@ def test_imports_point_down():
         for path in modules()
         if part_of(path) != "__init__"
         for name in imports(path)
-        if STOREY[name] > STOREY[part_of(path)]
+        if LAYER[name] > LAYER[part_of(path)]
     ]
     assert not wrong
 
 
-def test_within_a_storey_there_is_no_cycle():
-    graph: dict[str, set[str]] = {name: set() for name in STOREY}
+def test_within_a_layer_there_is_no_cycle():
+    graph: dict[str, set[str]] = {name: set() for name in LAYER}
     for path in modules():
         if part_of(path) != "__init__":
             graph[part_of(path)] |= imports(path) - {part_of(path)}
@@ -133,33 +121,24 @@ def test_within_a_storey_there_is_no_cycle():
     assert "stats" in graph["train"]  # edges are found at all
 
 
-def test_the_faces_never_import_each_other():
+@pytest.mark.parametrize(
+    ("part", "others"),
+    [
+        ("photos", {"lab"}),
+        ("lab", {"photos", "model"}),
+        ("train", {"model", "lab", "photos", "cli"}),
+    ],
+)
+def test_parts_that_never_import_each_other(part, others):
     for path in modules():
-        if part_of(path) in TOOL:
-            assert "lab" not in imports(path), path
-        if part_of(path) == "lab":
-            assert not imports(path) & TOOL, path
+        if part_of(path) == part:
+            assert not imports(path) & others, path
 
 
-def test_no_part_of_the_tool_imports_another():
-    found = {(part_of(p), name) for p in modules() for name in imports(p) & TOOL - {part_of(p)}}
-    assert not {pair for pair in found if pair[0] in TOOL}
-
-
-def test_the_laboratory_does_not_know_the_model_that_people_keep():
-    assert not [p for p in modules() if part_of(p) == "lab" and "model" in imports(p)]
-
-
-def test_what_trains_knows_neither_models_nor_the_laboratory():
+@pytest.mark.parametrize("part", ["photos", "model"])
+def test_photos_import_training_only_where_a_model_is_trained(part):
     for path in modules():
-        if part_of(path) == "train":
-            assert not imports(path) & {"model", "lab", "photos", "cli"}, path
-
-
-def test_people_with_photos_import_no_training_at_the_top():
-    """Torch is imported when a model is trained."""
-    for path in modules():
-        if part_of(path) in TOOL | {"model", "model_folder"}:
+        if part_of(path) == part:
             for node in tree_of(path).body:
                 module = getattr(node, "module", None) or ""
                 assert not module.startswith("memoryless.train."), path

@@ -128,21 +128,6 @@ def test_json_is_what_it_was(text):
     assert records == [{"a": text, "b": None, "c": 1}]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
-def test_text_is_no_formula_and_numbers_are(text):
-    assert output.csv_value(text) in (f"'{text}", printable(text))
-    assert not output.csv_value(text).startswith(("=", "+", "-", "@", "\t", "\r"))
-    assert output.csv_value(-1.5) == -1.5
-    assert output.csv_value(None) is None
-
-
-def test_a_folder_with_a_new_line_stays_in_the_comment():
-    table = Table("a\n\\input{secret}", "c", ["m"], [["x"]])
-    first, second, *_ = written(".tex", table).split("\n")
-    assert first == r"% a\textbackslash{}n\textbackslash{}input\{secret\} (c)"
-    assert second == r"\begin{tabular}{l}"
-
-
 def test_rows_that_begin_like_an_argument_of_the_last():
     """`\\` takes a star or a bracket after it, even on the next line, as its own."""
     table = Table("t", "c", ["m"], [["x"], ["[2cm]"], ["*"]])
@@ -155,12 +140,6 @@ def test_tables_without_a_row_are_written():
     assert written(".csv", table).strip() in ("", '""')
     assert "method" in written(".md", table)
     assert "method" in written(".tex", table)
-
-
-def test_names_that_are_not_utf8_are_written():
-    figures = pd.DataFrame([{"a": "\udcff"}])
-    table = Table("\udcff", "\udcff", ["\udcff"], [["\udcff"]], figures)
-    assert all("udcff" in written(ending, table) for ending in (".csv", ".json", ".md", ".tex"))
 
 
 def test_names_break_where_a_terminal_is_narrow():
@@ -197,11 +176,6 @@ def test_lines_stand_under_their_heading(capsys):
     output.print_line("model", "a\nb")
     output.print_lines("note", ["one", "add `more=True`"])
     assert capsys.readouterr().out == "model     a\\nb\nnote      one\nnote      add --more\n"
-
-
-def test_reasons_name_the_first_ten():
-    assert output.reasons({str(i): "no" for i in range(1200)}).startswith("1,200: 0 (no), 1 (no)")
-    assert output.reasons({str(i): "no" for i in range(12)}).endswith("9 (no) and 2 more")
 
 
 def test_broken_files_go_to_standard_error(capsys):

@@ -2,82 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
-from memoryless.settings import (
-    conform,
-    plain_values,
-)
+from memoryless.settings import conform, plain_values
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "rule"),
     [
-        (
-            {"epochs": 0, "lr": -1.0},
-            "epochs must be a whole number from 1, not 0; lr must be a number above 0.0, not -1.0",
-        ),
-        ({"epochs": 1.5}, "epochs must be a whole number, not 1.5"),
-        ({"epochs": True}, "epochs must be a whole number, not True"),
-        ({"lr": float("nan")}, "lr must be a number above 0.0, not nan"),
-        ({"lr": 10**400}, "lr must be a number, not 1000"),
-        ({"kd_weight": float("inf")}, "kd_weight must be a number, not inf"),
-        ({"kd_weight": -1.0}, "kd_weight must be a number from 0.0, not -1.0"),
-        ({"lambda_base": float("nan")}, "lambda_base must be a number from 0.0, not nan"),
-        ({"validation": 1.0}, "validation must be a number below 1.0, not 1.0"),
-        ({"milestones": (3.0,)}, "milestones must be a number below 1.0, not (3.0,)"),
-        ({"outputs": "some"}, "outputs must be seen or all, not 'some'"),
-        ({"grey": "yes"}, "grey must be true or false, not 'yes'"),
-        ({"strategy": 3}, "strategy must be text, not 3"),
-        ({"seeds": 3}, "seeds must be a list, not 3"),
-        ({"seeds": (1, 1)}, "seeds must differ from each other"),
-        ({"seeds": ()}, "seeds must be a list of length from 1, not ()"),
-        ({"transports": ()}, "transports must be a list of length from 1, not ()"),
-        ({"transports": None}, "transports must be a list, not None"),
-        ({"mean": (0.5,)}, "mean and std must be given together"),
-        ({"lr_later": "slow"}, "unknown lr_later 'slow': choose from t+1, t, constant"),
-        ({"lr_later": 0.0}, "lr_later must be a number above 0.0, not 0.0"),
-        ({"schedule": "cosinus"}, "unknown schedule 'cosinus'"),
-        ({"backbone": "resnet19"}, "unknown backbone 'resnet19'"),
-        ({"device": "tpu"}, "unknown device 'tpu'"),
-        ({"statistics": "fool"}, "unknown statistics 'fool'"),
-        ({"transports": ("liner",)}, "unknown transport 'liner'"),
-        ({"projection": 10}, "projection needs a backbone that stays as it is"),
-        ({"augment": ("flip", "none")}, "augment flip none contradicts itself"),
-        ({"augment": ("flip", "flip")}, "augment flip flip contradicts itself"),
-        ({"methods": ("finetune+sow",)}, "unknown head, calibration or transport 'sow'"),
-        ({"data": "cifar1000"}, "unknown data set 'cifar1000'"),
+        ({"epochs": 1.5}, "a whole number"),
+        ({"epochs": True}, "a whole number"),
+        ({"epochs": 0}, "a whole number from 1"),
+        ({"width": 10**20}, "a whole number up to 1000000"),
+        ({"lr": float("nan")}, "a number above 0.0"),
+        ({"lr": 10**400}, "a number"),
+        ({"kd_weight": float("inf")}, "a number"),
+        ({"kd_weight": -1.0}, "a number from 0.0"),
+        ({"validation": 1.0}, "a number below 1.0"),
+        ({"milestones": (3.0,)}, "a number below 1.0"),
+        ({"outputs": "some"}, "seen or all"),
+        ({"grey": "yes"}, "true or false"),
+        ({"strategy": 3}, "text"),
+        ({"root": 3}, "a path"),
+        ({"seeds": 3}, "a list"),
+        ({"transports": ()}, "a list of length from 1"),
+        ({"transports": None}, "a list"),
+        ({"lr_later": 0.0}, "a number above 0.0"),
     ],
 )
-def test_what_is_wrong_is_said(given, message):
-    with pytest.raises(ConfigError) as caught:
-        Config(**given).resolved()
-    assert message in str(caught.value)
-
-
-def test_all_problems_come_at_once():
-    with pytest.raises(ConfigError) as caught:
-        Config(strategy="finetun", schedule="cosinus", augment=("flap",)).resolved()
-    for part in ("strategy 'finetun'", "schedule 'cosinus'", "augmentation 'flap'"):
-        assert part in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"statistics": "fool"}, "unknown statistics 'fool'"),
-        ({"transports": ("liner",)}, "unknown transport 'liner'.*did you mean 'linear'"),
-        ({"projection": 10}, "projection needs a backbone that stays as it is"),
-    ],
-)
-def test_wrong_settings(tiny, given, message):
-    with pytest.raises(ConfigError, match=message):
-        replace(tiny, **given).resolved(8)
+def test_a_value_that_does_not_fit_is_said_with_its_rule(given, rule):
+    ((name, value),) = given.items()
+    values, problems = conform(Config(**given))
+    assert name not in values
+    assert problems == [f"{name} must be {rule}, not {value!r}"]
 
 
 @pytest.mark.parametrize(

@@ -42,15 +42,6 @@ def test_only_heads_that_mean_something_are_scored(name):
     assert {method.head for method in methods_of(name).values()} <= set(allowed)
 
 
-def test_recipes_fill_what_a_config_leaves_open():
-    assert Config(strategy="lwf").resolved().lr == 2.0
-    assert Config(strategy="lwf", lr=0.3).resolved().lr == 0.3
-    assert replace(Config(), strategy="lucir").resolved().epochs == 160
-    assert Config().resolved().classifier_init == "reset"
-    assert Config(strategy="lwf_kd").resolved().lr_later == 0.05
-    assert Config(strategy="lwf_kd", lr_later="t+1").resolved().lr_later == "t+1"
-
-
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_strategy_has_its_own_recipe_however_it_was_chosen(name):
     recipe = BASE_RECIPE | STRATEGIES[name].recipe
@@ -74,10 +65,6 @@ def test_photos_get_a_stem_a_batch_and_a_rate_that_train():
     given = Config(data="folder", backbone="resnet18_3x3", lr=0.1, batch_size=64).resolved()
     assert (given.backbone, given.batch_size, given.lr) == ("resnet18_3x3", 64, 0.1)
     assert Config(data="folder", image_size=32).resolved().backbone == "resnet18_3x3"
-
-
-def test_a_model_needs_no_laboratory():
-    assert resolved(ModelSettings(strategy="lucir", lambda_base=2), 32).lambda_base == 2.0
 
 
 def test_a_photo_is_larger_than_64_pixels():

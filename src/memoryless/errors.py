@@ -1,4 +1,4 @@
-"""Errors that a user can mend: each is one sentence with the fix.
+"""Errors that a user can correct: each is one sentence with the fix.
 
 A sentence writes a setting as `name=value`, which is Python; the command line shows it as a flag.
 """
@@ -31,8 +31,12 @@ class WriteError(MemorylessError):
     """A file that cannot be written."""
 
 
+class BusyError(WriteError):
+    """A folder that another process is writing in."""
+
+
 class OutputError(MemorylessError):
-    """Output that cannot be written, when the work that it tells of may be done."""
+    """Output that cannot be written, although the work that it reports may be done."""
 
     exit_code = 1
 
@@ -64,7 +68,7 @@ EXTRAS = {
 
 @contextmanager
 def extras() -> Iterator[None]:
-    """Within, a module that is not installed becomes an error with the line to type."""
+    """Turn the import of a module that is not installed into an error with the line to type."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -77,22 +81,8 @@ def extras() -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def telling() -> Iterator[None]:
-    """Within, output that cannot be written is an error that does not hide what was done."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(
-            f"the output could not be written ({error.strerror}), and what it tells may be done: "
-            "ask memoryless show"
-        ) from error
-
-
 def cause(error: Exception) -> str:
-    """The first line of what a library said, for a sentence of ours.
+    """Return the first line of a library's error, to be part of a sentence.
 
     >>> cause(ValueError("too few columns\\nin line 3")), cause(ValueError())
     ('too few columns', 'ValueError')

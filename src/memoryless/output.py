@@ -6,7 +6,8 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.table import Table as Lines
 from rich.text import Text
 
-from memoryless.errors import ConfigError, WriteError, telling
+from memoryless.errors import ConfigError, OutputError, WriteError
 from memoryless.names import as_flags, choose, first_ten, markdown_text, printable
 from memoryless.store import to_json
 from memoryless.tables import Table
@@ -66,9 +67,23 @@ def csv_value(value: Any) -> Any:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
+@contextmanager
+def printing() -> Iterator[None]:
+    """Turn output that cannot be written into an error that does not hide what was done."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"the output could not be written ({error.strerror}), but the work that it reports "
+            "may be done: ask memoryless show"
+        ) from error
+
+
 def say(text: str) -> None:
-    """Print one line, its control signs visible."""
-    with telling():
+    """Print one line, its control characters as escapes."""
+    with printing():
         print(printable(text))
 
 

@@ -1,4 +1,7 @@
-"""Files and folders that are written whole or not at all; errors of the system in sentences."""
+"""Files and folders that are written whole or not at all, by one process at a time.
+
+Errors of the system become sentences.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from memoryless.errors import StoreError, WriteError, cause
+from memoryless.errors import BusyError, StoreError, WriteError, cause
 
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again"
@@ -27,7 +30,7 @@ UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
 
 def to_json(content: Any) -> str:
-    """Strict JSON: what is not a number becomes null."""
+    """Return strict JSON: numbers that are not finite become null."""
     return json.dumps(_without_nan(content), indent=1, allow_nan=False) + "\n"
 
 
@@ -40,14 +43,14 @@ def _without_nan(content: Any) -> Any:
 
 
 def read_bytes(path: Path, *, fix: str = RESTORE) -> bytes:
-    """The content of a file."""
+    """Return the content of a file."""
     with reading(path, fix):
         return path.read_bytes()
 
 
 @contextmanager
 def reading(path: Path, fix: str) -> Iterator[None]:
-    """Turn whatever reading a file can raise into one sentence."""
+    """Turn what reading a file can raise into an error that names it."""
     try:
         if path.exists() and not path.is_file():  # opening a pipe would wait for ever
             raise ValueError("it is not a file")
@@ -56,14 +59,33 @@ def reading(path: Path, fix: str) -> Iterator[None]:
         raise StoreError(f"the file {path} is missing: {fix}") from error
     except PermissionError as error:
         raise StoreError(f"the file {path} may not be read: change its permissions") from error
-    except RecursionError as error:
-        raise StoreError(f"the file {path} is damaged (its JSON is too deep): {fix}") from error
-    except UnicodeError as error:
-        raise StoreError(f"the file {path} is damaged (it is not UTF-8): {fix}") from error
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
-        long = str(error).startswith("Exceeds the limit")  # of digits that Python turns to numbers
-        reason = "it has a number of too many digits" if long else cause(error)
-        raise StoreError(f"the file {path} is damaged ({reason}): {fix}") from error
+    except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
+        raise StoreError(f"the file {path} is damaged ({cause(error)}): {fix}") from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process alone; the lock ends with the process, however that ends."""
+    from filelock import FileLock, Timeout
+
+    path = folder / ".lock"
+    lock = FileLock(path, timeout=0)
+    try:
+        make_folder(folder)
+        lock.acquire()
+    except Timeout as error:
+        raise BusyError(
+            f"another process is writing in {folder}: wait for it, or choose another {OUTPUT}"
+        ) from error
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    try:
+        yield
+    finally:
+        if lock.is_locked:  # not in a forked child, which never held it
+            with suppress(OSError):
+                path.unlink()  # while it is held, so that nobody else holds it; Windows cannot
+            lock.release()
 
 
 def commit_folder(folder: Path, fill: Callable[[Path], None]) -> None:

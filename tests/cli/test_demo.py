@@ -13,8 +13,6 @@ from memoryless import Model
 from memoryless.cli import main
 from memoryless.images import samples
 from memoryless.lab import results
-from memoryless.lab.runs import RunFolder
-from memoryless.stats.methods import headline
 
 demo = import_module("memoryless.cli.demo")  # the command has the name of its module
 
@@ -28,65 +26,40 @@ FLOOR = {
 }
 
 
-def test_demo_teaches_a_model_in_two_states_and_keeps_it(tmp_path, monkeypatch, capsys):
+def commands_in(out: str) -> list[str]:
+    return [line.split()[2] for line in out.splitlines() if line.startswith("$ memoryless ")]
+
+
+def test_the_demo_teaches_a_model_then_compares_methods(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     few = partial(samples.write_samples, classes=6, per_class=8, test_per_class=1)
     monkeypatch.setattr(samples, "write_samples", few)
-    laboratory: list[Path] = []
-    monkeypatch.setattr(demo, "_show_laboratory", laboratory.append)
+    small = "--states 2 --width 1 --image-size 8 --epochs 1 --statistics full"
+    monkeypatch.setattr(demo, "RUN", small)
     assert main(["demo", "--output", "a demo"]) == 0
     out = capsys.readouterr().out
-    commands = [line for line in out.splitlines() if line.startswith("$ ")]
-    assert commands == [
-        "$ memoryless learn 'a demo/sketches' 'a demo/drawings/first'",
-        "$ memoryless learn 'a demo/sketches' 'a demo/drawings/later'",
-        "$ memoryless predict 'a demo/sketches' 'a demo/drawings/test/ant'",
-        "$ memoryless evaluate 'a demo/sketches' 'a demo/drawings/test'",
-    ]
+    expected = ["learn", "learn", "predict", "evaluate", "run", "table", "report"]
+    assert commands_in(out) == expected
+    assert "$ memoryless learn 'a demo/sketches' 'a demo/drawings/first'" in out
     assert "\nOf 6 photos of 6 classes, " in out
-    assert out.endswith(
-        "the model is in a demo/sketches and needs no drawing any more; the drawings are in "
-        "a demo/drawings\n\n"
-    )
+    assert f"A_last of {demo.FULL_TOP1}" in out
+    for row in ("finetune+siw ", "untrained+lda ", "chance "):
+        assert f"\n{row}" in out
+    assert Path("a demo/report.html").read_text().startswith("<!")
     model = Model.load("a demo/sketches")
     assert (len(model.classes), model.class_state) == (6, (0, 0, 0, 1, 1, 1))
     assert main(["demo", "--output", "a demo"]) == 0  # what is learned is not learned again
-    again = capsys.readouterr().out
-    assert [line for line in again.splitlines() if line.startswith("$ ")] == commands[2:]
-    assert again == out[out.index(commands[2]) :]
-    assert laboratory == [Path("a demo")] * 2
+    assert commands_in(capsys.readouterr().out) == expected[2:]
 
 
-def test_demo_shows_table_bytes_and_folder(tmp_path, monkeypatch, capsys):
+def test_the_demo_ends_with_the_first_command_that_fails(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    small = {"width": 1, "image_size": 8, "epochs": 1, "epochs_later": 1, "states": "2"}
-    for name, value in small.items():
-        monkeypatch.setitem(demo.SETTINGS, name, value)
-    monkeypatch.setattr(demo, "_show_photos", lambda drawings, model: None)
-    assert main(["demo", "--output", "a demo"]) == 0
-    out = capsys.readouterr().out
-    methods = headline(RunFolder(Path("a demo/seed-0")).results()[-1].methods)
-    for part in (
-        "1 seed; percent",
-        "its images would have taken 6.3 MB",
-        "the run is in a demo/seed-0: memoryless table 'a demo/seed-0'\n",
-    ):
-        assert part in out
-    told = " ".join(out.split())
-    assert (
-        "The reference method was fixed in advance. The control is a network that never learned"
-    ) in told
-    assert "Full is from docs/results.md, not run here" in told
-    assert out.endswith("the report is a demo/report.html: open it in a browser\n")
-    assert Path("a demo/report.html").read_text().startswith("<!")
-    assert json.loads(Path("a demo/seed-0/run.json").read_text())["seed"] == 0
-    shown = out[out.index("quickdraw100, 2 states") : out.index("resnet18_3x3, width")]
-    rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines()[2:]}
-    assert {*rows} == {*methods, "untrained+lda", "Full", "chance"}
-    assert rows.pop("Full") == [str(demo.FULL_TOP1), "images"]
-    assert rows.pop("chance") == ["1.0", "5.0"]
-    top1 = [float(row[0]) for row in rows.values()]
-    assert top1 == sorted(top1, reverse=True)
+    monkeypatch.setattr(demo, "_photos", lambda drawings, model: 0)
+    monkeypatch.setattr(demo, "RUN", "--states 101")
+    assert main(["demo"]) == 2
+    done = capsys.readouterr()
+    assert commands_in(done.out) == ["run"]
+    assert "101 states" in done.err
 
 
 @pytest.mark.slow

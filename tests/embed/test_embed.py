@@ -10,7 +10,6 @@ import onnx
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import nn
 
 from memoryless.embed import PhotoPreparation
 from memoryless.embed.session import Extractor
@@ -53,24 +52,6 @@ def test_a_resnet_with_weights_becomes_a_graph(resnet):
         expected = fixed_backbone(settings)(prepared(preparation))[0].numpy()
     assert Extractor(graph).feature(photo()) == pytest.approx(expected, abs=1e-3)
     assert expected.std() > 0.1
-
-
-class FakeTimm:
-    """Stands in for timm, which needs a torchvision that fits torch."""
-
-    @staticmethod
-    def create_model(name, pretrained, in_chans, num_classes):
-        return nn.Sequential(nn.Conv2d(in_chans, 5, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-
-
-def test_a_model_of_timm_with_weights_becomes_a_graph(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "timm", FakeTimm)
-    file = tmp_path / "w.safetensors"
-    save_file(FakeTimm.create_model("tiny", False, 3, 0).state_dict(), file)
-    settings = ModelSettings(backbone="timm:tiny", backbone_weights=file, image_size=16)
-    graph, preparation = features_graph_of(settings)
-    expected = fixed_backbone(settings)(prepared(preparation))[0].detach().numpy()
-    assert np.abs(Extractor(graph).feature(photo()) - expected).max() < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -158,10 +139,3 @@ def test_a_backbone_that_gives_nan_is_refused_at_once(tmp_path):
     onnx.save(network.graph(32), tmp_path / "b.onnx")
     with pytest.raises(ConfigError, match="not finite"):
         features_graph_of(ModelSettings(backbone=f"onnx:{tmp_path / 'b.onnx'}", image_size=32))
-
-
-@pytest.mark.parametrize(
-    ("size", "crop", "resized"), [(224, 0.875, 256), (224, 1.0, 224), (300, 0.9, 333), (1, 0.4, 2)]
-)
-def test_the_square_is_larger_by_its_margin(size, crop, resized):
-    assert PhotoPreparation(size, crop).resized == resized

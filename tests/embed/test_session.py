@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,6 @@ from memoryless.embed.session import (
     CUDA,
     Extractor,
     providers,
-    sound_feature,
     trial_photo,
 )
 from memoryless.errors import ConfigError
@@ -91,12 +89,6 @@ def test_features_that_cannot_be_used_are_refused_in_one_sentence(kind, value, m
         extractor(kind, value).feature(trial_photo())
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("shape", [(1, 3, 1, 1), (3,), (2, 3)])
-def test_features_of_another_shape_are_refused(shape):
-    with pytest.raises(ConfigError, match=re.escape(f"of shape {shape}")):
-        sound_feature(np.zeros(shape))
 
 
 COUNT = """

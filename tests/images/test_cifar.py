@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import pickle
 import tarfile
 import tracemalloc
@@ -46,33 +47,38 @@ class Attack:
         return Path.touch, (Path("attacked"),)
 
 
-@pytest.mark.parametrize("payload", [Attack(), np.array([Attack()], dtype=object), print])
-def test_cifar_pickles_run_nothing(tmp_path, monkeypatch, payload):
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        ("train", {b"data": Attack(), b"fine_labels": [0]}, "it asks for"),
+        ("train", {b"data": np.array([Attack()], dtype=object)}, "it asks for"),
+        ("train", {b"data": print}, "it asks for"),
+        ("train", {b"other": 1}, "data"),
+        ("train", b"\x80\x03garbage", ""),
+        ("test", None, "it lacks test"),
+        ("test", [], ""),
+        ("meta", {}, "fine_label_names"),
+        ("train", 6 * 2**30, "train has more than 250,000,000 bytes"),
+    ],
+)
+def test_files_that_are_not_as_published(file, content, reason, tmp_path, monkeypatch):
+    """No pickle runs anything, and no file is read that is larger than CIFAR's."""
     monkeypatch.chdir(tmp_path)
-    folder = make_cifar(tmp_path, "cifar100")
-    (folder / "train").write_bytes(as_python_2({b"data": payload, b"fine_labels": [0]}))
-    with pytest.raises(DataError, match=r"train is damaged or not genuine \(it asks for"):
+    path = make_cifar(tmp_path, "cifar100") / file
+    if content is None:
+        path.unlink()
+    elif isinstance(content, int):
+        os.truncate(path, content)
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else as_python_2(content))
+    with pytest.raises(DataError, match=rf"does not hold cifar100 as it is .*\(.*{reason}"):
         load(DataSettings(data="cifar100", root=tmp_path))
     assert not Path("attacked").exists()
 
 
-def test_cifar_says_what_is_wrong(tmp_path):
+def test_no_cifar_at_all(tmp_path):
     with pytest.raises(DataError, match=r"cifar100 is not in .*MEMORYLESS_DATA"):
         load(DataSettings(data="cifar100", root=tmp_path))
-    folder = make_cifar(tmp_path, "cifar100")
-    (folder / "train").write_bytes(b"\x80\x03garbage")
-    with pytest.raises(DataError, match="train is damaged"):
-        load(DataSettings(data="cifar100", root=tmp_path))
-    (folder / "train").write_bytes(as_python_2({b"other": 1}))
-    with pytest.raises(DataError, match="not in the official layout"):
-        load(DataSettings(data="cifar100", root=tmp_path))
-    (folder / "test").unlink()
-    with pytest.raises(DataError, match="lacks the files test"):
-        load(DataSettings(data="cifar100", root=tmp_path))
-    broken = tmp_path / "cut.tar.gz"
-    broken.write_bytes(b"\x1f\x8b\x08\x00cut")
-    with pytest.raises(DataError, match=r"cut.tar.gz cannot be read"):
-        load(DataSettings(data="cifar100", root=broken))
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +94,7 @@ def small_archive(tmp_path_factory) -> bytes:
     return packed.getvalue()
 
 
-def test_every_flipped_bit_of_an_archive_is_found(small_archive, tmp_path):
+def test_every_flipped_bit_and_cut_of_an_archive_is_found(small_archive, tmp_path):
     """But in the header's time, system and name, and the bits after the last, which are no data."""
     place = tmp_path / "c.tar.gz"
     place.write_bytes(small_archive)
@@ -104,19 +110,14 @@ def test_every_flipped_bit_of_an_archive_is_found(small_archive, tmp_path):
         try:
             loaded = load(config).train.images.pixels
         except DataError as error:
-            assert str(error).startswith(f"{place} cannot be read (")
-            assert str(error).endswith("); fetch the archive again")
+            assert str(error).startswith(f"{place} does not hold cifar10 as it is published (")
         else:
             assert i in harmless
             assert torch.equal(loaded, pixels)
-
-
-@pytest.mark.parametrize("cut", [1, 4, 8, 20, 1000])
-def test_a_truncated_archive_is_found(cut, small_archive, tmp_path):
-    place = tmp_path / "c.tar.gz"
-    place.write_bytes(small_archive[:-cut])
-    with pytest.raises(DataError, match=r"cannot be read \(.*\); fetch the archive again"):
-        load(DataSettings(data="cifar10", root=place))
+    for cut in (1, 8, 1000):
+        place.write_bytes(small_archive[:-cut])
+        with pytest.raises(DataError, match="does not hold cifar10"):
+            load(config)
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
@@ -124,7 +125,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     place = tmp_path / "c.tar.gz"
     place.write_bytes(gzip.compress(bytes(50_000_000)))
     tracemalloc.start()
-    with pytest.raises(DataError, match=r"c.tar.gz holds more than 1,000,000 bytes, which nothing"):
+    with pytest.raises(DataError, match=r"it has more than 1,000,000 bytes, which nothing"):
         load(DataSettings(data="cifar100", root=place))
     assert tracemalloc.get_traced_memory()[1] < 5_000_000
     tracemalloc.stop()
@@ -141,32 +142,8 @@ def test_a_sparse_member_of_6_gigabytes_is_refused(tmp_path):
     header[148:156] = b"%06o\0 " % sum(header)
     place = tmp_path / "c.tar.gz"
     place.write_bytes(gzip.compress(bytes(header) + bytes(1024)))
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="train has more than 250,000,000 bytes"):
         load(DataSettings(data="cifar100", root=place))
-    assert str(caught.value) == (
-        f"{place}/cifar-100-python/train holds more than 250,000,000 bytes, which nothing in CIFAR "
-        "does; fetch the archive again"
-    )
-
-
-def test_a_file_of_6_gigabytes_is_refused(tmp_path):
-    folder = make_cifar(tmp_path, "cifar100")
-    with (folder / "train").open("wb") as file:
-        file.truncate(6 * 2**30)
-    with pytest.raises(DataError, match="train holds more than 250,000,000 bytes"):
-        load(DataSettings(data="cifar100", root=tmp_path))
-
-
-def test_a_file_without_permission_says_so(tmp_path, monkeypatch):
-    folder = make_cifar(tmp_path, "cifar100")
-
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(DataError) as caught:
-        load(DataSettings(data="cifar100", root=tmp_path))
-    assert str(caught.value) == f"{folder}/train may not be read: change its permissions"
 
 
 @pytest.mark.parametrize("key", [b"data", b"fine_labels"])

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from memoryless.locks import locked
 
 from conftest import TOY_PRESET, make_toy
 from memoryless.cli import main
@@ -18,7 +19,6 @@ from memoryless.lab.paper import PaperTable
 from memoryless.lab.paper_tables import CLAIMS, NORMALISATIONS
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.lab.runs import RunFolder
-from memoryless.locks import locked
 from memoryless.output import FORMATS, write_tables
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.methods import METHODS, method_name

@@ -41,13 +41,6 @@ def test_flip_mirrors_whole_images():
     assert any(same)
 
 
-def test_pad_crop_gives_windows_of_the_padded_image():
-    padded = torch.nn.functional.pad(IMAGES, (1, 1, 1, 1))
-    for cropped, whole in zip(pad_crop(IMAGES, 8, torch_generator(0)), padded, strict=True):
-        windows = [whole[:, y : y + 8, x : x + 8] for y in range(3) for x in range(3)]
-        assert sum(torch.equal(cropped, window) for window in windows) == 1
-
-
 def coordinates(side: int) -> torch.Tensor:
     """Images whose two channels are the pixel's x and y, from -1 to 1."""
     line = (torch.arange(side) + 0.5) / side * 2 - 1

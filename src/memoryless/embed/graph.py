@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, compose, helper, numpy_helper, version_converter
 
-from memoryless.embed import PhotoPreparation
+from memoryless.embed.preparation import PhotoPreparation
 from memoryless.errors import ConfigError, cause
 
 OPSET = 18  # the first in which Resize can antialias
@@ -150,28 +150,6 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
     output.name = "features"
     _forget_origins(joined)
     return joined.SerializeToString(deterministic=True)
-
-
-def resize_graph(size: int) -> bytes:
-    """From `images` float (n, C, h, w) to (n, C, size, size): bilinear, antialiased, as torch's."""
-    nodes = Nodes()
-    sizes = nodes.value(whole(size, size))
-    nodes.add(
-        "Resize",
-        "images",
-        "",
-        "",
-        sizes,
-        name="resized",
-        axes=[2, 3],
-        mode="linear",
-        antialias=1,
-        exclude_outside=1,
-    )
-    return nodes.model(
-        {"images": (TensorProto.FLOAT, ["n", "channels", "h", "w"])},
-        {"resized": (TensorProto.FLOAT, ["n", "channels", size, size])},
-    ).SerializeToString()
 
 
 def backbone_alone(graph: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import TensorProto
 
@@ -100,7 +101,9 @@ def _inline(file: Path, model: onnx.ModelProto) -> None:
                 length = int(entries.get("length", data.stat().st_size - start))
                 total += length
                 _check_bytes(file, total)
-                tensor.raw_data = _part(data, start, length)
+                tensor.raw_data = np.fromfile(data, np.uint8, length, offset=start).tobytes()
+                if len(tensor.raw_data) != length:
+                    raise ValueError("it is too short")
             except ConfigError:  # a ValueError that says more
                 raise
             except (OSError, ValueError) as error:
@@ -123,14 +126,4 @@ def _inside(file: Path, place: str) -> Path:
         )
     if not data.is_file():
         raise ValueError("there is no such file")
-    return data
-
-
-def _part(file: Path, start: int, length: int) -> bytes:
-    """Bytes of a file, all of them."""
-    with file.open("rb") as opened:
-        opened.seek(start)
-        data = opened.read(max(length, 0))
-    if len(data) != length:
-        raise ValueError("it is too short")
     return data

@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PIL import Image
 
-from memoryless.embed import MARGIN, PhotoPreparation
+from memoryless.embed.preparation import MARGIN, PhotoPreparation
 from memoryless.errors import ConfigError, cause
 from memoryless.threads import ahead
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import onnxruntime
 
 FATAL = 4  # onnxruntime's level of logging; what is an error is raised too
+BILINEAR = Image.Resampling.BILINEAR  # antialiased, as torch is asked to be in training
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
@@ -59,11 +61,10 @@ class SquareExtractor:
     """
 
     def __init__(self, graph: bytes, preparation: PhotoPreparation, device: str = "auto"):
-        from memoryless.embed.graph import backbone_alone, resize_graph
+        from memoryless.embed.graph import backbone_alone
 
         self.preparation = preparation
         self._backbone = open_session(backbone_alone(graph), device)
-        self._resize = open_session(resize_graph(preparation.size))
 
     def features(self, images: np.ndarray) -> np.ndarray:
         """Features (n, d) of images, uint8 (n, C, side, side)."""
@@ -83,8 +84,8 @@ class SquareExtractor:
         if size < side <= size * MARGIN + 1:
             seen = slice((side - size) // 2, (side - size) // 2 + size)
             return image[:, seen, seen]
-        (resized,) = self._resize.run(None, {"images": image[None]})
-        return resized[0]
+        planes = (Image.fromarray(plane).resize((size, size), BILINEAR) for plane in image)
+        return np.stack([np.asarray(plane) for plane in planes])
 
 
 def _check_ends(session: onnxruntime.InferenceSession) -> None:

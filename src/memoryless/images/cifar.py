@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100 are read in the official layout: the folder, or its tar.gz."""
+"""CIFAR-10 and CIFAR-100, read in the official layout: the folder, or its tar.gz."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALLOWED = {
 
 
 class CifarUnpickler(pickle.Unpickler):
-    """The unpickler builds arrays, lists and strings, and refuses all else a pickle can do."""
+    """An unpickler that builds arrays, lists and strings, and refuses all else a pickle can do."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in ALLOWED:
@@ -37,19 +37,15 @@ class CifarUnpickler(pickle.Unpickler):
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout names the files of a data set and the keys in them."""
+    """Names of the files of a data set, and of the keys in them."""
 
     archive: str
     folder: str
     train: tuple[str, ...]
-    test: tuple[str, ...]
+    test: str
     meta: str
     label_key: bytes
     names_key: bytes
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*self.train, *self.test, self.meta)
 
 
 LAYOUTS = {
@@ -57,7 +53,7 @@ LAYOUTS = {
         archive="cifar-100-python.tar.gz",
         folder="cifar-100-python",
         train=("train",),
-        test=("test",),
+        test="test",
         meta="meta",
         label_key=b"fine_labels",
         names_key=b"fine_label_names",
@@ -66,7 +62,7 @@ LAYOUTS = {
         archive="cifar-10-python.tar.gz",
         folder="cifar-10-batches-py",
         train=tuple(f"data_batch_{i}" for i in range(1, 6)),
-        test=("test_batch",),
+        test="test_batch",
         meta="batches.meta",
         label_key=b"labels",
         names_key=b"label_names",
@@ -75,49 +71,49 @@ LAYOUTS = {
 
 
 def load_cifar(name: str, root: Path | None) -> Dataset:
-    """The data set from `root`, which is or holds the official folder or its tar.gz."""
+    """Load the data set from `root`, which is or holds the official folder or its tar.gz."""
     layout = LAYOUTS[name]
-    found = _read(name, layout, root)
-    missing = [f for f in layout.files if f not in found]
-    if missing:
-        raise DataError(f"{name} lacks the files {', '.join(missing)}; unpack the archive again")
-    parts = {f: _unpickle(f, content) for f, content in found.items()}
+    place = _find(name, layout, root)
     try:
-        train, train_labels = _join([parts[f] for f in layout.train], layout)
-        test, test_labels = _join([parts[f] for f in layout.test], layout)
+        parts = _read(place, (*layout.train, layout.test, layout.meta))
+        train = _join([parts[file] for file in layout.train], layout)
+        test = _join([parts[layout.test]], layout)
         classes = tuple(n.decode() for n in parts[layout.meta][layout.names_key])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(
-            f"{name} is not in the official layout ({error!r}): fetch it again"
-        ) from error
-    augment = ("pad_crop", "flip")
-    return from_arrays(train, train_labels, test, test_labels, classes, name, augment)
-
-
-def _read(name: str, layout: Layout, root: Path | None) -> dict[str, bytes]:
-    base = root or Path(os.environ.get("MEMORYLESS_DATA") or ".")
-    try:
-        for place in (base / layout.folder, base / layout.archive, base):
-            if (place / layout.meta).is_file():
-                return _read_folder(place, layout.files)
-            if place.is_file():
-                return _read_archive(place, layout.files)
-    except (DataError, MemoryError):
+    except MemoryError:
         raise
-    except PermissionError as error:
-        raise DataError(f"{error.filename} may not be read: change its permissions") from error
-    except Exception as error:  # a damaged archive can raise anything
-        raise DataError(f"{place} cannot be read ({error}); fetch the archive again") from error
+    except Exception as error:  # damaged files can raise anything
+        raise DataError(
+            f"{place} does not hold {name} as it is published ({error}): fetch the archive again"
+        ) from error
+    return from_arrays(*train, *test, classes, name, augment=("pad_crop", "flip"))
+
+
+def _find(name: str, layout: Layout, root: Path | None) -> Path:
+    base = root or Path(os.environ.get("MEMORYLESS_DATA") or ".")
+    for place in (base / layout.folder, base / layout.archive, base):
+        if place.is_file() or (place / layout.meta).is_file():
+            return place
     raise DataError(
         f"{name} is not in {base}: give the folder that holds {layout.folder}/ or "
         f"{layout.archive} with `root` or in the environment variable MEMORYLESS_DATA"
     )
 
 
+def _read(place: Path, wanted: Sequence[str]) -> dict[str, dict[bytes, Any]]:
+    """Return the tables in the wanted files of a folder or an archive."""
+    found = _read_archive(place, wanted) if place.is_file() else _read_folder(place, wanted)
+    if missing := [name for name in wanted if name not in found]:
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    return {
+        name: CifarUnpickler(io.BytesIO(content), encoding="bytes").load()
+        for name, content in found.items()
+    }
+
+
 def _read_folder(folder: Path, wanted: Sequence[str]) -> dict[str, bytes]:
     paths = [folder / name for name in wanted if (folder / name).is_file()]
     for path in paths:
-        _bound(path, path.stat().st_size)
+        _check_size(path.name, path.stat().st_size)
     return {path.name: path.read_bytes() for path in paths}
 
 
@@ -125,39 +121,25 @@ def _read_archive(archive: Path, wanted: Sequence[str]) -> dict[str, bytes]:
     # Read to the end before a byte is used: only there does gzip compare its checksum.
     with gzip.open(archive) as packed:
         content = packed.read(LARGEST + 1)
-    _bound(archive, len(content))
+    _check_size("it", len(content))
     found = {}
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
         for member in tar:
             name = Path(member.name).name
             file = tar.extractfile(member) if name in wanted and member.isfile() else None
             if file:
-                _bound(archive / member.name, member.size)  # a sparse one can claim any size
+                _check_size(name, member.size)  # a sparse one can claim any size
                 found[name] = file.read()
     return found
 
 
-def _bound(what: Path, size: int) -> None:
+def _check_size(name: str, size: int) -> None:
     if size > LARGEST:
-        raise DataError(
-            f"{what} holds more than {LARGEST:,} bytes, which nothing in CIFAR does; fetch the "
-            "archive again"
-        )
+        raise ValueError(f"{name} has more than {LARGEST:,} bytes, which nothing in CIFAR has")
 
 
-def _unpickle(name: str, content: bytes) -> dict[bytes, Any]:
-    try:
-        part = CifarUnpickler(io.BytesIO(content), encoding="bytes").load()
-    except Exception as error:  # a damaged pickle can raise anything
-        raise DataError(
-            f"the CIFAR file {name} is damaged or not genuine ({error}): fetch it again"
-        ) from error
-    if not isinstance(part, dict):
-        raise DataError(f"the CIFAR file {name} does not hold a table: fetch it again")
-    return part
-
-
-def _join(parts: list[dict[bytes, Any]], layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    pixels = np.concatenate([np.asarray(p[b"data"]) for p in parts])
-    labels = np.concatenate([np.asarray(p[layout.label_key]) for p in parts])
+def _join(parts: Sequence[dict[bytes, Any]], layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pixels and the labels of several files."""
+    pixels = np.concatenate([np.asarray(part[b"data"]) for part in parts])
+    labels = np.concatenate([np.asarray(part[layout.label_key]) for part in parts])
     return pixels.reshape(-1, 3, 32, 32), labels

@@ -40,7 +40,6 @@ from memoryless.lab.runs import (
 )
 from memoryless.lab.scores import Durations, History, Results, Sizes
 from memoryless.lab.stream import State, Stream
-from memoryless.locks import locked
 from memoryless.names import counted, utf8
 from memoryless.progress import Observer
 from memoryless.stats.heads import HEADS
@@ -54,6 +53,7 @@ from memoryless.stats.methods import (
     parse_method,
 )
 from memoryless.stats.scorers import describe
+from memoryless.store import locked
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import as_tensors, to_bytes
 from memoryless.train import augment

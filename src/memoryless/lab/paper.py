@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from memoryless.errors import ConfigError
+from memoryless.errors import BusyError, ConfigError
 from memoryless.images import Dataset
 from memoryless.images.sources import load
 from memoryless.lab.config import Config, control_of
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS, Preset
 from memoryless.lab.runs import RunFolder
-from memoryless.locks import BusyError
 from memoryless.names import choose, counted
 from memoryless.output import check_formats, present, say
 from memoryless.progress import Display, Observer

@@ -19,7 +19,7 @@ from msgspec import Meta
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from memoryless.embed import Number, PhotoPreparation, Positive
+from memoryless.embed.preparation import Number, PhotoPreparation, Positive
 from memoryless.errors import ConfigError, StoreError, cause
 from memoryless.model.classes import Classes, Count, Date, Learned, Strict
 from memoryless.stats.class_statistics import spread_rows

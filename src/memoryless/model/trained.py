@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import structs
 
-from memoryless.embed import MARGIN, PHOTO_SIDE, PhotoPreparation
+from memoryless.embed.preparation import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError, StoreError
 from memoryless.images.dataset import as_images, hold_out_groups
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from memoryless.embed import MARGIN
+from memoryless.embed.preparation import MARGIN
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from memoryless.embed import NO_STAGES
+from memoryless.embed import NO_STAGES, own_pixels
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.images import Images, Split, hold_out
 from memoryless.randomness import derive, numpy_generator
@@ -26,7 +26,7 @@ from memoryless.stats.transports import TRANSPORTS, Drift, Passage, carry, measu
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import part
 from memoryless.train.augment import Preparation
-from memoryless.train.backbones import build_backbone, feature_size, own_normalisation
+from memoryless.train.backbones import build_backbone, feature_size
 from memoryless.train.backbones.efficientnet import EfficientNetLite0
 from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.backbones.resnet import ResNet18
@@ -288,8 +288,8 @@ def prepare(
     channels = first_images.images.shape[0]
     if settings.mean and settings.std:
         mean, std = settings.mean, settings.std
-    elif backbone is None and (own := own_normalisation(settings.backbone)):
-        mean, std = (values[:channels] for values in own)
+    elif backbone is None and (own := own_pixels(settings.backbone)):
+        mean, std = (tuple(value / 255 for value in values[:channels]) for values in own)
     else:
         mean, std = channel_statistics(first_images)
     if not len(mean) == len(std) == channels:

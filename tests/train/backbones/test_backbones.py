@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import sys
 import zipfile
@@ -91,12 +92,8 @@ def test_any_module_tells_its_feature_size():
     assert feature_size(module, 3, 16) == 5
     with pytest.raises(ConfigError, match=r"into features \(B, d\)"):
         feature_size(nn.Conv2d(3, 5, 3), 3, 16)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=r"images of 16 pixels with 3 channels \(Given groups=1"):
         feature_size(nn.Conv2d(1, 5, 3), 3, 16)
-    assert str(caught.value).startswith(
-        "the backbone cannot take images of 16 pixels with 3 channels (Given groups=1, weight of "
-    )
-    assert str(caught.value).endswith("): check `backbone` and `image_size`")
 
 
 class FakeTimm:
@@ -115,68 +112,47 @@ def test_timm_models_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", FakeTimm)
     backbone = build_backbone(BackboneSettings(backbone="timm:tiny"), channels=3)
     assert feature_size(backbone, 3, 16) == 7
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=r"build 'huge' \(Unknown model \(huge\) x{179}\): check"):
         build_backbone(BackboneSettings(backbone="timm:huge"), channels=3)
-    reason = ("Unknown model (huge) " + "x" * 999)[:200]
-    assert str(caught.value) == f"timm cannot build 'huge' ({reason}): check `backbone`"
 
 
 def test_timm_missing_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=r"pip install 'memoryless\[timm\]', or choose resnet18"):
         build_backbone(BackboneSettings(backbone="timm:resnet18"), channels=3)
-    assert str(caught.value) == (
-        "backbone timm:resnet18 needs timm, which cannot be imported here (import of timm halted; "
-        "None in sys.modules): pip install 'memoryless[timm]', or choose resnet18, "
-        "resnet18_3x3, efficientnet-lite0"
-    )
 
 
 def test_no_backbone_is_no_module():
     check_backbone("none", "last")
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match="no network to build: choose resnet18, "):
         build_backbone(BackboneSettings(backbone="none"), 3)
-    assert str(caught.value) == (
-        "backbone none has no network to build: choose resnet18, resnet18_3x3, efficientnet-lite0, "
-        "timm:NAME or onnx:FILE"
-    )
 
 
-def test_an_unknown_backbone_is_refused():
-    with pytest.raises(ConfigError, match=r"^unknown backbone 'resnet81': .*did you mean 'resnet1"):
-        check_backbone("resnet81", "last")
+def saved(state: dict[str, torch.Tensor]) -> bytes:
+    content = io.BytesIO()
+    torch.save(state, content)
+    return content.getvalue()
 
 
-NO_WEIGHTS = (
-    "the weights {file} cannot be read: give a .safetensors, or a .pth in which torch.save wrote a "
-    "state_dict"
-)
+def script() -> bytes:
+    """What is taken for TorchScript."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("w/constants.pkl", "")
+    return content.getvalue()
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"no weights, but a text\n", pickle.dumps([1, 2]), b"\x80", b"PK\x03\x04 and no more"],
-)
+    [b"", b"no weights, but a text\n", pickle.dumps([1, 2]), b"\x80", b"PK\x03\x04 and no more",
+     saved(ResNet18(width=4).state_dict())[:-50], script()],
+)  # fmt: skip
 def test_what_is_no_weights_file_says_so(content, tmp_path):
+    """Without torch's own advice, which is to let the file run code."""
     file = tmp_path / "w.pth"
     file.write_bytes(content)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match="cannot be read: give a"):
         load_weights(ResNet18(width=4), file)
-    assert str(caught.value) == NO_WEIGHTS.format(file=file)
-
-
-def test_a_cut_or_scripted_pth_gives_no_warning_and_no_dangerous_advice(tmp_path):
-    file = tmp_path / "w.pth"
-    torch.save(ResNet18(width=4).state_dict(), file)
-    file.write_bytes(file.read_bytes()[:-50])
-    with pytest.raises(ConfigError) as caught:
-        load_weights(ResNet18(width=4), file)
-    assert str(caught.value) == NO_WEIGHTS.format(file=file)
-    with zipfile.ZipFile(file, "w") as archive:  # as TorchScript is told from weights
-        archive.writestr("w/constants.pkl", "")
-    with pytest.raises(ConfigError) as caught:
-        load_weights(ResNet18(width=4), file)
-    assert str(caught.value) == NO_WEIGHTS.format(file=file)
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -198,12 +174,8 @@ def test_weights_that_are_not_finite_are_refused(value, tmp_path):
     weights["layer1.0.conv1.weight"][0, 0, 0, 0] = value
     file = tmp_path / "w.safetensors"
     save_file(weights, file)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=r"not finite .* in layer1\.0\.conv1\.weight: fetch"):
         load_weights(ResNet18(width=4), file)
-    assert str(caught.value) == (
-        f"the weights {file} are not finite (nan or inf) in layer1.0.conv1.weight: fetch or train "
-        "them again"
-    )
 
 
 @pytest.mark.parametrize(

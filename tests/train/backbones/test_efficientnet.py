@@ -16,8 +16,8 @@ from memoryless.embed.efficientnet import weights_file
 from memoryless.embed.graph import features_graph
 from memoryless.embed.session import Extractor
 from memoryless.settings import BackboneSettings
-from memoryless.train.backbones import build_backbone, load_weights
-from memoryless.train.backbones.efficientnet import EfficientNetLite0, SameConv
+from memoryless.train.backbones import build_backbone
+from memoryless.train.backbones.efficientnet import SameConv
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +99,6 @@ def test_grey_images_stand_in_all_three_channels(network):
         assert torch.equal(network(grey), network(grey.expand(-1, 3, -1, -1)))
 
 
-def test_another_file_of_weights_fits_too(tmp_path, weights):
-    torch.save(weights, tmp_path / "w.pth")
-    fresh = EfficientNetLite0()
-    load_weights(fresh, tmp_path / "w.pth")
-    assert torch.equal(fresh.state_dict()["_conv_head.weight"], weights["_conv_head.weight"])
-
-
 # Classes of ImageNet by their index. The photos are those that scikit-learn ships: a tower of the
 # Summer Palace in Beijing, and a dahlia, for which ImageNet has no class.
 BELL_COTE, MONASTERY, PALACE, DAISY = 442, 663, 698, 985
@@ -126,12 +119,3 @@ def test_real_photos_get_sensible_classes(network, weights):
     tower = likely_classes(network, weights, preparation, "china.jpg")
     assert tower == [PALACE, BELL_COTE, MONASTERY]
     assert likely_classes(network, weights, preparation, "flower.jpg")[0] == DAISY
-
-
-def test_they_are_lost_where_pixels_are_not_normalised(network, weights):
-    """What the test above can tell; it cannot tell RGB from BGR."""
-    as_they_are = PhotoPreparation(mean=(0.0,) * 3, std=(1.0,) * 3)
-    assert likely_classes(network, weights, as_they_are, "china.jpg")[0] != PALACE
-    assert DAISY not in likely_classes(network, weights, as_they_are, "flower.jpg")
-    of_imagenet = PhotoPreparation()
-    assert likely_classes(network, weights, of_imagenet, "flower.jpg")[0] != DAISY

@@ -19,7 +19,7 @@ from memoryless.images import from_arrays
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
-from memoryless.train.backbones import build_backbone, named_backbone
+from memoryless.train.backbones import named_backbone
 from memoryless.train.backbones.efficientnet import EfficientNetLite0
 from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.features import extract_features
@@ -125,20 +125,8 @@ def test_a_run_does_not_go_on_with_another_file_of_the_same_name(tiny, file):
         run(config, make_toy())
 
 
-def test_a_file_cannot_be_trained(file):
-    with pytest.raises(ConfigError) as caught:
-        Config(backbone=f"onnx:{file}").resolved()
-    assert str(caught.value) == (f"backbone onnx:{file} cannot be trained: choose `strategy=fixed`")
-
-
 def test_a_file_for_another_size_is_refused_in_one_sentence(tiny, file):
     onnx.save(pooling(side=16), file)
     config = replace(tiny, strategy="fixed", backbone=f"onnx:{file}")
     with pytest.raises(ConfigError, match=r"^the backbone cannot take images of 8 pixels with 1 "):
         run(config, make_toy())
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    config = Config(strategy="fixed", backbone=f"onnx:{tmp_path / 'none.onnx'}").resolved()
-    with pytest.raises(ConfigError, match=r"none\.onnx: check `backbone`$"):
-        build_backbone(config, 3)

@@ -57,23 +57,6 @@ def test_all_outputs_need_a_stream_that_is_known(tiny):
     )
 
 
-def test_lwf_kd_loss_is_new_cross_entropy_and_weighted_distillation(tiny):
-    learner = toy_learner(tiny, strategy="lwf_kd", kd_weight=3.0)
-    learner.learn(STREAM[0].train, 2)
-    strategy, network = learner.strategy, learner.network
-    strategy.past = 2
-    generator = torch.Generator().manual_seed(0)
-    strategy.begin_state(Arrival(network, STREAM[1].train, 2, learner.features, generator))
-    images = torch.randn(5, 1, 8, 8)
-    labels = torch.tensor([2, 3, 3, 2, 2])
-    network.eval()
-    logits, old = network(images), strategy.teacher(images)
-    soft = (old / 2).softmax(1)
-    kd = -(soft * (logits[:, :2] / 2).log_softmax(1)).sum(1).mean()
-    expected = F.cross_entropy(logits[:, 2:], labels - 2) + 3 * kd
-    torch.testing.assert_close(strategy.loss(network, images, labels), expected)
-
-
 def test_in_state_0_there_is_nothing_to_distil(tiny):
     learner = toy_learner(tiny, strategy="lwf_kd")
     strategy, network = learner.strategy, learner.network
@@ -115,10 +98,12 @@ def test_old_outputs_are_held_to_the_old_model():
     assert one_vs_all(logits, torch.tensor([2]), old).item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_distillation_by_hand():
-    # softened old outputs of (2 ln 3, 0) at temperature 2 are 3/4 and 1/4, new ones 1/2 and 1/2
-    old, new = torch.tensor([[2 * math.log(3), 0.0]]), torch.tensor([[1.0, 1.0]])
-    assert distillation(new, old, temperature=2).item() == pytest.approx(math.log(2), rel=1e-6)
+@pytest.mark.parametrize(("new", "q"), [(1.0, 1 / 2), (1 + 2 * math.log(9), 9 / 10)])
+def test_distillation_by_hand(new, q):
+    """At temperature 2 old outputs are softened to 3/4 and 1/4, and new ones to q and 1 - q."""
+    old, new = torch.tensor([[2 * math.log(3), 0.0]]), torch.tensor([[new, 1.0]])
+    expected = -(0.75 * math.log(q) + 0.25 * math.log(1 - q))
+    assert distillation(new, old, temperature=2).item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_distillation_is_least_for_equal_outputs():
@@ -137,10 +122,3 @@ def test_distillation_is_least_for_equal_outputs():
 def test_gradients(loss):
     x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(loss, x)
-
-
-def test_distillation_softens_new_outputs_too():
-    # at temperature 2 the old are 3/4 and 1/4, the new 9/10 and 1/10
-    old, new = torch.tensor([[2 * math.log(3), 0.0]]), torch.tensor([[2 * math.log(9), 0.0]])
-    expected = -(0.75 * math.log(0.9) + 0.25 * math.log(0.1))
-    assert distillation(new, old, temperature=2).item() == pytest.approx(expected, rel=1e-6)

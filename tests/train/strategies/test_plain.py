@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from conftest import STREAM, begin_second_state, make_learner, make_toy, toy_learner
+from conftest import STREAM, make_learner, make_toy, toy_learner
 from memoryless.lab.stream import Stream
 from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.network import LinearLayer, Network
@@ -41,11 +41,6 @@ def test_batch_statistics_change_in_state_0_only(tiny):
         strategy.past = past
         strategy.train_mode(network)
         assert network.training == network.bn1.training == training
-
-
-def test_only_the_layer_learns_in_later_states(tiny):
-    strategy, network, _ = begin_second_state(tiny, strategy="frozen")
-    assert strategy.parameters(network).keys() == {"layer.weight", "layer.bias"}
 
 
 def test_the_backbone_learns_in_state_0(tiny):

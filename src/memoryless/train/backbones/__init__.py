@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from memoryless.embed import PRETRAINED, check_fixed, own_pixels
+from memoryless.embed import PRETRAINED, check_fixed
 from memoryless.embed.efficientnet import packaged_weights
 from memoryless.embed.onnx_file import read_backbone
 from memoryless.errors import ConfigError, cause
@@ -77,17 +77,6 @@ def named_backbone(settings: BackboneSettings) -> str:
         return name
     graph = read_backbone(Path(name.removeprefix("onnx:"))).SerializeToString(deterministic=True)
     return f"{name} {sha256(graph).hexdigest()}"
-
-
-def own_normalisation(name: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Mean and deviation of channels, on the scale 0..1, that a backbone of this name was trained
-    with; none where it comes without weights. Of a file it is said nowhere: most have ImageNet's.
-    """
-    own = own_pixels(name)
-    if own is None:
-        return None
-    mean, std = (tuple(value / 255 for value in values) for values in own)
-    return mean, std
 
 
 def _from_timm(name: str, channels: int) -> nn.Module:

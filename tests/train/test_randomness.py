@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -24,21 +26,15 @@ def test_generators_are_their_own(make):
     assert draw(make(3, "y")) != first != draw(make(4, "x"))
 
 
-def test_the_callers_numbers_go_on_after_seeded():
+@pytest.mark.parametrize("error", [None, ZeroDivisionError])
+def test_the_callers_numbers_go_on_after_seeded(error):
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    with seeded(9):
+    with pytest.raises(error) if error else nullcontext(), seeded(9):
         inside = torch.rand(3)
+        if error:
+            raise error
     assert torch.equal(torch.rand(3), expected)
     torch.manual_seed(9)
     assert torch.equal(inside, torch.rand(3))
-
-
-def test_the_callers_numbers_go_on_after_a_failure():
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    with pytest.raises(ZeroDivisionError), seeded(9):
-        raise ZeroDivisionError
-    assert torch.equal(torch.rand(3), expected)
