@@ -43,7 +43,7 @@ STAGES = (
 
 
 def packaged_weights() -> dict[str, np.ndarray]:
-    """The weights by name, every byte of their file checked before it is read."""
+    """Return the weights by name, after checking every byte of their file."""
     file = weights_file()
     content = file.read_bytes()
     if sha256(content).hexdigest() != SHA256:
@@ -55,7 +55,7 @@ def packaged_weights() -> dict[str, np.ndarray]:
 
 
 def weights_file() -> Path:
-    """The file of weights that the package brings."""
+    """Return the file of weights that the package brings."""
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         package = PACKAGE.replace("_", "-")
@@ -80,7 +80,7 @@ class Storage:
 def _tensor(
     storage: np.ndarray, start: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
 ) -> np.ndarray:
-    """What torch._utils._rebuild_tensor_v2 makes of a storage."""
+    """Return what torch._utils._rebuild_tensor_v2 makes of a storage."""
     step = storage.itemsize
     return as_strided(storage[start:], shape, [step * stride for stride in strides])
 
@@ -110,7 +110,7 @@ class StateDictReader(pickle.Unpickler):
 
 
 def read_state_dict(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays of a state dict that torch.save wrote before torch 1.6."""
+    """Yield the arrays of a state dict that torch.save wrote before torch 1.6."""
     file = io.BytesIO(content)
     for _ in ("magic number", "protocol", "system"):
         StateDictReader(file).load()
@@ -124,7 +124,7 @@ def read_state_dict(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def network_graph(weights: Mapping[str, np.ndarray], size: int, channels: int = 3) -> ModelProto:
-    """The network as a graph of images (n, channels, size, size); grey ones stand in all channels.
+    """Write the network as a graph of images (n, channels, size, size); one channel is repeated.
 
     Written by hand, it is there in a tenth of a second and has the same bytes everywhere; torch's
     exporter takes eight seconds.
@@ -147,7 +147,7 @@ def network_graph(weights: Mapping[str, np.ndarray], size: int, channels: int = 
 def _block(
     nodes: Nodes, weights: Mapping[str, np.ndarray], x: str, name: str, stride: int, expands: bool
 ) -> str:
-    """An inverted residual: widen, filter each channel, narrow; ReLU6, no squeeze-and-excite."""
+    """Write an inverted residual: widen, filter each channel, narrow; no squeeze-and-excite."""
     y = x
     if expands:
         y = _relu6(nodes, _convolve(nodes, weights, y, f"{name}_expand_conv", f"{name}_bn0"))
@@ -169,7 +169,7 @@ def _convolve(
     stride: int = 1,
     group: int = 1,
 ) -> str:
-    """A convolution padded as TensorFlow's SAME, where the end gets the odd pixel."""
+    """Write a convolution padded as TensorFlow's SAME, where the end gets the odd pixel."""
     strides = [stride, stride]
     return convolve(
         nodes, weights, x, conv, norm, EPS, auto_pad="SAME_UPPER", strides=strides, group=group

@@ -17,7 +17,7 @@ Weights = Mapping[str, np.ndarray]
 def network_graph(
     weights: Weights, size: int, last_relu: bool = True, middle: bool = False
 ) -> ModelProto:
-    """The network as a graph of images (n, C, size, size), with the stem that its weights have.
+    """Write the network as a graph of images (n, C, size, size), with the stem of its weights.
 
     With `middle`, features of the second and third stage follow those of the last.
     """
@@ -39,7 +39,7 @@ def network_graph(
 
 
 def _stem(nodes: Nodes, weights: Weights) -> str:
-    """A 3x3 convolution for small images, or a 7x7 one with stride and pooling."""
+    """Write a 3x3 convolution for small images, or a 7x7 one with stride and pooling."""
     if weights["conv1.weight"].shape[2] == 3:
         return nodes.add("Relu", _convolve(nodes, weights, "images", "conv1", "bn1"))
     x = nodes.add("Relu", _convolve(nodes, weights, "images", "conv1", "bn1", stride=2))
@@ -49,7 +49,7 @@ def _stem(nodes: Nodes, weights: Weights) -> str:
 def _block(
     nodes: Nodes, weights: Weights, x: str, name: str, stride: int = 1, relu: bool = True
 ) -> str:
-    """Two 3x3 convolutions and a shortcut."""
+    """Write two 3x3 convolutions and a shortcut."""
     shortcut = x
     if f"{name}.downsample.0.weight" in weights:
         path = f"{name}.downsample.0", f"{name}.downsample.1"
@@ -62,14 +62,14 @@ def _block(
 
 
 def _convolve(nodes: Nodes, weights: Weights, x: str, conv: str, norm: str, stride: int = 1) -> str:
-    """A convolution padded by half of its kernel on each side."""
+    """Write a convolution padded by half of its kernel on each side."""
     edge = weights[f"{conv}.weight"].shape[2] // 2
     strides, pads = [stride, stride], [edge] * 4
     return convolve(nodes, weights, x, conv, norm, EPS, strides=strides, pads=pads)
 
 
 def _quarters(nodes: Nodes, x: str) -> str:
-    """Means over the quarters of an image, which share an odd middle row, at length one together.
+    """Write means over the quarters of an image, which share an odd middle row, at length one.
 
     They stand as (n, channels, 4), flattened.
     """

@@ -22,7 +22,7 @@ BYTES = CLASSES * DRAWINGS * SIDE * SIDE // 2  # two pixels in a byte
 
 
 def read_drawings(root: Path | None = None) -> tuple[tuple[str, ...], np.ndarray]:
-    """The names of the classes and their drawings, uint8 (CLASSES, DRAWINGS, SIDE, SIDE).
+    """Read the names of the classes and their drawings, uint8 (CLASSES, DRAWINGS, SIDE, SIDE).
 
     They are the embedded ones, or others from the folder `root`.
     """
@@ -46,7 +46,7 @@ def read_drawings(root: Path | None = None) -> tuple[tuple[str, ...], np.ndarray
 
 
 def load_quickdraw100(root: Path | None = None) -> Dataset:
-    """The drawings as a data set: the first of each class train, the others test."""
+    """Load the drawings as a data set: the first of each class train, the others test."""
     classes, pixels = read_drawings(root)
     labels = np.repeat(np.arange(CLASSES), DRAWINGS).reshape(CLASSES, DRAWINGS)
     train, test = np.s_[:, :TRAIN], np.s_[:, TRAIN:]

@@ -25,10 +25,10 @@ def extract_features(
     middle: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Tensor:
-    """Features (n, d) of a split's images, without augmentation, on the CPU.
+    """Return features (n, d) of a split's images, without augmentation, on the CPU.
 
-    With `middle` those of a ResNet's middle stages follow, (n, 4 d) in all. `progress` is told how
-    many images are done, of how many.
+    With `middle` those of a ResNet's middle stages follow, (n, 4 d) in all. `progress` receives
+    how many images are done, of how many.
     """
     backbone.eval()
     extract = backbone.with_middle if middle else backbone
@@ -43,7 +43,7 @@ def extract_features(
 
 
 def _device(backbone: nn.Module) -> torch.device:
-    """Where a backbone's parameters are; one without parameters is on the CPU."""
+    """Return the device of a backbone's parameters; the CPU if it has none."""
     return next((p.device for p in backbone.parameters()), torch.device("cpu"))
 
 
@@ -98,5 +98,5 @@ def _unset(norm: _BatchNorm) -> bool:
 
 
 def compact(features: np.ndarray) -> np.ndarray:
-    """Features as float16 where the values fit, so that what is scored is what is stored."""
+    """Return features as float16 where the values fit, so that what is scored is what is stored."""
     return features.astype(np.float16) if np.abs(features).max() < FLOAT16_MAX else features

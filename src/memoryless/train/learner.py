@@ -83,7 +83,7 @@ class Learner:
         self.record = Record.empty(features)
         self._graph: OnnxBackbone | None = None
         self.working: Working = lambda what, done, total: None
-        """What is told how far slow work beside training is."""
+        """Receives how far slow work beside training is."""
 
     @property
     def view(self) -> View:
@@ -147,8 +147,8 @@ class Learner:
     def _trained_on(
         self, images: Split, features: np.ndarray | None
     ) -> tuple[Network, Preparation | None, Split]:
-        """What the loop trains, how it prepares images, and the images; or the layer alone, and
-        features in their place.
+        """Return what the loop trains, how it prepares images, and the images; with fixed features
+        the layer alone, and features in place of images.
         """
         if features is None:
             return self.network, self.preparation, images
@@ -156,7 +156,7 @@ class Learner:
         return Network(nn.Identity(), self.network.layer), None, Split.whole(rows, images.labels)
 
     def _held_out(self, images: Split, state: int) -> np.ndarray:
-        """Mask of the images that take no part in training or statistics."""
+        """Draw a mask of the images that take no part in training or statistics."""
         if not self.settings.held_out:
             return np.zeros(len(images), dtype=bool)
         labels = images.labels - images.labels.min()
@@ -209,7 +209,7 @@ class Learner:
         return Learned(history, birth, drift, self._fit(seen, labels))
 
     def _fit(self, features: np.ndarray, labels: np.ndarray) -> dict[str, Scorer]:
-        """The heads that need the state's features, under every transport that is kept."""
+        """Fit the heads that need the state's features, under every transport that is kept."""
         state = self.record.states - 1
         sources = [
             (head, name, source)
@@ -227,7 +227,7 @@ class Learner:
         return fitted
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a later state needs, beside the record."""
+        """Return what a later state needs, beside the record."""
         network = {f"network.{k}": v for k, v in self.network.state_dict().items()}
         return network | {f"strategy.{k}": v for k, v in self.strategy.tensors().items()}
 
@@ -240,11 +240,11 @@ class Learner:
         self.record, self._graph = record, None
 
     def features(self, images: Split) -> Tensor:
-        """Features that rows read."""
+        """Return the features that rows read."""
         return torch.from_numpy(self.view.rows(self.all_features(images)))
 
     def all_features(self, images: Split) -> np.ndarray:
-        """Features that rows read, and those that statistics read beside them."""
+        """Return the features that rows read, and those that statistics read beside them."""
         middle = self.view.start > 0
         return extract_features(
             self._extracting(),
@@ -256,7 +256,7 @@ class Learner:
         ).numpy()
 
     def _extracting(self) -> nn.Module:
-        """The backbone, as a graph where it never learns and runs on a CPU: five times as fast."""
+        """Return the backbone, as a graph if it is fixed and on a CPU: five times as fast."""
         backbone = self.network.backbone
         apart = not self.fixed or self.device.type != "cpu"
         if apart or not isinstance(backbone, EfficientNetLite0):
@@ -266,7 +266,7 @@ class Learner:
 
     @torch.no_grad()
     def _mu(self, features: np.ndarray, labels: np.ndarray, seen: int) -> float:
-        """mu(M_t): the mean largest (or true-class) logit over the state's training images."""
+        """Return mu(M_t): the mean largest (or true-class) logit over the training images."""
         layer = self.network.layer
         logits = layer(torch.from_numpy(features).to(self.device))[:, :seen].cpu()
         if self.settings.mu == "largest":
@@ -281,9 +281,8 @@ def prepare(
     augment: Sequence[str],
     backbone: nn.Module | None = None,
 ) -> Preparation:
-    """The preparation of a model's images. Mean and deviation that are not given are those that
-    the settings' backbone was trained with, or, without such or for another `backbone`, measured
-    on state 0's images.
+    """Return how a model's images are prepared. Mean and deviation that are not given are those
+    that the settings' backbone was trained with, or else measured on state 0's images.
     """
     channels = first_images.images.shape[0]
     if settings.mean and settings.std:

@@ -125,16 +125,18 @@ class StateTraining:
         order = numpy_generator(self.seed, self.state, epoch, "order").permutation(len(split))
         generator = torch_generator(self.seed, self.state, epoch, "augmentation")
         total = torch.zeros((), device=self.device)
-        done, started, told = 0, time.perf_counter(), 0.0
+        done, started, reported = 0, time.perf_counter(), 0.0
         for images, labels in batches(split, self.config.batch_size, order):
             self._set_rate(epoch + done / len(split))
             total += self._step(images, labels, generator) * len(labels)
             done += len(labels)
             now = time.perf_counter()
-            if now - told > SECONDS_BETWEEN_REPORTS or done == len(split):  # reading total waits
-                loss, told = total.item() / done, now
+            if now - reported > SECONDS_BETWEEN_REPORTS or done == len(
+                split
+            ):  # reading total waits
+                loss, reported = total.item() / done, now
                 self._check_finite(epoch, loss)
-                self._tell(epoch, done / len(split), loss, done / (now - started))
+                self._report(epoch, done / len(split), loss, done / (now - started))
         return loss
 
     def _step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
@@ -170,7 +172,7 @@ class StateTraining:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
 
-    def _tell(self, epoch: int, share: float, loss: float, rate: float) -> None:
+    def _report(self, epoch: int, share: float, loss: float, rate: float) -> None:
         epochs = epochs_of(self.config, self.state)
         self.report(
             TrainingProgress(self.state, epoch, epochs, (epoch + share) / epochs, loss, rate)
@@ -201,7 +203,7 @@ class StateTraining:
         return {**{f"network.{k}": v for k, v in self.network.state_dict().items()}, **momentum}
 
     def _resume(self) -> History:
-        """The finished epochs of this state, their tensors put back; none if there are none."""
+        """Restore the finished epochs of this state; returns their numbers, or none."""
         if not self.checkpoint:
             return History()
         arrays, facts = self.checkpoint.read()
@@ -215,7 +217,7 @@ class StateTraining:
         return History(**facts)
 
     def _fits(self, tensors: dict[str, Tensor], momentum: dict[str, Tensor]) -> bool:
-        """Whether a checkpoint is of this network: another version may have written it."""
+        """Return whether a checkpoint is of this network: another version may have written it."""
         wanted = {f"network.{name}": part for name, part in self.network.state_dict().items()}
         wanted |= {f"momentum.{name}": p for name, p in self.parameters.items() if name in momentum}
         shapes = ({n: (t.shape, t.dtype) for n, t in side.items()} for side in (wanted, tensors))

@@ -20,7 +20,7 @@ from memoryless.train.backbones.resnet import ResNet18
 def module_graph(
     module: nn.Module, size: int, channels: int = 3, middle: bool = False
 ) -> ModelProto:
-    """The graph of a module, from images (n, channels, size, size) to features (n, d), n free.
+    """Make the graph of a module, from images (n, channels, size, size) to features (n, d).
 
     With `middle`, features of a ResNet's middle stages follow.
     """
@@ -57,7 +57,7 @@ def _device(module: nn.Module) -> torch.device:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Within, torch's exporter neither warns nor logs what is no fault of the user's.
+    """Silence warnings and logs of torch's exporter that are no fault of the user's.
 
     It says that torchvision is missing, which no backbone here needs, and what it deprecates
     itself.

@@ -86,7 +86,7 @@ class ResNet18(nn.Module):
         return self.stages(x)[-1].mean((2, 3))  # (B, d)
 
     def with_middle(self, x: Tensor) -> Tensor:
-        """Features of the last stage, then those of the second and third, (B, 4 d) in all.
+        """Return features of the last stage, then of the second and third, (B, 4 d) in all.
 
         The middle stages are averaged over each quarter of the image, and brought to length one.
         """
@@ -95,20 +95,20 @@ class ResNet18(nn.Module):
         return torch.cat([last.mean((2, 3)), *quarters], dim=1)
 
     def stages(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Outputs of the last three stages, (B, channels, height, width) each."""
+        """Return the outputs of the last three stages, (B, channels, height, width) each."""
         x = self.layer1(self.maxpool(F.relu(self.bn1(self.conv1(x)), inplace=True)))
         second = self.layer2(x)
         third = self.layer3(second)
         return second, third, self.layer4(third)
 
     def graph(self, size: int, middle: bool = False) -> ModelProto:
-        """The network as an ONNX graph of images (n, C, size, size), perhaps `with_middle`."""
+        """Return the network as a graph of images (n, C, size, size), perhaps `with_middle`."""
         weights = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
         return network_graph(weights, size, self._last_block.last_relu, middle)
 
 
 def _quarters(x: Tensor) -> Tensor:
-    """Means (B, 4 channels) over the quarters of an image, which share an odd middle row.
+    """Return means (B, 4 channels) over the quarters of an image, which share an odd middle row.
 
     That is adaptive_avg_pool2d to 2 x 2, which some devices refuse for odd sides.
     """
