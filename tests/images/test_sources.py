@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -94,30 +93,6 @@ def why_not(load_it, *args, **settings) -> str:
     with pytest.raises(DataError) as caught:
         load_it(*args, **settings)
     return str(caught.value)
-
-
-def every_layout(root: Path) -> dict[str, Path]:
-    """The same photos in folders, a table, a list and a zip."""
-    photos = make_folder(root / "photos")
-    names = [path.relative_to(photos) for path in sorted(photos.rglob("*.png"))]
-    for name, head, between in (("a.csv", "file_name,label\n", ","), ("a.txt", "", "\t")):
-        rows = [f"{file}{between}{file.parts[0]}\n" for file in names]
-        (photos / name).write_text(head + "".join(rows))
-    with ZipFile(root / "a.zip", "w") as archive:
-        for file in names:
-            archive.write(photos / file, file)
-    return {"csv": photos / "a.csv", "list": photos / "a.txt", "zip": root / "a.zip"}
-
-
-@pytest.mark.parametrize("layout", ["csv", "list", "zip"])
-def test_a_folder_a_table_a_list_and_a_zip_are_one_data_set(layout, tmp_path):
-    places = every_layout(tmp_path)
-    whole, other = load_folder(tmp_path / "photos"), load_folder(places[layout])
-    assert other.classes == whole.classes == ("blue", "green", "red")
-    for one, two in ((whole.train, other.train), (whole.test, other.test)):
-        assert (one.labels == two.labels).all()
-        positions = np.arange(len(one))
-        assert torch.equal(one.read(positions), two.read(positions))
 
 
 def test_train_and_test_in_a_zip(tmp_path):
