@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from memoryless.errors import ConfigError, DataError
@@ -50,6 +50,25 @@ def first_ten(offenders: Iterable[str]) -> str:
     listed = list(offenders)
     more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
     return ", ".join(listed[:10]) + more
+
+
+def with_reasons(why: Mapping[str, str]) -> str:
+    """Return the first ten names, each with the reason for it, and how many more there are.
+
+    >>> with_reasons({"a.jpg": "it is empty"})
+    'a.jpg (it is empty)'
+    """
+    return first_ten(f"{name} ({reason})" for name, reason in why.items())
+
+
+def note(names: Sequence[str], one: str, many: str) -> Iterator[str]:
+    """Yield a sentence that counts and names things, if there are any.
+
+    >>> list(note(["a.jpg"], "link", "links")), list(note([], "link", "links"))
+    (['1 link: a.jpg'], [])
+    """
+    if names:
+        yield f"{counted(len(names), one, many)}: {first_ten(names)}"
 
 
 def class_names(labels: Iterable[str]) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ from rich.table import Table as Lines
 from rich.text import Text
 
 from memoryless.errors import ConfigError, OutputError, WriteError
-from memoryless.names import as_flags, choose, first_ten, markdown_text, printable
+from memoryless.names import as_flags, choose, markdown_text, printable, with_reasons
 from memoryless.store import to_json
 from memoryless.tables import Table
 
@@ -106,12 +106,8 @@ def report_broken(problems: Collection[str]) -> int:
 
 
 def reasons(left_out: Mapping[str, str]) -> str:
-    """Return how many things were left out, and the first of them with the reason.
-
-    >>> reasons({"a.jpg": "it is empty"})
-    '1: a.jpg (it is empty)'
-    """
-    return f"{len(left_out):,}: " + first_ten(f"{name} ({why})" for name, why in left_out.items())
+    """Return how many things were left out, and the first of them with the reason."""
+    return f"{len(left_out):,}: {with_reasons(left_out)}"
 
 
 def show(table: Table, console: Console | None = None) -> None:

@@ -7,7 +7,7 @@ import posixpath
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
@@ -15,7 +15,6 @@ from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from memoryless.errors import DataError
-from memoryless.names import counted, first_ten
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom, in pixels of the upright image."""
@@ -78,12 +77,6 @@ class Files:
     def text(self, path: str) -> str:
         """Return the text of a file, or raise an error that names it."""
         return _text(self.photo(path))
-
-
-def note(names: Sequence[str], one: str, many: str) -> Iterator[str]:
-    """Yield a sentence that counts and names things, if there are any."""
-    if names:
-        yield f"{counted(len(names), one, many)}: {first_ten(names)}"
 
 
 def read_text(file: Path) -> str:

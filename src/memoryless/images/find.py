@@ -26,13 +26,12 @@ from memoryless.images.files import (
     Photo,
     begins_as_image,
     leads_out,
-    note,
     pick_files,
     read_folder,
     read_text,
     read_zip,
 )
-from memoryless.names import class_names, first_ten
+from memoryless.names import class_names, first_ten, note, with_reasons
 
 TABLE, LIST = "metadata.csv", "list.txt"
 # Folders that part photos, whatever the case of their names, and what each is for.
@@ -242,9 +241,8 @@ def _with_labels(layout: str, files: Files, labels: Labels) -> Found:
 
 
 def _passed_over(files: Files) -> str:
-    not_read = files.skipped | files.unusable
-    entries = (f"{name} ({why})" for name, why in sorted(not_read.items()))
-    return f"; not read: {first_ten(entries)}" if not_read else ""
+    not_read = dict(sorted((files.skipped | files.unusable).items()))
+    return f"; not read: {with_reasons(not_read)}" if not_read else ""
 
 
 def by_table(files: Files, base: str) -> Labels | None:

@@ -21,7 +21,8 @@ from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from memoryless.errors import DataError
 from memoryless.images.duplicates import perceptual_hash
-from memoryless.images.files import HEAD, HEIC, TIFF, Box, Photo, note
+from memoryless.images.files import HEAD, HEIC, TIFF, Box, Photo
+from memoryless.names import note
 from memoryless.threads import ahead
 
 T = TypeVar("T")
