@@ -1,7 +1,7 @@
 """Photos to features in onnxruntime, without torch: which backbone, and how pixels are prepared.
 
 `preparation` describes the pixels, `graph` writes ONNX graphs, `onnx_file` reads those of others,
-`efficientnet` and `resnet` write the graphs of networks from their weights, `session` runs a graph.
+`efficientnet` writes the graph of a network from its weights, `session` runs a graph.
 """
 
 from __future__ import annotations

