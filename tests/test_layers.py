@@ -16,15 +16,15 @@ import memoryless
 
 LAYERS = [
     {"errors", "names", "tables"},
-    {"settings", "strategies", "store", "tensors", "randomness", "threads"}
-    | {"output", "pages", "progress"},
+    {"settings", "strategies", "store", "tensors", "output", "pages", "progress", "randomness",
+     "threads"},
     {"images", "embed"},
     {"stats"},
     {"train"},
     {"model"},
     {"lab", "photos"},
     {"cli", "estimator", "__main__"},
-]
+]  # fmt: skip
 ROOT = Path(memoryless.__file__).parent
 TESTS = Path(__file__).parent
 LAYER = {name: i for i, names in enumerate(LAYERS) for name in names}
