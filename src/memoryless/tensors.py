@@ -46,6 +46,11 @@ def part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
     return {k.removeprefix(prefix): v for k, v in entries.items() if k.startswith(prefix)}
 
 
+def prefixed(prefix: str, entries: Mapping[str, T]) -> dict[str, T]:
+    """Return entries under a prefix, as `part` finds them."""
+    return {f"{prefix}{name}": value for name, value in entries.items()}
+
+
 def to_array(tensor: Any) -> np.ndarray:
     """Return a tensor as an array whose bytes stand in the order of its indices."""
     own = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor

@@ -30,7 +30,7 @@ class Images(Protocol):
 
 
 class ArrayImages:
-    """Images lie in memory as uint8 (n, C, H, W)."""
+    """Images in memory, uint8 (n, C, H, W), or features in their place, float (n, d, 1, 1)."""
 
     def __init__(self, pixels: torch.Tensor):
         self.pixels = pixels
@@ -46,7 +46,7 @@ class ArrayImages:
         return self.pixels[torch.from_numpy(indices)]
 
     def stored_bytes(self, indices: np.ndarray) -> int:
-        return len(indices) * int(np.prod(self.shape))
+        return len(indices) * self.pixels[:1].nbytes
 
 
 @dataclass(frozen=True)

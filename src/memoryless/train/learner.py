@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from memoryless.embed import NO_STAGES, own_pixels
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.images import Images, Split, hold_out
+from memoryless.images.dataset import ArrayImages
 from memoryless.randomness import derive, numpy_generator
 from memoryless.settings import ModelSettings
 from memoryless.stats.class_statistics import ClassStatistics
@@ -24,7 +25,7 @@ from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, View
 from memoryless.stats.transports import TRANSPORTS, Drift, Passage, carry, measure_drift
 from memoryless.strategies import STRATEGIES
-from memoryless.tensors import part
+from memoryless.tensors import part, prefixed
 from memoryless.train.augment import Preparation
 from memoryless.train.backbones import build_backbone, feature_size
 from memoryless.train.backbones.efficientnet import EfficientNetLite0
@@ -32,9 +33,9 @@ from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.batches import channel_statistics
 from memoryless.train.checkpoint import Checkpoint
-from memoryless.train.features import FeatureImages, compact, extract_features
+from memoryless.train.features import compact, extract_features
 from memoryless.train.loop import LOWER_RATE, History, Report, StateTraining
-from memoryless.train.network import Network, pick_device
+from memoryless.train.network import Network, device_of, pick_device
 from memoryless.train.randomness import seeded, torch_generator
 from memoryless.train.strategies.base import Arrival, Totals, make_trainer
 
@@ -92,7 +93,7 @@ class Learner:
 
     @property
     def device(self) -> torch.device:
-        return next(self.network.parameters()).device
+        return device_of(self.network)
 
     @property
     def layer(self) -> Layer:
@@ -152,8 +153,8 @@ class Learner:
         """
         if features is None:
             return self.network, self.preparation, images
-        rows = FeatureImages(torch.from_numpy(self.view.rows(features)))
-        return Network(nn.Identity(), self.network.layer), None, Split.whole(rows, images.labels)
+        rows = ArrayImages(torch.from_numpy(self.view.rows(features))[:, :, None, None])
+        return Network(nn.Flatten(), self.network.layer), None, Split.whole(rows, images.labels)
 
     def _held_out(self, images: Split, state: int) -> np.ndarray:
         """Draw a mask of the images that take no part in training or statistics."""
@@ -228,8 +229,8 @@ class Learner:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Return what a later state needs, beside the record."""
-        network = {f"network.{k}": v for k, v in self.network.state_dict().items()}
-        return network | {f"strategy.{k}": v for k, v in self.strategy.tensors().items()}
+        network = prefixed("network.", self.network.state_dict())
+        return network | prefixed("strategy.", self.strategy.tensors())
 
     def restore(
         self, tensors: dict[str, torch.Tensor], record: Record, images: Images | None = None

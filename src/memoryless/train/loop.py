@@ -21,11 +21,11 @@ from memoryless.images import Split
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import derive, numpy_generator
 from memoryless.settings import TrainingSettings
-from memoryless.tensors import as_tensors, part
+from memoryless.tensors import as_tensors, part, prefixed
 from memoryless.train.augment import Preparation
 from memoryless.train.batches import batches
 from memoryless.train.checkpoint import Checkpoint
-from memoryless.train.network import Network
+from memoryless.train.network import Network, device_of
 from memoryless.train.randomness import seeded, torch_generator
 from memoryless.train.schedules import epochs_of, learning_rate
 from memoryless.train.strategies.base import Trainer
@@ -94,7 +94,7 @@ class StateTraining:
             raise DataError(
                 f"state {self.state} has {len(train)} images to train on, and needs at least 2"
             )
-        self.device = next(self.network.parameters()).device
+        self.device = device_of(self.network)
         self.parameters = self.strategy.parameters(self.network)
         self.optimiser = torch.optim.SGD(
             self.parameters.values(),
@@ -196,11 +196,11 @@ class StateTraining:
 
     def _tensors(self) -> dict[str, Tensor]:
         momentum = {
-            f"momentum.{name}": self.optimiser.state[p]["momentum_buffer"]
+            name: self.optimiser.state[p]["momentum_buffer"]
             for name, p in self.parameters.items()
             if self.optimiser.state[p].get("momentum_buffer") is not None
         }
-        return {**{f"network.{k}": v for k, v in self.network.state_dict().items()}, **momentum}
+        return prefixed("network.", self.network.state_dict()) | prefixed("momentum.", momentum)
 
     def _resume(self) -> History:
         """Restore the finished epochs of this state; returns their numbers, or none."""
@@ -218,7 +218,7 @@ class StateTraining:
 
     def _fits(self, tensors: dict[str, Tensor], momentum: dict[str, Tensor]) -> bool:
         """Return whether a checkpoint is of this network: another version may have written it."""
-        wanted = {f"network.{name}": part for name, part in self.network.state_dict().items()}
-        wanted |= {f"momentum.{name}": p for name, p in self.parameters.items() if name in momentum}
+        moved = {name: p for name, p in self.parameters.items() if name in momentum}
+        wanted = prefixed("network.", self.network.state_dict()) | prefixed("momentum.", moved)
         shapes = ({n: (t.shape, t.dtype) for n, t in side.items()} for side in (wanted, tensors))
         return next(shapes) == next(shapes)

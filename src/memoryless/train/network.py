@@ -138,3 +138,8 @@ def pick_device(name: str) -> torch.device:
     """Return the device of a checked name; `auto` is CUDA, else MPS, else the CPU."""
     fast = [n for n in ("cuda", "mps") if getattr(torch, n).is_available()]
     return torch.device([*fast, "cpu"][0] if name == "auto" else name)
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Return the device of a module's parameters; the CPU if it has none."""
+    return next((p.device for p in module.parameters()), torch.device("cpu"))

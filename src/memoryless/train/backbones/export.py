@@ -15,6 +15,7 @@ from memoryless.embed.graph import OPSET
 from memoryless.errors import ConfigError, cause
 from memoryless.train.backbones.efficientnet import EfficientNetLite0
 from memoryless.train.backbones.resnet import ResNet18
+from memoryless.train.network import device_of
 
 
 def module_graph(
@@ -33,7 +34,7 @@ def module_graph(
         with _quiet():
             program = torch.onnx.export(
                 module,
-                (torch.zeros(2, channels, size, size, device=_device(module)),),
+                (torch.zeros(2, channels, size, size, device=device_of(module)),),
                 dynamo=True,
                 external_data=False,
                 verbose=False,
@@ -49,10 +50,6 @@ def module_graph(
         ) from error
     assert program is not None
     return program.model_proto
-
-
-def _device(module: nn.Module) -> torch.device:
-    return next((value.device for value in module.parameters()), torch.device("cpu"))
 
 
 @contextmanager
