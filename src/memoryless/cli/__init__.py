@@ -23,7 +23,7 @@ import cyclopts
 from cyclopts import App, Group, Parameter
 
 from memoryless.cli.arguments import check_whole_numbers, fill_from_file
-from memoryless.errors import ConfigError, MemorylessError, extras
+from memoryless.errors import ConfigError, MemorylessError, cause, extras
 from memoryless.names import as_flags, in_words, printable
 from memoryless.output import printing
 
@@ -193,7 +193,7 @@ def _reason(error: OSError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory: close other programs, or ask for less"
     place = f": {error.filename}" if error.filename else ""
-    return f"{error.strerror or str(error) or type(error).__name__}{place}"
+    return f"{cause(error)}{place}"
 
 
 def _fail(message: str, code: int) -> int:

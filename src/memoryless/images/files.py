@@ -14,7 +14,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from memoryless.errors import DataError
+from memoryless.errors import DataError, cause
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom, in pixels of the upright image."""
@@ -90,7 +90,7 @@ def _text(file: Photo) -> str:
     except MemoryError:
         raise
     except Exception as error:  # a damaged member of a zip raises what its decompressor raises
-        raise DataError(f"the file {file.name} cannot be read: {error}") from error
+        raise DataError(f"the file {file.name} cannot be read: {cause(error)}") from error
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -203,8 +203,7 @@ def read_zip(file: Path) -> Files:
             raise OSError("not a regular file")
         archive = ZipFile(file)
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"the zip {file} cannot be read ({why}): make it again") from error
+        raise DataError(f"the zip {file} cannot be read ({cause(error)}): make it again") from error
     members = [(posixpath.normpath(m.filename), m) for m in archive.infolist()]
     members = [(path, m) for path, m in members if not _hidden_member(path)]
     times = Counter(path for path, _ in members)

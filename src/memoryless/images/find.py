@@ -17,7 +17,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from memoryless.errors import DataError
+from memoryless.errors import DataError, cause
 from memoryless.images.files import (
     HEAD,
     NOWHERE,
@@ -137,8 +137,9 @@ def _open(place: Path) -> Files | None:
     try:
         place.stat()
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"there is no folder or file {place} ({why}): check its name") from error
+        raise DataError(
+            f"there is no folder or file {place} ({cause(error)}): check its name"
+        ) from error
     if place.is_dir():
         return read_folder(place)
     return read_zip(place) if _is_zip(place) else None

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.errors import DataError
+from memoryless.errors import DataError, cause
 from memoryless.images.dataset import Dataset, from_arrays
 
 CLASSES, DRAWINGS, TRAIN, SIDE = 100, 100, 80, 28
@@ -39,7 +39,7 @@ def read_drawings(root: Path | None = None) -> tuple[tuple[str, ...], np.ndarray
     except (OSError, KeyError, TypeError, ValueError, EOFError, RecursionError,
             lzma.LZMAError) as error:  # fmt: skip
         raise DataError(
-            f"{folder} does not hold quickdraw100 ({error}): leave out `root` for the embedded "
+            f"{folder} does not hold quickdraw100 ({cause(error)}): leave out `root` for the embedded "
             "set, or build another with tools/build_quickdraw100.py"
         ) from error
     return classes, pixels

@@ -16,7 +16,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from memoryless.errors import DataError, TrainingError
+from memoryless.errors import DataError, TrainingError, cause
 from memoryless.images import Split
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import derive, numpy_generator
@@ -70,8 +70,9 @@ def advice(config: TrainingSettings, begun: bool = False) -> Iterator[None]:
                 f"{ELSEWHERE if begun else ''}"
             ) from error
         if config.compile:
-            reason = str(error).splitlines()[0]
-            raise TrainingError(f"torch.compile failed ({reason}): leave out `compile`") from error
+            raise TrainingError(
+                f"torch.compile failed ({cause(error)}): leave out `compile`"
+            ) from error
         raise
 
 

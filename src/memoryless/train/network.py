@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, cause
 
 Layer = tuple[Tensor, Tensor]  # rows (N, d) and biases (N,)
 
@@ -128,7 +128,7 @@ def check_device(name: str) -> None:
     try:
         torch.empty(0, device="cpu" if name == "auto" else name)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0].split(". ")[0][:200]
+        reason = cause(error).partition(". ")[0]
         raise ConfigError(
             f"device '{name}' cannot be used here: {reason}; choose auto or cpu"
         ) from error
