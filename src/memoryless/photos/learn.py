@@ -127,12 +127,10 @@ class Reading:
     def _sound(self) -> Iterator[Embedded]:
         """Yield the photos that can be used, in the order of the plan."""
         plan = self.plan
-        read = embed(
-            plan.model, (p for p in plan.photos if p not in self.unsure and p not in plan.trial)
-        )
+        read = embed(plan.model, (photo for photo in plan.photos if photo not in self.unsure))
         for number, photo in enumerate(plan.photos):
             if photo not in self.unsure:
-                one = plan.trial[photo] if photo in plan.trial else next(read)
+                one = next(read)
                 if isinstance(one, UnreadableError):
                     self.broken[one.name] = one.why
                 else:
@@ -273,7 +271,7 @@ def learn(
         Folders with a folder of photos for each class, a metadata.csv with the columns file_name
         and label, list files with lines "path label", or zips of these.
     dry_run
-        Print the plan and stop; it counts files and reads only headers and a few photos.
+        Print the plan and stop; it counts files and reads only their headers.
     few
         Allow fewer than 5 photos per class or 20 in all. The model may then reveal which photos
         were used.

@@ -1,7 +1,7 @@
 """The plan of what to learn: which model, which photos, at what cost; or an error that refuses it.
 
-A plan counts files and reads headers. It embeds a few photos to estimate the time, which decides
-nothing; their features are used when the others are read.
+A plan counts files and reads headers. It times the network on a made-up photo; the time decides
+nothing.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from memoryless.embed.session import trial_photo
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.files import Photo
 from memoryless.images.find import Found, find_photos
-from memoryless.images.read import UnreadableError, shorter_sides
+from memoryless.images.read import shorter_sides
 from memoryless.model import Model
 from memoryless.model.description import State
 from memoryless.model.fixed import features_graph_of
 from memoryless.names import counted, first_ten
-from memoryless.photos.embedding import Embedded, embed
 from memoryless.stats.class_statistics import spread_rows
 from memoryless.stats.confidence import MARGINS, TEMPERATURES
 from memoryless.strategies import filled
+from memoryless.threads import ahead, cores
 
 LEAST, LEAST_IN_ALL = 5, 20
 """Photos of a class and of a state below which averages reveal single photos: whether a photo of a
 class was used can be found out with an AUROC of 94 at 5, 78 at 10, 66 at 20 photos."""
 FEW = 20
-TRIAL = 8  # photos that are timed: enough to keep a few threads busy
+TIMED = 4  # photos for each core: enough to keep all busy
 LARGE = 320
 """Side in pixels of what a new model's network sees where half of the first photos are large, if it
 can see any size: more right answers for 2.6 times the time (docs/choosing.md)."""
@@ -75,10 +75,9 @@ class Plan:
     warnings: list[str]
     large: float | None
     """The share of large photos, where that chose what the network of a new model sees."""
-    trial: dict[Photo, Embedded | UnreadableError]
-    """Photos that were embedded already, to measure how long one takes."""
     rate: float | None
-    """Photos a second, measured; None with trained features, whose training takes the time."""
+    """Photos a second that are embedded; None with trained features, whose training takes the time.
+    """
     bytes: int | None
     """What will be kept of all photos; None with trained features."""
     spread: int
@@ -180,7 +179,7 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     if large is not None and large >= 0.5:
         model = copy.copy(model)
         model.settings = replace(model.settings, image_size=LARGE)
-    trial, rate, dimensions = time_a_few(model, photos) if model.fixed else ({}, None, 0)
+    rate, dimensions = time_embedding(model) if model.fixed else (None, 0)
     before = dict(zip(model.classes, model.counts, strict=True))
     after = before | {name: before.get(name, 0) + n for name, n in counts.items()}
     spread = spread_bytes(after, dimensions) if model.forgettable else 0
@@ -205,7 +204,6 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
             *deeper(photos),
         ],
         large=large,
-        trial=trial,
         rate=rate,
         bytes=bytes_kept(len(after), dimensions) + spread if model.fixed else None,
         spread=spread,
@@ -270,19 +268,16 @@ def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
     return sum(side >= needed for side in sides) / len(sides) if sides else 0.0
 
 
-def time_a_few(
-    model: Model, photos: Sequence[Photo]
-) -> tuple[dict[Photo, Embedded | UnreadableError], float, int]:
-    """Embed a few photos out of all classes: what they gave, photos a second, and the number of
-    features.
-    """
-    some = photos[:: max(1, len(photos) // TRIAL)][:TRIAL]
+def time_embedding(model: Model) -> tuple[float, int]:
+    """Return how many photos a second are embedded, and how many features one has."""
     model.open()
     assert model.least  # raises where the model takes no photos
-    dimensions = len(model.look(trial_photo()))  # warms up, too
+    photos = [trial_photo()] * TIMED * cores()
+    dimensions = len(model.look(photos[0]))  # warms up, too
     began = time.perf_counter()
-    found = dict(zip(some, embed(model, some), strict=True))
-    return found, len(some) / (time.perf_counter() - began), dimensions
+    for _ in ahead(model.look, photos):
+        pass
+    return len(photos) / (time.perf_counter() - began), dimensions
 
 
 def bytes_kept(classes: int, dimensions: int) -> int:
