@@ -43,7 +43,9 @@ def under_several_labels(photos: Sequence[Photo]) -> set[Photo]:
 
     Only files of the same size are read.
     """
-    labels = np.unique([str(photo.label) for photo in photos], return_inverse=True)[1]
+    place: dict[str | None, int] = {}
+    each = (place.setdefault(photo.label, len(place)) for photo in photos)
+    labels = np.fromiter(each, np.int64, len(photos))
     sizes = np.fromiter(ahead(_size, photos), np.int64, len(photos))
     same = np.flatnonzero(_in_several(sizes, labels) & (sizes > 0))
     read = ahead(_short_digest, (photos[i] for i in same.tolist()))
@@ -55,7 +57,8 @@ def under_several_labels(photos: Sequence[Photo]) -> set[Photo]:
 def _in_several(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return which values (n,) stand under several labels (n,)."""
     distinct, number = np.unique(values, return_inverse=True)
-    pairs = np.unique(np.stack([number, labels]), axis=1)[0]
+    classes = labels.max(initial=0) + 1
+    pairs = np.unique(number * classes + labels) // classes
     return (np.bincount(pairs, minlength=len(distinct)) > 1)[number]
 
 

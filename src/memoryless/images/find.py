@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import posixpath
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -268,9 +269,13 @@ def by_list(files: Files, base: str) -> Labels | None:
 def by_folder(files: Files, base: str) -> Labels:
     """Read the photos below folders of classes, however deep."""
     paths = [path for path in files.by_path if path.startswith(base)]
-    within = {path: path.removeprefix(base) for path in _images(files, paths)}
-    labels = {path: rest.split("/")[0] for path, rest in within.items() if "/" in rest}
-    loose = [path for path in within if path not in labels]
+    labels, loose = {}, []
+    for path in _images(files, paths):
+        folder, slash, _ = path.removeprefix(base).partition("/")
+        if slash:
+            labels[path] = sys.intern(folder)  # one string for all photos of a class
+        else:
+            loose.append(path)
     if loose and not labels:
         root = files.shown(base)
         raise DataError(
@@ -290,9 +295,13 @@ LAYOUTS: dict[str, Callable[[Files, str], Labels | None]] = {
 
 def _images(files: Files, paths: Iterable[str]) -> list[str]:
     """Return the paths that may be images; the others are listed as not read."""
-    foreign = {path: _why_no_image(files, path) for path in sorted(paths)}
-    files.skipped |= {files.shown(path): why for path, why in foreign.items() if why}
-    return [path for path, why in foreign.items() if not why]
+    images = []
+    for path in sorted(paths):
+        if why := _why_no_image(files, path):
+            files.skipped[files.shown(path)] = why
+        else:
+            images.append(path)
+    return images
 
 
 def _why_no_image(files: Files, path: str) -> str:

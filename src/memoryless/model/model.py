@@ -384,8 +384,9 @@ class Model:
     @one_at_a_time
     def rename(self, names: Mapping[str, str]) -> None:
         """Give classes other names; their columns stay."""
+        known = dict.fromkeys(self.classes)
         for name in names:
-            choose("class", name, dict.fromkeys(self.classes))
+            choose("class", name, known)
         renamed = self._checked((names.get(name, name) for name in self.classes), new=False)
         if twice := [name for name, number in Counter(renamed).items() if number > 1]:
             raise DataError(f"{first_ten(twice)} would name two classes: choose another name")

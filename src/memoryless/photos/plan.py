@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import difflib
 import math
+import os
 import re
 import time
 import unicodedata
@@ -86,12 +87,14 @@ class Plan:
     @property
     def new(self) -> dict[str, int]:
         """The new classes and how many photos they have."""
-        return {name: n for name, n in self.counts.items() if name not in self.known}
+        known = set(self.known)
+        return {name: n for name, n in self.counts.items() if name not in known}
 
     @property
     def more(self) -> dict[str, int]:
         """The known classes that get more photos, and how many."""
-        return {name: n for name, n in self.counts.items() if name in self.known}
+        known = set(self.known)
+        return {name: n for name, n in self.counts.items() if name in known}
 
     @property
     def seconds(self) -> float | None:
@@ -166,7 +169,8 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     photos, again = once([photo for found in each.values() for photo in found.photos])
     photos = spelled_as(model.classes, photos)
     counts = dict(sorted(Counter(str(photo.label) for photo in photos).items()))
-    past = [name for name in counts if name in model.classes]
+    known = set(model.classes)
+    past = [name for name in counts if name in known]
     if past and not more:
         way = (
             "add `more=True` to add these photos to what it knows, or give them another name"
@@ -242,10 +246,10 @@ def find_in(places: Sequence[Path]) -> dict[str, Found]:
 
 def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
     """Each file of a class once, however many places lead to it, and a note of the others."""
-    first: dict[tuple[Path, str | None], Photo] = {}
+    first: dict[tuple[str, str | None], Photo] = {}
     again = []
     for photo in photos:
-        if first.setdefault((Path(photo.name).resolve(), photo.label), photo) is not photo:
+        if first.setdefault((os.path.realpath(photo.name), photo.label), photo) is not photo:
             again.append(photo.name)
     many = counted(len(again), "photo was found again and counts once",
                    "photos were found again and count once")  # fmt: skip
@@ -255,7 +259,10 @@ def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
 def spelled_as(known: Sequence[str], photos: Sequence[Photo]) -> list[Photo]:
     """The photos, each with the name of a known class where Unicode takes the two for the same."""
     composed = {unicodedata.normalize("NFC", name): name for name in known}
-    return [replace(photo, label=composed.get(str(photo.label), photo.label)) for photo in photos]
+    return [
+        replace(photo, label=name) if (name := composed.get(str(photo.label))) else photo
+        for photo in photos
+    ]
 
 
 def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
@@ -307,8 +314,9 @@ def check_enough(counts: Mapping[str, int], known: Sequence[str], few: bool) -> 
     Photos that known classes had before do not count: two kept states differ by those that a state
     brings.
     """
+    past = set(known)
     small = [
-        f"{label} gets {n} in this state" if label in known else f"{label} has {n}"
+        f"{label} gets {n} in this state" if label in past else f"{label} has {n}"
         for label, n in counts.items()
         if n < LEAST
     ]
@@ -383,10 +391,11 @@ def alike_names(classes: Iterable[str], known: Sequence[str], way: str = TOGETHE
     ["'cat ' and 'Cat' are almost the same name: if they are the same class, put them together"]
     """
     seen: dict[str, str] = {_plain(name): name for name in known}
+    there = set(known)
     for name in classes:
         other = seen.setdefault(_plain(name), name)
-        if name not in (other, *known):
-            fix = way if other in known else TOGETHER
+        if name != other and name not in there:
+            fix = way if other in there else TOGETHER
             yield (
                 f"{name!r} and {other!r} are almost the same name: if they are the same class, "
                 f"{fix.format(other=other)}"

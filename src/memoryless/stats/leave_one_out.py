@@ -15,7 +15,7 @@ import numpy as np
 from memoryless.stats.discriminant import Discriminant, Solution
 from memoryless.threads import one_thread
 
-AT_ONCE = 2**21  # numbers in work
+AT_ONCE = 2**19  # numbers in work
 MOST, FEWEST = 20_000, 2_000  # rows of a call that are checked
 MOST_SCORES = 50_000_000  # of them: with many classes fewer rows are checked, which takes seconds
 TOGETHER = 256  # photos left out at once; a larger set takes too long, and is not scored
