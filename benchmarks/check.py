@@ -30,9 +30,9 @@ TEMPERATURES = (2.0**-4, 2.0**11)
 def read(photos: Path, cache: Path | None) -> tuple[Part, Part]:
     """Features of training and test photos, as a model takes them, and classes by their number."""
     if not (cache and cache.exists()):
-        model, parts = Model(), {}
-        for part, found in (("train", find_photos(photos)), ("test", find_test(photos))):
-            names = sorted({str(photo.label) for photo in found.photos})
+        model, parts, taught = Model(), {}, find_photos(photos)
+        names = sorted({str(photo.label) for photo in taught.photos})
+        for part, found in (("train", taught), ("test", find_test(photos))):
             parts[part] = np.stack(list(features(model, found.photos)))
             parts[f"{part}_labels"] = np.array([names.index(str(p.label)) for p in found.photos])
         if not cache:
@@ -71,7 +71,7 @@ def measure(photos: Path, cache: Path | None = None) -> None:
 def confidence(train: Part, test: Part) -> None:
     """What leave-one-out says of a model, and what test photos say, after some states."""
     rows = []
-    for states in (1, 8, train.classes):
+    for states in sorted({1, min(8, train.classes), train.classes}):
         model, lesson = teach(train, states)
         judged = model.judge(test.X)
         right = int((judged.scores.argmax(1) == test.y).sum())
