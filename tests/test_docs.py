@@ -157,7 +157,7 @@ def test_the_layers_are_drawn_as_they_are():
 def _layers() -> list[set[str]]:
     for node in ast.parse(text_of("tests/test_layers.py")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LAYERS":
-            return ast.literal_eval(node.value)
+            return eval(ast.unparse(node.value))  # sets, and unions of them
     raise AssertionError("test_layers.py has no LAYERS")
 
 
@@ -261,4 +261,4 @@ def test_the_bar_of_the_readme_is_that_of_the_evidence():
 def test_pages_agree_on_what_is_rejected():
     told = [re.findall(r"(\d+) %", line) for page in ("README.md", "docs/photos.md")
             for line in text_of(page).splitlines() if "944 photos" in line]  # fmt: skip
-    assert told == [["42"], ["42"]]
+    assert told == [["28"], ["28"]]

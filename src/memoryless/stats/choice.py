@@ -91,14 +91,10 @@ class _Errors:
     def __call__(self, chosen: Choice) -> float:
         from scipy.special import ndtr  # predicting starts faster without it
 
-        lead, squares, spread = 0.0, 0.0, 0.0
-        for g, (weight, c) in enumerate(chosen):
-            if weight:
-                own_lead, own_spread = self._pairs(g, c)
-                lead = lead + weight * own_lead
-                squares = squares + np.square(weight * own_spread)
-                spread = spread + weight * own_spread
-        variance = (1 - TOGETHER) * squares + TOGETHER * np.square(spread)
+        used = [(w, *self._pairs(g, c)) for g, (w, c) in enumerate(chosen) if w]
+        lead = sum(weight * own for weight, own, _ in used)
+        each = [weight * spread for weight, _, spread in used]
+        variance = (1 - TOGETHER) * sum(map(np.square, each)) + TOGETHER * np.square(sum(each))
         taken = ndtr(-lead / np.sqrt(np.maximum(variance, 1e-12)))
         return float(np.minimum(taken.sum(1), 1).mean())
 
