@@ -41,7 +41,7 @@ LEAST, LEAST_IN_ALL = 5, 20
 """Photos of a class and of a state below which averages reveal single photos: whether a photo of a
 class was used can be found out with an AUROC of 94 at 5, 78 at 10, 66 at 20 photos."""
 FEW = 20
-TIMED = 4  # photos for each core: enough to keep all busy
+TIMED = 2  # photos for each core: enough to keep all busy
 LARGE = 320
 """Side in pixels of what a new model's network sees where half of the first photos are large, if it
 can see any size: more right answers for 2.6 times the time (docs/choosing.md)."""
