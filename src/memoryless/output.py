@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table as Lines
 from rich.text import Text
 
-from memoryless.errors import ConfigError, OutputError, WriteError
+from memoryless.errors import ConfigError, OutputError
 from memoryless.names import as_flags, choose, markdown_text, printable, with_reasons
-from memoryless.store import to_json
+from memoryless.store import cannot_write, to_json
 from memoryless.tables import Table
 
 if TYPE_CHECKING:
@@ -237,4 +237,4 @@ def write_tables(tables: Sequence[Table], path: Path) -> None:
     try:
         FORMATS[path.suffix](tables, path)
     except OSError as error:
-        raise WriteError(f"cannot write {path} ({error.strerror}): choose another place") from error
+        raise cannot_write(path, error, "place") from error

@@ -83,7 +83,8 @@ def load_cifar(name: str, root: Path | None) -> Dataset:
         raise
     except Exception as error:  # damaged files can raise anything
         raise DataError(
-            f"{place} does not hold {name} as it is published ({cause(error)}): fetch the archive again"
+            f"{place} does not hold {name} as it is published ({cause(error)}): fetch the archive "
+            "again"
         ) from error
     return from_arrays(*train, *test, classes, name, augment=("pad_crop", "flip"))
 

@@ -39,8 +39,8 @@ def read_drawings(root: Path | None = None) -> tuple[tuple[str, ...], np.ndarray
     except (OSError, KeyError, TypeError, ValueError, EOFError, RecursionError,
             lzma.LZMAError) as error:  # fmt: skip
         raise DataError(
-            f"{folder} does not hold quickdraw100 ({cause(error)}): leave out `root` for the embedded "
-            "set, or build another with tools/build_quickdraw100.py"
+            f"{folder} does not hold quickdraw100 ({cause(error)}): leave out `root` for the "
+            "embedded set, or build another with tools/build_quickdraw100.py"
         ) from error
     return classes, pixels
 
