@@ -199,18 +199,14 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
-def _write_text(render: Callable[[Sequence[Table]], str]) -> Callable[[Sequence[Table], Path], Any]:
-    return lambda tables, path: path.write_text(render(tables), encoding="utf-8", errors="replace")
-
-
-FORMATS: dict[str, Callable[[Sequence[Table], Path], Any]] = {
-    ".csv": _write_text(lambda tables: _figures(tables).map(csv_value).to_csv(index=False)),
-    ".json": _write_text(lambda tables: to_json(_records(_figures(tables)))),
-    ".md": _write_text(lambda tables: "\n".join(map(to_markdown, tables))),
-    ".tex": _write_text(lambda tables: "\n".join(map(to_latex, tables))),
+FORMATS: dict[str, Callable[[Sequence[Table]], str | bytes]] = {
+    ".csv": lambda tables: _figures(tables).map(csv_value).to_csv(index=False),
+    ".json": lambda tables: to_json(_records(_figures(tables))),
+    ".md": lambda tables: "\n".join(map(to_markdown, tables)),
+    ".tex": lambda tables: "\n".join(map(to_latex, tables)),
 }
 if find_spec("pyarrow"):
-    FORMATS[".parquet"] = lambda tables, path: _figures(tables).to_parquet(path)
+    FORMATS[".parquet"] = lambda tables: _figures(tables).to_parquet()
 
 
 def check_formats(paths: Sequence[Path]) -> None:
@@ -234,7 +230,8 @@ def present(tables: Sequence[Table], write: Sequence[Path]) -> None:
 def write_tables(tables: Sequence[Table], path: Path) -> None:
     """Write the tables to a file, in the format that its ending names."""
     check_formats([path])
+    content = FORMATS[path.suffix](tables)
     try:
-        FORMATS[path.suffix](tables, path)
+        path.write_bytes(content.encode(errors="replace") if isinstance(content, str) else content)
     except OSError as error:
         raise cannot_write(path, error, "place") from error
