@@ -18,7 +18,7 @@ def test_every_error_is_of_the_family_and_has_an_exit_code_of_the_table(error):
     assert error.exit_code in codes - {0}
 
 
-def test_a_damaged_folder_is_told_from_a_wrong_setting():
+def test_a_damaged_folder_has_an_exit_code_of_its_own():
     different = {e for e in ERRORS if e.exit_code != errors.MemorylessError.exit_code}
     assert {e: e.exit_code for e in different} == {errors.StoreError: 3, errors.OutputError: 1}
 

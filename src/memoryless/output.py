@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table as Lines
 from rich.text import Text
 
-from memoryless.errors import ConfigError, OutputError, WriteError
+from memoryless.errors import ConfigError, OutputError
 from memoryless.names import as_flags, choose, markdown_text, printable, with_reasons
-from memoryless.store import to_json
+from memoryless.store import cannot_write, to_json
 from memoryless.tables import Table
 
 if TYPE_CHECKING:
@@ -199,18 +199,14 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
-def _write_text(render: Callable[[Sequence[Table]], str]) -> Callable[[Sequence[Table], Path], Any]:
-    return lambda tables, path: path.write_text(render(tables), encoding="utf-8", errors="replace")
-
-
-FORMATS: dict[str, Callable[[Sequence[Table], Path], Any]] = {
-    ".csv": _write_text(lambda tables: _figures(tables).map(csv_value).to_csv(index=False)),
-    ".json": _write_text(lambda tables: to_json(_records(_figures(tables)))),
-    ".md": _write_text(lambda tables: "\n".join(map(to_markdown, tables))),
-    ".tex": _write_text(lambda tables: "\n".join(map(to_latex, tables))),
+FORMATS: dict[str, Callable[[Sequence[Table]], str | bytes]] = {
+    ".csv": lambda tables: _figures(tables).map(csv_value).to_csv(index=False),
+    ".json": lambda tables: to_json(_records(_figures(tables))),
+    ".md": lambda tables: "\n".join(map(to_markdown, tables)),
+    ".tex": lambda tables: "\n".join(map(to_latex, tables)),
 }
 if find_spec("pyarrow"):
-    FORMATS[".parquet"] = lambda tables, path: _figures(tables).to_parquet(path)
+    FORMATS[".parquet"] = lambda tables: _figures(tables).to_parquet()
 
 
 def check_formats(paths: Sequence[Path]) -> None:
@@ -234,7 +230,8 @@ def present(tables: Sequence[Table], write: Sequence[Path]) -> None:
 def write_tables(tables: Sequence[Table], path: Path) -> None:
     """Write the tables to a file, in the format that its ending names."""
     check_formats([path])
+    content = FORMATS[path.suffix](tables)
     try:
-        FORMATS[path.suffix](tables, path)
+        path.write_bytes(content.encode(errors="replace") if isinstance(content, str) else content)
     except OSError as error:
-        raise WriteError(f"cannot write {path} ({error.strerror}): choose another place") from error
+        raise cannot_write(path, error, "place") from error

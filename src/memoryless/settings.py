@@ -18,6 +18,7 @@ from memoryless.names import utf8
 
 OPEN: Any = None  # the default of a setting that the strategy or the data decide
 WIDTH = 64  # of the standard ResNet-18
+DEVICES = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
 
 COUNT = Meta(ge=1, le=1_000_000)
 PIXELS = Meta(ge=1, le=2_048)

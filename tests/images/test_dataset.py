@@ -93,7 +93,7 @@ def test_images_in_every_form_are_read_alike():
     [((2, 8, 8), 1), ((2, 8, 8, 1), 1), ((2, 8, 8, 3), 3), ((2, 1, 8, 8), 1), ((2, 3, 8, 8), 3),
      ((2, 1, 3, 3), 1), ((2, 3, 3, 3), 3), ((2, 1, 1, 1), 1)],
 )  # fmt: skip
-def test_channels_are_told_from_sides(shape, channels):
+def test_channels_are_not_taken_for_sides(shape, channels):
     images = as_images(np.zeros(shape, np.uint8))
     side = shape[2]
     assert images.shape == (channels, side, side)

@@ -53,7 +53,7 @@ def test_what_stands_in_the_way_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("dear")
     with pytest.raises(WriteError, match="is not empty: name a new one"):
         write_samples(tmp_path)
-    with pytest.raises(WriteError, match=r"mine\.txt \(File exists\): name another folder"):
+    with pytest.raises(WriteError, match=r"mine\.txt \(File exists\): choose another folder"):
         write_samples(tmp_path / "mine.txt")
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
 

@@ -124,7 +124,7 @@ def test_all_broken_files_are_named_before_training(tmp_path):
     assert dataset.notes[0].startswith("left out 12 entries of photos: ")
 
 
-def test_a_class_without_a_sound_image_is_left_out_aloud(tmp_path):
+def test_a_class_without_a_sound_image_is_left_out_with_a_note(tmp_path):
     root = make_folder(tmp_path / "photos")
     for path in (root / "red").iterdir():
         path.write_bytes(b"no image")
@@ -256,13 +256,13 @@ def noise(folder: Path, number: int = 6) -> list[Path]:
 
 @pytest.mark.parametrize("grey", [False, True])
 @pytest.mark.parametrize("room", [0, 2**30])
-def test_images_in_memory_equal_those_decoded_anew(grey, room, tmp_path, monkeypatch):
+def test_images_in_memory_equal_those_decoded_again(grey, room, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST_IN_MEMORY", room)
     files = checked(*noise(tmp_path))
     images, decoded = FileImages(files, side=8, grey=grey), []
-    anew = module._decode_again
+    again = module._decode_again
     monkeypatch.setattr(
-        module, "_decode_again", lambda file, **how: decoded.append(file) or anew(file, **how)
+        module, "_decode_again", lambda file, **how: decoded.append(file) or again(file, **how)
     )
     for order in ([3, 1, 3], [0, 1, 2, 3, 4, 5], [5, 0]):
         batch = images.read(np.array(order))

@@ -380,7 +380,7 @@ def test_drawings_are_of_several_sizes_and_each_is_another():
     assert sizes == [(28, 28), (200, 300), (2000, 1600)]
 
 
-def test_progress_is_told(folder, tmp_path):
+def test_progress_is_reported(folder, tmp_path):
     seen: list[int] = []
     found = [large()] * 3
     export_onnx(folder, tmp_path / "out.onnx", found, progress=seen.append)

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import torch
-from torch import nn
 
-from memoryless.lab.experiment import run
-from memoryless.lab.runs import RunFolder
 from memoryless.train.augment import Preparation
 from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.features import compact, extract_features
-
-
-def test_features_beyond_float16_are_kept_in_full(tiny, toy):
-    class Loud(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.linear = nn.Linear(64, 4)
-
-        def forward(self, x):
-            return self.linear(x.flatten(1)) * 1e6
-
-    config = replace(tiny, states="1", lr=1e-12)
-    (path,) = run(config, toy, Loud())
-    test = RunFolder(path).arrays(0, "test")
-    assert test["features"].dtype == np.float32
 
 
 def test_what_fits_float16_is_stored_so():

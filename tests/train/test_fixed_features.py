@@ -18,7 +18,6 @@ from conftest import (
     make_toy,
     toy_learner,
 )
-from memoryless.errors import ConfigError
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.rescore import results_with
@@ -187,11 +186,6 @@ def test_nothing_is_kept_twice_and_no_drift_is_measured(gathering, toy):
 
 def test_random_changes_are_not_made(tiny):
     assert fixed_learner(tiny).preparation.augment == ()
-
-
-def test_no_transport_has_a_meaning():
-    with pytest.raises(ConfigError, match="transport linear moves what was kept when the backbone"):
-        parse_method("fixed+lda+linear")
 
 
 def test_an_untrained_control_has_the_weights_that_training_begins_with(tiny):

@@ -18,7 +18,6 @@ from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
 from memoryless.stats.scorers import View
 from memoryless.stats.transports import linear_map
-from memoryless.strategies import STRATEGIES
 from memoryless.train.features import extract_features
 from memoryless.train.learner import prepare
 
@@ -164,20 +163,6 @@ def test_the_same_images_are_held_out_by_seed_and_state(gathering):
     expected = learner.all_features(STREAM[0].train.take(held))
     np.testing.assert_allclose(features, expected, rtol=1e-2, atol=1e-2)
     assert features.dtype == np.float16
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_learner_put_back_goes_on_as_if_nothing_had_happened(strategy, tiny):
-    settings = {"strategy": strategy, "memory": 0.2, "epochs": 1}
-    first, second = toy_learner(tiny, **settings), toy_learner(tiny, **settings)
-    first.learn(STREAM[0].train, 2)
-    second.restore(first.tensors(), first.record, STREAM[0].train.images)
-    for learner in (first, second):
-        learner.learn(STREAM[1].train, 2)
-    for name, tensor in first.tensors().items():
-        assert torch.equal(tensor, second.tensors()[name]), name
-    for name, array in first.record.arrays().items():
-        assert np.array_equal(array, second.record.arrays()[name]), name
 
 
 def test_the_first_weights_are_the_seeds_and_the_callers_numbers_go_on(tiny):

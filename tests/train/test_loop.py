@@ -170,16 +170,16 @@ class Halves(Trainer):
 
 def train(config: Config, state: int = 0, **parts) -> tuple[StateTraining, list[TrainingProgress]]:
     """A training of one state over ten images, and what it reports."""
-    told: list[TrainingProgress] = []
+    reports: list[TrainingProgress] = []
     network = Network(nn.Flatten(), LinearLayer(64))
     network.layer.grow(2, True, torch.Generator().manual_seed(0))
     strategy = Halves(config)
     preparation = Preparation(8, (0.5,), (0.5,))
     return (
         StateTraining(
-            network, strategy, preparation, config, 0, state, report=told.append, **parts
+            network, strategy, preparation, config, 0, state, report=reports.append, **parts
         ),
-        told,
+        reports,
     )
 
 
@@ -202,27 +202,27 @@ def test_losses_are_means_over_images(tiny):
 
 
 @pytest.mark.parametrize(("state", "epochs"), [(0, 2), (1, 3)])
-def test_progress_is_told(tiny, monkeypatch, state, epochs):
+def test_progress_is_reported(tiny, monkeypatch, state, epochs):
     """After every batch here, where no time is too short."""
     monkeypatch.setattr("memoryless.train.loop.SECONDS_BETWEEN_REPORTS", -1)
     config = replace(tiny, batch_size=5, epochs=2, epochs_later=3).resolved(8)
-    training, told = train(config, state)
+    training, reports = train(config, state)
     training.run(ten())
-    assert [p.share for p in told] == pytest.approx(
+    assert [p.share for p in reports] == pytest.approx(
         [i / 2 / epochs for i in range(1, 2 * epochs + 1)]
     )
-    assert [p.epoch for p in told] == [i // 2 for i in range(2 * epochs)]
-    assert {(p.state, p.epochs, p.loss) for p in told} == {(state, epochs, 2.5)}
-    assert min(p.images_per_second for p in told) > 0
+    assert [p.epoch for p in reports] == [i // 2 for i in range(2 * epochs)]
+    assert {(p.state, p.epochs, p.loss) for p in reports} == {(state, epochs, 2.5)}
+    assert min(p.images_per_second for p in reports) > 0
 
 
-def test_progress_is_told_at_the_end_of_an_epoch_at_least(tiny, monkeypatch):
+def test_progress_is_reported_at_the_end_of_an_epoch_at_least(tiny, monkeypatch):
     monkeypatch.setattr("memoryless.train.loop.SECONDS_BETWEEN_REPORTS", 1e9)
-    training, told = train(replace(tiny, batch_size=2).resolved(8))
+    training, reports = train(replace(tiny, batch_size=2).resolved(8))
     training.run(ten())
-    # perf_counter may stand at anything, so the first batch may be told too
-    assert [p.share for p in told if p.share in (0.5, 1.0)] == [0.5, 1.0]
-    assert len(told) <= 4
+    # perf_counter may stand at anything, so the first batch may be reported too
+    assert [p.share for p in reports if p.share in (0.5, 1.0)] == [0.5, 1.0]
+    assert len(reports) <= 4
 
 
 def test_a_state_needs_two_images(tiny):
@@ -236,23 +236,23 @@ def test_a_state_needs_two_images(tiny):
 def test_a_checkpoint_holds_the_epochs_so_far(tiny, tmp_path, momentum):
     config = replace(tiny, epochs=3, momentum=momentum).resolved(8)
     place = Checkpoint(tmp_path / "c.safetensors", "here")
-    training, told = train(config, checkpoint=place)
+    training, reports = train(config, checkpoint=place)
     history = training.run(ten())
     tensors, facts = place.read()
     assert facts == {"state": 0, **asdict(history)}
     network = {name for name in tensors if name.startswith("network.")}
     assert network == {"network.layer.weight", "network.layer.bias"}
     assert len(tensors) - len(network) == (2 if momentum else 0)
-    again, told = train(config, checkpoint=place)
+    again, reports = train(config, checkpoint=place)
     assert again.run(ten()) == history
-    assert told == []  # nothing was left to do
+    assert reports == []  # nothing was left to do
     for change in (
         {"checkpoint": replace(place, run="there")},
         {"state": 1, "checkpoint": place},
     ):
-        other, told = train(config, **change)
+        other, reports = train(config, **change)
         other.run(ten())
-        assert told[0].epoch == 0
+        assert reports[0].epoch == 0
 
 
 def test_a_checkpoint_of_another_network_is_not_taken(tiny, tmp_path):
@@ -270,9 +270,9 @@ def test_a_checkpoint_of_another_network_is_not_taken(tiny, tmp_path):
         tensors, facts = place.read()
         spoilt = Checkpoint(tmp_path / "spoilt")
         spoilt.write(spoil(tensors), facts)
-        training, told = train(config, checkpoint=spoilt)
+        training, reports = train(config, checkpoint=spoilt)
         training.run(ten())
-        assert told[0].epoch == 0
+        assert reports[0].epoch == 0
 
 
 @pytest.mark.parametrize(("state", "begun"), [(0, False), (0, True), (1, False)])
@@ -306,6 +306,6 @@ def test_images_a_second_are_those_of_the_epoch(tiny, monkeypatch):
     """A clock that moves by a second whenever it is asked: five images in each."""
     seconds = iter(range(1, 1000))
     monkeypatch.setattr("memoryless.train.loop.time.perf_counter", lambda: float(next(seconds)))
-    training, told = train(replace(tiny, batch_size=5).resolved(8))
+    training, reports = train(replace(tiny, batch_size=5).resolved(8))
     training.run(ten())
-    assert [p.images_per_second for p in told] == [5.0] * 4
+    assert [p.images_per_second for p in reports] == [5.0] * 4

@@ -37,7 +37,7 @@ def test_new_rows_are_drawn_as_torch_draws_them(kind):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_old_rows_and_biases_are_kept_or_made_anew(keep):
+def test_old_rows_and_biases_are_kept_or_drawn_again(keep):
     layer, generator = LinearLayer(4), torch.Generator().manual_seed(0)
     layer.grow(2, keep, generator)
     W, b = (part.clone() for part in layer.as_linear())

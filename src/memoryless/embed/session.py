@@ -6,7 +6,6 @@ A photo's feature so never depends on what was beside it; batches were not faste
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from PIL import Image
 
 from memoryless.embed.preparation import MARGIN, PhotoPreparation
 from memoryless.errors import ConfigError, cause
+from memoryless.settings import DEVICES
 from memoryless.threads import ahead
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def providers(device: str, offered: Sequence[str]) -> list[Any]:
     >>> providers("auto", [CPU])
     ['CPUExecutionProvider']
     """
-    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", device):
+    if not DEVICES.fullmatch(device):
         raise ConfigError(f"unknown device '{device}': choose auto, cpu, cuda or cuda:N")
     if device == "mps":
         raise ConfigError(

@@ -56,6 +56,15 @@ class Photo:
         with self.open() as file:
             return file.read()
 
+    def text(self) -> str:
+        """Return the text of its file, or raise an error that names it."""
+        try:
+            return self.content().decode("utf-8-sig")
+        except MemoryError:
+            raise
+        except Exception as error:  # a damaged member of a zip raises what its decompressor raises
+            raise DataError(f"the file {self.name} cannot be read: {cause(error)}") from error
+
 
 @dataclass
 class Files:
@@ -80,23 +89,10 @@ class Files:
         """Return the photo at a path."""
         return Photo(self.by_path[path], label, self.opens)
 
-    def text(self, path: str) -> str:
-        """Return the text of a file, or raise an error that names it."""
-        return _text(self.photo(path))
-
 
 def read_text(file: Path) -> str:
     """Return the text of a file on the disk, or raise an error that names it."""
-    return _text(Photo.at(file))
-
-
-def _text(file: Photo) -> str:
-    try:
-        return file.content().decode("utf-8-sig")
-    except MemoryError:
-        raise
-    except Exception as error:  # a damaged member of a zip raises what its decompressor raises
-        raise DataError(f"the file {file.name} cannot be read: {cause(error)}") from error
+    return Photo.at(file).text()
 
 
 def open_file(name: PurePath | str) -> BinaryIO:

@@ -251,7 +251,7 @@ def by_table(files: Files, base: str) -> Labels | None:
     """Read photos that metadata.csv names."""
     if base + TABLE not in files.by_path:
         return None
-    rows = read_table(files.shown(base + TABLE), files.text(base + TABLE))
+    rows = read_table(files.shown(base + TABLE), files.photo(base + TABLE).text())
     return _only_named(files, base, rows, TABLE)
 
 
@@ -259,7 +259,7 @@ def by_list(files: Files, base: str) -> Labels | None:
     """Read photos that list.txt names, if the first line names one."""
     if base + LIST not in files.by_path:
         return None
-    rows = read_list(files.shown(base + LIST), files.text(base + LIST))
+    rows = read_list(files.shown(base + LIST), files.photo(base + LIST).text())
     if not rows or posixpath.normpath(base + rows[0][1]) not in files.by_path:
         return None
     return _only_named(files, base, rows, LIST)

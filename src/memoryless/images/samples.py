@@ -9,6 +9,7 @@ from PIL import Image
 
 from memoryless.errors import ConfigError, WriteError
 from memoryless.images.quickdraw import CLASSES, DRAWINGS, TRAIN, read_drawings
+from memoryless.store import cannot_write
 
 
 def write_samples(
@@ -30,9 +31,7 @@ def write_samples(
             _write(folder / "train" / name, drawn[:per_class])
             _write(folder / "test" / name, drawn[TRAIN : TRAIN + test_per_class])
     except OSError as error:
-        raise WriteError(
-            f"samples cannot be written to {folder} ({error.strerror}): name another folder"
-        ) from error
+        raise cannot_write(folder, error, "folder") from error
 
 
 def _check(name: str, value: int, low: int, high: int) -> None:

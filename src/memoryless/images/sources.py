@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from memoryless.embed.preparation import PHOTO_SIDE
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.cifar import load_cifar
 from memoryless.images.dataset import Dataset, Split, check_classes, hold_out, validation_set
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     import torch
 
 FilesProgress = Callable[[int, int], None]
-FILE_SIDE = 224  # of what the network sees of photos, as for ImageNet
 # Decoded images of a split stay in memory up to this: 5,400 photos at 224 pixels, and no more than
 # a small computer can spare.
 MOST_IN_MEMORY = 2**30
@@ -97,10 +97,10 @@ SOURCES: dict[str, Source] = {
         "CIFAR-10, read from the official archive or folder",
     ),
     "folder": Source(
-        load_folder, FILE_SIDE, "your photos: folders of classes, a zip or a table", files=True
+        load_folder, PHOTO_SIDE, "your photos: folders of classes, a zip or a table", files=True
     ),
     "list": Source(
-        load_list, FILE_SIDE, "your photos, in two lists of paths and labels", files=True
+        load_list, PHOTO_SIDE, "your photos, in two lists of paths and labels", files=True
     ),
 }
 
@@ -177,7 +177,7 @@ def _dataset(
         parts = _hold_out(parts[0], config.test_share)
     classes = _classes(order, parts, bad)
     notes = [*_left_out(name, bad, config.skip_broken), *notes]
-    size = config.image_size or FILE_SIDE
+    size = config.image_size or PHOTO_SIDE
     side = round(size / config.crop)  # with the margin that crops are taken from
     train, test = (_split(part, classes, side, config.grey) for part in parts)
     augment = ("resized_crop", "flip")

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 
 from memoryless.errors import WriteError
 from memoryless.names import printable
+from memoryless.store import cannot_write
 
 MARK = '<meta name="generator" content="memoryless">'
 """What the head of every page holds."""
@@ -37,9 +38,7 @@ def writing(path: Path, setting: str) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise WriteError(
-            f"cannot write {path} ({error.strerror}): choose another `{setting}`"
-        ) from error
+        raise cannot_write(path, error, f"`{setting}`") from error
 
 
 def check_replaceable(path: Path, force: bool, setting: str) -> None:

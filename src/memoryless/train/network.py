@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import torch
@@ -10,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from memoryless.errors import ConfigError, cause
+from memoryless.settings import DEVICES
 
 Layer = tuple[Tensor, Tensor]  # rows (N, d) and biases (N,)
 
@@ -123,7 +123,7 @@ class Network(nn.Module):
 
 def check_device(name: str) -> None:
     """Raise unless the name is that of a device which can be used."""
-    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", name):
+    if not DEVICES.fullmatch(name):
         raise ConfigError(f"unknown device '{name}': choose auto, cpu, cuda, cuda:N or mps")
     try:
         torch.empty(0, device="cpu" if name == "auto" else name)

@@ -44,7 +44,7 @@ def test_independent_states_start_from_scratch(tiny):
     assert all(torch.equal(backbones[0][key], backbones[1][key]) for key in backbones[0])
 
 
-def test_the_backbone_is_drawn_anew_and_the_callers_numbers_go_on(tiny):
+def test_the_backbone_is_drawn_again_and_the_callers_numbers_go_on(tiny):
     backbone = nn.Sequential(nn.Flatten(), nn.Linear(64, 4), nn.BatchNorm1d(4), nn.Linear(4, 4))
     network = Network(backbone, LinearLayer(4))
     strategy = make_trainer(replace(tiny, strategy="independent").resolved(8))

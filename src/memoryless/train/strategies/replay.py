@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from memoryless.errors import ConfigError
 from memoryless.images import Images, Split
+from memoryless.images.dataset import place_within_class
 from memoryless.randomness import numpy_generator
 from memoryless.train.network import Network
 from memoryless.train.strategies.base import Extract, Trainer
@@ -46,8 +47,6 @@ class Replay(Trainer):
 
     def end_state(self, network: Network, images: Split, extract: Extract) -> None:
         """Share the budget among all classes seen; each keeps the first of its ranked images."""
-        from memoryless.images.dataset import place_within_class
-
         classes = int(images.labels.max()) + 1
         quota = [self.budget // classes + (c < self.budget % classes) for c in range(classes)]
         ranked = [self._rank(images, extract, c, quota[c]) for c in np.unique(images.labels)]
