@@ -7,7 +7,7 @@ A description holds what this model has and nothing else. Bounds are checked whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +33,8 @@ MOST_HISTORY = 1000
 PARTS = ("features", "record", "scorer", "network")
 """What a state may have as bytes: an ONNX graph, and arrays; only trained features have the last.
 """
+OWN_SCATTER = {"spread", "own", "factors"}
+"""Arrays of a record that hold the scatter of each class alone."""
 LONGEST_HEADER = 2**20  # bytes; a network of a thousand tensors has a tenth of that
 
 Text = Annotated[str, Meta(max_length=1000)]
@@ -138,6 +140,18 @@ def decode(text: str, where: Any) -> Description:
         return msgspec.json.decode(text, type=Description)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise StoreError(f"{where}: its description is damaged ({error}): {RESTORE}") from error
+
+
+def given_back(about: Description, counts: Sequence[int]) -> list[int]:
+    """Which classes of a state give the feature of each of their photos back.
+
+    The mean of one photo is its feature. Of two, mean and scatter tell both, where the scatter is
+    theirs alone: that of their class, or that of all where no other class has more than one photo.
+    """
+    kept = {name.rpartition(".")[2] for name in about.record}
+    pair = "scatter" in kept and sum(counts) - len(counts) == 1
+    most = 2 if pair or OWN_SCATTER & kept else 1
+    return [i for i, count in enumerate(counts) if count <= most]
 
 
 def check_history(history: Any) -> int:
