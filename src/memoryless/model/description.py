@@ -22,6 +22,8 @@ from safetensors.numpy import load, save
 from memoryless.embed.preparation import Number, PhotoPreparation, Positive
 from memoryless.errors import ConfigError, StoreError, cause
 from memoryless.model.classes import Classes, Count, Date, Learned, Strict
+from memoryless.settings import ModelSettings
+from memoryless.settings import restore as restore_settings
 from memoryless.stats.class_statistics import spread_rows
 from memoryless.stats.confidence import MARGINS, TEMPERATURES, Confidence
 from memoryless.stats.scorers import misshapen, restore
@@ -199,7 +201,7 @@ def problems(about: Description, classes: Classes, parts: Collection[str]) -> It
         expected += ["record", "scorer"] if fixed else ["record", "scorer", "network"]
     if set(parts) != set(expected):
         yield f"it has the parts {', '.join(sorted(parts))}"
-    if fixed and (about.backbone is None) != (about.preparation is None):
+    if (about.backbone is None) != (about.preparation is None):
         yield "backbone and preparation do not fit"
     for prepared in (about.preparation, about.train):
         if prepared and len(prepared.mean) != len(prepared.std):
@@ -208,7 +210,22 @@ def problems(about: Description, classes: Classes, parts: Collection[str]) -> It
         yield "preparation.mean must have three numbers"
     if fixed and classes.names and about.forgettable != ("spread" in about.record):
         yield "forgettable and record do not fit"
+    if about.train:
+        yield from _training_problems(about, about.train, bool(classes.names))
     yield from _class_problems(classes)
+
+
+def _training_problems(about: Description, train: Training, learned: bool) -> Iterator[str]:
+    from memoryless.stats.methods import parse_method
+
+    try:
+        parse_method(about.method)
+        restore_settings(ModelSettings, train.settings, learned)
+    except ValueError as error:
+        yield f"train.settings: {error}"
+    for name, there in (("train.size", train.size), ("backbone", about.backbone)):
+        if learned != (there is not None):
+            yield f"{name} is {'missing' if learned else 'of a model that learned nothing'}"
 
 
 def _class_problems(classes: Classes) -> Iterator[str]:
