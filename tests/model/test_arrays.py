@@ -7,13 +7,17 @@ import time
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from PIL import Image
 
+from conftest import call
 from databases import put_arrays, put_description, put_part
 from memoryless import Model
 from memoryless.errors import StoreError
 from memoryless.model.description import from_bytes, to_bytes
 from memoryless.model.file import check_file, load_state
+from photo_toys import draw_photos, make_colours, tiny_settings
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 
@@ -94,3 +98,37 @@ def test_a_record_without_a_mean_whose_description_says_so_too(path):
     put_description(path, record=record)
     with pytest.raises(StoreError, match="mean is missing"):
         load_state(path).arrays("record")
+
+
+def reading_a_secret(graph: bytes) -> bytes:
+    """The graph with a tensor more, whose data are in the file secret.bin of the current folder."""
+    model = onnx.load_model_from_string(graph)
+    secret = onnx.TensorProto(name="secret", data_type=onnx.TensorProto.FLOAT, dims=[48])
+    secret.data_location = onnx.TensorProto.EXTERNAL
+    secret.external_data.add(key="location", value="secret.bin")
+    model.graph.initializer.append(secret)
+    last = model.graph.node[-1]
+    name, last.output[0] = last.output[0], "told"
+    model.graph.node.append(onnx.helper.make_node("Add", ["told", "secret"], [name]))
+    return model.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["check m", "predict m drawing.png", "export m out.onnx", "export m out.memoryless",
+     "merge out.memoryless m n", "learn m more"],
+)  # fmt: skip
+def test_a_graph_reads_no_other_file(command, tiny_backbone, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, place in (("m", 0), ("n", 2)):
+        model = Model(**tiny_settings(tiny_backbone))
+        model.learn(*draw_photos(place, place + 1))
+        model.save(name)
+    Image.new("RGB", (20, 20)).save("drawing.png")
+    make_colours(tmp_path / "more", "red", "blue")
+    np.ones(48, np.float32).tofile("secret.bin")
+    put_part(tmp_path / "m.memoryless", "features", reading_a_secret(model._current.graph))
+    code, out, err = call(*command.split(), capsys=capsys)
+    assert code == 3
+    assert "m.memoryless is damaged (its graph reads other files): restore it" in out + err
+    assert not list(tmp_path.glob("out*"))
