@@ -11,6 +11,7 @@ import pytest
 
 from conftest import SMALL_MODEL, call, draw_birds
 from databases import put_description
+from hostile_models import TEXTS
 from memoryless import Model
 from memoryless.errors import ConfigError, StoreError
 from memoryless.model.classes import Classes
@@ -51,7 +52,7 @@ def test_what_is_out_of_bounds_is_named_by_its_path(change, path):
     assert path in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"seed": ' + "1" * 9999 + "}", "", "null", '"'])
+@pytest.mark.parametrize("text", TEXTS)
 def test_texts_that_are_no_description(text):
     with pytest.raises(StoreError, match="its description is damaged"):
         decode(text, "m")
