@@ -50,10 +50,16 @@ def put_arrays(path: Path, name: str, **arrays: Any) -> None:
 
 def put_description(path: Path, **change: Any) -> None:
     """Other values in the description of the current state."""
-    with closing(sqlite3.connect(path)) as db, db:
+    with closing(sqlite3.connect(path)) as db:
         where = "WHERE number = (SELECT state FROM current)"
         (text,) = db.execute(f"SELECT description FROM state {where}").fetchone()
-        text = json.dumps(json.loads(text) | change)
+    put_text(path, json.dumps(json.loads(text) | change))
+
+
+def put_text(path: Path, text: str) -> None:
+    """Another text for the description of the current state."""
+    with closing(sqlite3.connect(path)) as db, db:
+        where = "WHERE number = (SELECT state FROM current)"
         db.execute(f"UPDATE state SET description = ? {where}", (text,))
     reseal(path)
 

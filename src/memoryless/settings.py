@@ -232,12 +232,15 @@ def conform(settings: Any, resolved: bool = False) -> tuple[dict[str, Any], list
     return values, problems
 
 
-def restore(kind: type[Settings], stored: Mapping[str, Any]) -> Settings:
-    """Make settings of a kind from plain values; raise a ValueError that names all problems."""
+def restore(kind: type[Settings], stored: Mapping[str, Any], resolved: bool = True) -> Settings:
+    """Make settings of a kind from plain values; raise a ValueError that names all problems.
+
+    Unless they are `resolved`, some may be left open.
+    """
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     problems = [f"'{key}' is no setting" for key in stored if key not in names]
     settings = kind(**{name: value for name, value in stored.items() if name in names})
-    values, wrong = conform(settings, resolved=True)
+    values, wrong = conform(settings, resolved)
     problems += wrong
     if problems:
         raise ValueError("; ".join(problems))

@@ -7,7 +7,7 @@ Heads, reports and help read this table without torch. How a strategy trains sta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from memoryless.errors import ConfigError
@@ -18,7 +18,9 @@ from memoryless.settings import (
     LwfSettings,
     ModelSettings,
     ReplaySettings,
+    StrategySettings,
     conform,
+    plain_values,
 )
 
 SMALL_SIDE = 64  # of images that the 3x3 stem is for; larger ones need the ImageNet stem's stride
@@ -161,6 +163,14 @@ STRATEGIES: dict[str, Strategy] = {
 def strategy_of(name: str) -> Strategy:
     """Return the facts of a strategy; of an unknown one those of fine-tuning."""
     return STRATEGIES.get(name, STRATEGIES["finetune"])
+
+
+def own_values(settings: ModelSettings) -> dict[str, Any]:
+    """Return settings as plain values, without those that only other strategies read."""
+    kind = strategy_of(settings.strategy).settings
+    read = {field.name for field in fields(kind)} if kind else set()
+    others = {field.name for field in fields(StrategySettings)} - read
+    return {name: v for name, v in plain_values(settings).items() if name not in others}
 
 
 def filled(given: AnySettings, side: int | None = None) -> AnySettings:

@@ -13,11 +13,12 @@ from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
 from memoryless.settings import restore
+from memoryless.strategies import own_values
 
 
 def test_stored_settings_come_back():
     done = Config(strategy="lwf_kd", root=Path("x"), seeds=(1, 2)).resolved()
-    stored = json.loads(json.dumps(done.own()))
+    stored = json.loads(json.dumps(own_values(done)))
     assert restore(Config, stored) == restore(Config, stored).resolved() == done
     with pytest.raises(ValueError, match="width must be a whole number, not None"):
         restore(Config, stored | {"width": None})

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from memoryless.store import locked
 
 from conftest import TOY_PRESET, make_toy
 from memoryless.cli import main
@@ -22,6 +21,7 @@ from memoryless.lab.runs import RunFolder
 from memoryless.output import FORMATS, write_tables
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats.methods import METHODS, method_name
+from memoryless.store import locked
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from memoryless.lab.pictures import PAPER_FIGURES, Charts, Picture
 from memoryless.lab.report import Folded, _against_full, render, run_names
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
+from memoryless.strategies import own_values
 from memoryless.tables import Table
 from photo_toys import shown
 
@@ -49,7 +50,7 @@ def test_the_page_has_everything(runs, page):
         about.commit or "not from a checkout", "kept of the past", "reference", "strategy",
         "468 bytes for all methods together", "its training images would have taken 4.6 kB",
         "c(p)", "after the last state, worst first", "fixed in advance",
-        "memoryless table RUN --show typology", "seed", *about.config.own(),
+        "memoryless table RUN --show typology", "seed", *own_values(about.config),
     ):  # fmt: skip
         assert part in page.text, part
     assert page.tags.count("svg") == 3 + len(PAPER_FIGURES)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from conftest import SMALL_MODEL, draw_birds
+from conftest import SMALL_MODEL, call, draw_birds
+from databases import put_description
+from hostile_models import TEXTS
 from memoryless import Model
 from memoryless.errors import ConfigError, StoreError
 from memoryless.model.classes import Classes
 from memoryless.model.description import Description, check_history, decode, encode, problems
+from memoryless.model.file import load_state
 
 ABOUT = Description(memoryless="0.5.0", method="fixed+lda", seed=0, labels="str", history=5)
 
@@ -47,7 +52,7 @@ def test_what_is_out_of_bounds_is_named_by_its_path(change, path):
     assert path in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"seed": ' + "1" * 9999 + "}", "", "null", '"'])
+@pytest.mark.parametrize("text", TEXTS)
 def test_texts_that_are_no_description(text):
     with pytest.raises(StoreError, match="its description is damaged"):
         decode(text, "m")
@@ -79,8 +84,53 @@ def test_trained_features_have_theirs():
     model.learn(*draw_birds(0, 1))
     about, contents = model._stored(None)
     assert about.train.settings["epochs"] == 2
+    assert not {"kd_weight", "lambda_base", "memory", "exemplars"} & set(about.train.settings)
     assert set(contents) == {"features", "record", "scorer", "network"}
     assert list(problems(about, model._classes, contents)) == []
+
+
+def test_a_model_before_its_first_state_keeps_what_its_own_strategy_reads(tmp_path):
+    Model("lwf_kd+linear+lda", kd_weight=3.0).save(tmp_path / "m")
+    again = Model.load(tmp_path / "m")
+    assert again.settings.kd_weight == 3.0
+    assert "lambda_base" not in again._stored(None)[0].train.settings
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("trained") / "m.memoryless"
+    model = Model("finetune+lda", **SMALL_MODEL)
+    model.learn(*draw_birds(0, 1))
+    model.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"size": None}, "train.size is missing"),
+        ({"settings": {}}, "train.settings: backbone must be text, not None"),
+        ({"settings": {"epoch": 3}}, "train.settings: 'epoch' is no setting"),
+        ({"settings": {"crop": 7.0}}, "crop must be a number up to 1.0, not 7.0"),
+    ],
+)
+def test_what_training_needs_is_there_and_in_bounds(change, told, trained, tmp_path, capsys):
+    path = Path(shutil.copy(trained, tmp_path))
+    train = load_state(path, names=()).description.train
+    put_description(path, train=msgspec.to_builtins(train) | change)
+    with pytest.raises(StoreError) as error:
+        Model.load(path)
+    assert told in str(error.value) and "is damaged" in str(error.value)
+    code, out, err = call("check", str(path), capsys=capsys)
+    assert code == 3 and told in out + err
+
+
+@pytest.mark.parametrize("key", ["backbone", "preparation"])
+def test_a_model_that_was_trained_has_a_graph(key, trained, tmp_path):
+    path = Path(shutil.copy(trained, tmp_path))
+    put_description(path, **{key: None})
+    with pytest.raises(StoreError, match=r"m.memoryless is damaged \("):
+        Model.load(path)
 
 
 def test_what_contradicts_itself_is_told():

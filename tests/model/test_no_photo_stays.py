@@ -14,8 +14,9 @@ import pytest
 from PIL import Image
 
 from memoryless.model import Model
-from memoryless.model.description import State
+from memoryless.model.description import State, given_back
 from memoryless.model.file import kept_states, load_state
+from memoryless.photos.kept import honest
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.scorers import square_roots
 from photo_toys import make_colours, tiny_flags
@@ -144,3 +145,105 @@ def test_deleting_the_photos_changes_nothing(scene):
     model = Model.load(places["here"] / "model")
     assert model.classes == ("elk", "owl", "cat", "dog")
     assert model.judge(looks).scores.shape == (48, 4)
+
+
+def two_of(count: float, mean: np.ndarray, scatter: np.ndarray) -> list[np.ndarray]:
+    """The features that mean and scatter of one or two photos tell."""
+    if count == 1:
+        return [mean]
+    values, directions = np.linalg.eigh(scatter)
+    step = np.sqrt(max(values[-1], 0) / 2) * directions[:, -1]
+    return [mean + step, mean - step]
+
+
+def scatters(statistics: ClassStatistics) -> list[np.ndarray]:
+    """The scatter of each class, as far as it is kept."""
+    if not statistics.forgettable:
+        return [np.zeros_like(statistics.first.scatter)] * statistics.classes
+    return [rows.T @ rows for rows in statistics.first.spreads(statistics.count)]
+
+
+def told_by(before: ClassStatistics, after: ClassStatistics) -> list[np.ndarray]:
+    """Features that an attacker computes from what was added between two states."""
+    found, shared, added = [], after.first.scatter - before.first.scatter, {}
+    own = scatters(after)
+    for c in range(after.classes):
+        n = before.count[c] if c < before.classes else 0
+        k = after.count[c] - n
+        if k == 0:
+            continue
+        mean, scatter = after.mean[c], own[c]
+        if n:
+            mean = (after.count[c] * after.mean[c] - n * before.mean[c]) / k
+            away = mean - before.mean[c]
+            between = n * k / (n + k) * np.outer(away, away)
+            scatter, shared = own[c] - scatters(before)[c] - between, shared - between
+        added[c] = k, mean
+        found += two_of(k, mean, scatter) if k == 1 or after.forgettable else []
+    if sum(k - 1 for k, _ in added.values()) == 1:
+        found += [row for k, mean in added.values() for row in two_of(k, mean, shared)]
+    return found
+
+
+FEW = {
+    "one photo of a class": ({"a": 1, "b": 20}, {"a": 10}, False),
+    "one photo more": ({"a": 20, "b": 20}, {"a": 1, "b": 9}, False),
+    "two photos more": ({"a": 20, "b": 20}, {"a": 2}, False),
+    "two photos more, one of a new class": ({"a": 20, "b": 20}, {"a": 2, "c": 1}, False),
+    "two photos of a new class": ({"a": 20, "b": 20}, {"c": 2}, False),
+    "two photos in all": ({"a": 2}, {"b": 10}, False),
+    "two photos that can be forgotten": ({"a": 2, "b": 20}, {"a": 10}, True),
+    "two photos more of two classes": ({"a": 20, "b": 20}, {"a": 2, "b": 2}, True),
+}
+
+
+def learn_and_save(paths: list[Path], calls: list[dict[str, int]], forgettable: bool) -> np.ndarray:
+    """Save a model after each call that brings so many photos; gives the features of all."""
+    rng, model = np.random.default_rng(0), Model(backbone="none", forgettable=forgettable)
+    looks = []
+    for path, call in zip(paths, calls, strict=True):
+        names = [name for name, count in call.items() for _ in range(count)]
+        looks.append(rng.normal(size=(len(names), 6)))
+        model.learn(looks[-1], names, more=True)
+        model.save(path)
+    return np.concatenate(looks)
+
+
+def found_in(states: list[State], looks: np.ndarray) -> int:
+    """How many photos an attacker finds in states, and in what was added between two of them."""
+    each = [ClassStatistics.restore(state.arrays("record"), fixed=True) for state in states]
+    each = [ClassStatistics.empty(6, each[0].forgettable), *each]
+    rows = [row for i, one in enumerate(each) for two in each[i + 1 :] for row in told_by(one, two)]
+    return sum(any(np.abs(row - look).max() < 1e-6 for row in rows) for look in looks)
+
+
+@pytest.mark.parametrize("case", FEW)
+def test_no_feature_of_a_few_photos_follows_from_the_states_of_a_file(case, tmp_path):
+    """Unless the file says so; from copies of the same states, made each time, one does."""
+    *calls, forgettable = FEW[case]
+    copies = [tmp_path / "one", tmp_path / "two"]
+    looks = learn_and_save(copies, calls, forgettable)
+    assert found_in([state for path in copies for state in states_of(path)], looks)
+    learn_and_save([tmp_path / "m"] * 2, calls, forgettable)
+    states = states_of(tmp_path / "m")
+    known = states[-1].classes
+    told = sum(known.counts[i] for i in given_back(states[-1].description, known.counts))
+    assert found_in(states, looks) == told
+    assert (told > 0) == ("per-photo feature" not in honest(states[-1]))
+
+
+@pytest.mark.parametrize("forgettable", [False, True])
+def test_states_of_more_photos_are_kept_and_tell_none(forgettable, tmp_path):
+    looks = learn_and_save([tmp_path / "m"] * 2, [{"a": 3, "b": 20}, {"a": 3, "b": 3}], forgettable)
+    states = states_of(tmp_path / "m")
+    assert len(states) == 2
+    assert found_in(states, looks) == 0
+
+
+@pytest.mark.parametrize(("calls", "told"), [([{"a": 2}], 2), ([{"a": 1}, {"b": 1, "c": 2}], 4)])
+def test_a_file_says_which_photos_it_gives_back(calls, told, tmp_path):
+    looks = learn_and_save([tmp_path / "m"] * len(calls), calls, forgettable=False)
+    states = states_of(tmp_path / "m")
+    counts = states[-1].classes.counts
+    assert found_in(states, looks) == told
+    assert sum(counts[i] for i in given_back(states[-1].description, counts)) == told

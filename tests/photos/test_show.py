@@ -21,6 +21,7 @@ from memoryless.embed import PhotoPreparation
 from memoryless.model.classes import Classes, Learned
 from memoryless.model.description import Backbone, Description, State, Training
 from memoryless.model.file import load_state, writing
+from memoryless.photos.kept import honest
 from memoryless.photos.show import card, overview
 from memoryless.stats.confidence import Confidence
 from photo_toys import make_colours, tiny_flags, tiny_settings
@@ -293,6 +294,21 @@ def test_a_single_photo_has_another_sentence():
     page = card(known(counts=(20, 1, 7, 30)))
     assert "great tit had a single photo, and the average of one photo is its feature" in page
     assert "per-photo feature" not in page
+
+
+def test_two_photos_whose_scatter_is_kept_have_another_sentence():
+    """Of their class; or of all classes, where no other has more than one photo."""
+    state = known(counts=(20, 2, 7, 30))
+    for parts, sentence in (
+        ({"scatter": 8}, "smallest class: 2 photos"),
+        ({"scatter": 8, "spread": 8}, "great tit had two photos, and both"),
+        ({"widened.own": 8}, "great tit had two photos, and both"),
+    ):
+        about = structs.replace(state.description, record=state.description.record | parts)
+        assert sentence in honest(replace(state, description=about))
+    about = structs.replace(state.description, record={"mean": 8, "scatter": 8})
+    pair = replace(state, description=about, classes=Classes(("owl",), (2,), (0,)))
+    assert "owl had two photos, and both" in honest(pair)
 
 
 def test_it_tells_what_can_be_forgotten_and_that_something_was():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
+from memoryless.embed.onnx_bytes import check_alone
 from memoryless.embed.preparation import MARGIN, PhotoPreparation
 from memoryless.errors import ConfigError, cause
 from memoryless.settings import DEVICES
@@ -131,7 +132,9 @@ def open_session(graph: bytes, device: str = "cpu") -> onnxruntime.InferenceSess
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
+    check_alone(graph, "the backbone's graph")
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.load_model_format", "ONNX")  # never guessed
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = FATAL
     chosen = providers(device, onnxruntime.get_available_providers())

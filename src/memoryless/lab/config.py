@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose
@@ -15,8 +15,6 @@ from memoryless.settings import (
     BackboneSettings,
     DataSettings,
     ModelSettings,
-    StrategySettings,
-    plain_values,
 )
 from memoryless.strategies import STRATEGIES, filled, strategy_of
 
@@ -69,13 +67,6 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         if found := [*problems(sound), *sound._problems()]:
             raise ConfigError("; ".join(found))
         return sound
-
-    def own(self) -> dict[str, Any]:
-        """The settings as plain values, without those that only other strategies read."""
-        kind = strategy_of(self.strategy).settings
-        read = {field.name for field in fields(kind)} if kind else set()
-        others = {field.name for field in fields(StrategySettings)} - read
-        return {name: v for name, v in plain_values(self).items() if name not in others}
 
     def _problems(self) -> list[str]:
         """What is wrong with the settings that an experiment has beside those of a model."""

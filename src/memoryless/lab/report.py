@@ -32,6 +32,7 @@ from memoryless.lab.table import COLUMNS, bounds, columns_for, data_table, typol
 from memoryless.names import counted, size
 from memoryless.output import say
 from memoryless.progress import Display
+from memoryless.strategies import own_values
 from memoryless.tables import Table
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ def _about(run: RunFolder, name: str) -> dict[str, Any]:
         "name": name,
         "command": shlex.join(about.command),
         "facts": _facts(run, about),
-        "settings": about.config.own().items(),
+        "settings": own_values(about.config).items(),
     }
 
 

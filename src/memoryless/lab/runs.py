@@ -45,7 +45,7 @@ from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, restore
 from memoryless.stats.transports import TRANSPORTS, carry
 from memoryless.store import cannot_write, commit_folder, read_bytes, reading, write_bytes
-from memoryless.strategies import STRATEGIES
+from memoryless.strategies import STRATEGIES, own_values
 from memoryless.tensors import from_bytes, part
 from memoryless.train.checkpoint import Checkpoint
 
@@ -111,7 +111,7 @@ class Description(Described, kw_only=True):
     def plain(self) -> dict[str, Any]:
         """What run.json holds."""
         plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
-        return plain | {"config": self.config.own()}
+        return plain | {"config": own_values(self.config)}
 
     def facts(self) -> dict[str, Any]:
         """What the run is beside its settings."""
@@ -146,7 +146,7 @@ def compared(config: Config) -> dict[str, Any]:
     idle = set()
     if config.statistics == "none":
         idle = {"transports"} if config.projection else {"transports", "level", "square_roots"}
-    return {key: v for key, v in config.own().items() if key not in NOT_COMPARED | idle}
+    return {key: v for key, v in own_values(config).items() if key not in NOT_COMPARED | idle}
 
 
 class RunFolder:

@@ -7,7 +7,7 @@ A description holds what this model has and nothing else. Bounds are checked whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,8 @@ from safetensors.numpy import load, save
 from memoryless.embed.preparation import Number, PhotoPreparation, Positive
 from memoryless.errors import ConfigError, StoreError, cause
 from memoryless.model.classes import Classes, Count, Date, Learned, Strict
+from memoryless.settings import ModelSettings
+from memoryless.settings import restore as restore_settings
 from memoryless.stats.class_statistics import spread_rows
 from memoryless.stats.confidence import MARGINS, TEMPERATURES, Confidence
 from memoryless.stats.scorers import misshapen, restore
@@ -33,6 +35,8 @@ MOST_HISTORY = 1000
 PARTS = ("features", "record", "scorer", "network")
 """What a state may have as bytes: an ONNX graph, and arrays; only trained features have the last.
 """
+OWN_SCATTER = {"spread", "own", "factors"}
+"""Arrays of a record that hold the scatter of each class alone."""
 LONGEST_HEADER = 2**20  # bytes; a network of a thousand tensors has a tenth of that
 
 Text = Annotated[str, Meta(max_length=1000)]
@@ -140,6 +144,18 @@ def decode(text: str, where: Any) -> Description:
         raise StoreError(f"{where}: its description is damaged ({error}): {RESTORE}") from error
 
 
+def given_back(about: Description, counts: Sequence[int]) -> list[int]:
+    """Which classes of a state give the feature of each of their photos back.
+
+    The mean of one photo is its feature. Of two, mean and scatter tell both, where the scatter is
+    theirs alone: that of their class, or that of all where no other class has more than one photo.
+    """
+    kept = {name.rpartition(".")[2] for name in about.record}
+    pair = "scatter" in kept and sum(counts) - len(counts) == 1
+    most = 2 if pair or OWN_SCATTER & kept else 1
+    return [i for i, count in enumerate(counts) if count <= most]
+
+
 def check_history(history: Any) -> int:
     """How many earlier states to keep, or an error."""
     if type(history) is not int or not 0 <= history <= MOST_HISTORY:
@@ -185,7 +201,7 @@ def problems(about: Description, classes: Classes, parts: Collection[str]) -> It
         expected += ["record", "scorer"] if fixed else ["record", "scorer", "network"]
     if set(parts) != set(expected):
         yield f"it has the parts {', '.join(sorted(parts))}"
-    if fixed and (about.backbone is None) != (about.preparation is None):
+    if (about.backbone is None) != (about.preparation is None):
         yield "backbone and preparation do not fit"
     for prepared in (about.preparation, about.train):
         if prepared and len(prepared.mean) != len(prepared.std):
@@ -194,7 +210,22 @@ def problems(about: Description, classes: Classes, parts: Collection[str]) -> It
         yield "preparation.mean must have three numbers"
     if fixed and classes.names and about.forgettable != ("spread" in about.record):
         yield "forgettable and record do not fit"
+    if about.train:
+        yield from _training_problems(about, about.train, bool(classes.names))
     yield from _class_problems(classes)
+
+
+def _training_problems(about: Description, train: Training, learned: bool) -> Iterator[str]:
+    from memoryless.stats.methods import parse_method
+
+    try:
+        parse_method(about.method)
+        restore_settings(ModelSettings, train.settings, learned)
+    except ValueError as error:
+        yield f"train.settings: {error}"
+    for name, there in (("train.size", train.size), ("backbone", about.backbone)):
+        if learned != (there is not None):
+            yield f"{name} is {'missing' if learned else 'of a model that learned nothing'}"
 
 
 def _class_problems(classes: Classes) -> Iterator[str]:

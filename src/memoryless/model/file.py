@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from memoryless.embed.onnx_bytes import check_alone
 from memoryless.errors import ConfigError, StoreError, WriteError
 from memoryless.model import database
 from memoryless.model.classes import Classes, Count, Date, Name, Some
@@ -57,7 +58,7 @@ def _loaded(db: Connection, path: Path, number: int | None, names: Collection[st
     with _offering_a_way_back(db, path):
         state = _read_state(db, path, number or _current(db, path))
         for name in set(names) & set(state.parts):
-            state.content[name] = _read_blob(db, path, state.parts[name])
+            state.content[name] = _read_part(db, path, name, state.parts[name])
         return state
 
 
@@ -158,6 +159,14 @@ def _size(db: Connection, digest: str) -> int:
     return size or 0
 
 
+def _read_part(db: Connection, path: Path, name: str, digest: str) -> bytes:
+    """The bytes of a part; a graph that reads other files is an error."""
+    content = _read_blob(db, path, digest)
+    if name == "features":
+        check_alone(content, str(path))
+    return content
+
+
 def _read_blob(db: Connection, path: Path, digest: str) -> bytes:
     """The bytes of this digest."""
     rows = db.execute("SELECT bytes FROM blob WHERE sha256 = ? ORDER BY piece", (digest,))
@@ -191,7 +200,7 @@ def _state_problems(db: Connection, path: Path, number: int) -> Iterator[str]:
         return
     for name, digest in state.parts.items():
         try:
-            state.content[name] = _read_blob(db, path, digest)
+            state.content[name] = _read_part(db, path, name, digest)
             if name != "features":
                 state.arrays(name)
         except StoreError as error:

@@ -31,6 +31,7 @@ from memoryless.model.description import (
     LabelType,
     State,
     check_history,
+    given_back,
     now,
 )
 from memoryless.model.file import Writer, load_state, writing
@@ -293,13 +294,15 @@ class Model:
         index = {name: i for i, name in enumerate(self.classes)}
         for name in sorted({*names} - index.keys()):
             index[name] = len(index)
-        own, count, repeats = self._current, Counter[str](), _Repeats(len(self.classes))
+        own, count = self._current, Counter[str]()
+        few = _FewPhotos(len(self.classes), self.forgettable)
 
         def numbered() -> Iterator[tuple[Any, np.ndarray]]:
             for images, labels in chunks:
                 count.update(labels)
                 numbers = np.array([index[name] for name in labels], dtype=np.int64)
-                repeats.add(images, numbers)
+                if self.fixed:
+                    few.add(images, numbers)
                 yield images, numbers
 
         if isinstance(own, TrainedFeatures):
@@ -308,7 +311,7 @@ class Model:
         else:
             brought = np.array(sorted(index[name] for name in {*names}))
             self._features, lesson = own.learn(numbered(), [*index], brought, alike, check)
-            self._traceable |= repeats.traceable
+            self._traceable |= few.traceable
         self._classes = self._classes.learn(dict(sorted(count.items())), now())
         self._done = (*self._done, "learn")
         return lesson
@@ -396,7 +399,14 @@ class Model:
     @property
     def keeps_history(self) -> bool:
         """Whether the states before this one are kept when it is saved."""
-        return not (self._traceable or "forget" in self._done)
+        return not (self._traceable or "forget" in self._done or self._hides_photos())
+
+    def _hides_photos(self) -> bool:
+        """Whether features of photos follow from the state that was saved last, not from this."""
+        if self._saved is None:
+            return False
+        about, before = self._saved.description, self._saved.classes.counts
+        return not {*given_back(about, before)} <= {*given_back(about, self.counts)}
 
     @one_at_a_time
     def save(self, path: Path | str, history: int | None = None) -> None:
@@ -404,8 +414,8 @@ class Model:
 
         Only a file that is new, or that holds what this model was loaded from or saved as, is
         written to. The last states before this one, `history` of them, are kept; as many as before
-        where it is not given, and 5 at first. None is kept after `forget`, nor where a single photo
-        could be computed from two states.
+        where it is not given, and 5 at first. None is kept after `forget`, nor where the feature
+        of a photo follows from two states, or from an earlier one and not from this.
         """
         if history is not None:
             check_history(history)
@@ -482,28 +492,34 @@ class Model:
         return names
 
 
-class _Repeats:
-    """Notes whether features of single photos follow from the sums before and after a call.
+class _FewPhotos:
+    """Notes whether features of photos follow from the sums before and after a call.
 
-    Of one photo more of a class its mean tells, of two in all their scatter too.
+    Of known classes the sums tell the mean of the photos that came. Of one photo that is its
+    feature; of two, their scatter tells both, where it is kept for each class or nothing else is in
+    that of all.
     """
 
-    def __init__(self, known: int):
-        self.known, self.photos = known, 0
-        self.first: dict[int, np.ndarray | None] = {}
-        """For each known class its first photo of the call; None once another one differs."""
+    def __init__(self, known: int, forgettable: bool):
+        self.known, self.forgettable = known, forgettable
+        self.different: dict[int, np.ndarray | None] = {}
+        """For each class of the call its photos that differ (1 or 2, d); None once there are more.
+        """
 
     def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        self.photos += len(labels)
-        for label in np.unique(labels[labels < self.known]).tolist():
-            own = features[labels == label]
-            first = self.first.setdefault(label, own[0])
-            if first is not None and (own != first).any():
-                self.first[label] = None
+        for label in np.unique(labels).tolist():
+            past = self.different.get(label, features[:0])
+            if past is not None:
+                both = np.concatenate([past, features[labels == label]])
+                found = np.unique(both, axis=0)
+                self.different[label] = found if len(found) <= 2 else None
 
     @property
     def traceable(self) -> bool:
-        return self.photos <= 2 or any(first is not None for first in self.first.values())
+        number = {c: 3 if own is None else len(own) for c, own in self.different.items()}
+        most = 2 if self.forgettable else 1
+        added = any(count <= most for c, count in number.items() if c < self.known)
+        return added or sum(count - 1 for count in number.values()) == 1
 
 
 def _are_features(images: Any) -> bool:

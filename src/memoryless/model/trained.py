@@ -17,16 +17,16 @@ import numpy as np
 from msgspec import structs
 
 from memoryless.embed.preparation import MARGIN, PHOTO_SIDE, PhotoPreparation
-from memoryless.errors import DataError, StoreError
+from memoryless.errors import DataError
 from memoryless.images.dataset import as_images, hold_out_groups
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready
 from memoryless.model.description import Backbone, State, Training, scorer_facts, to_bytes
 from memoryless.model.lesson import Lesson
-from memoryless.settings import ModelSettings, conform, plain_values
+from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
 from memoryless.stats.confidence import LEAST, Check, Confidence
 from memoryless.stats.scorers import Scorer, describe, restore
-from memoryless.store import RESTORE
+from memoryless.strategies import own_values
 
 if TYPE_CHECKING:
     from memoryless.images import Images
@@ -206,12 +206,19 @@ class TrainedFeatures:
         return scores, lead(scores)
 
     def kept_settings(self) -> dict[str, Any]:
-        """Settings without what belongs to this machine alone: the device, and folders."""
+        """Settings that the strategy reads, without what belongs to this machine alone: the device,
+        and folders.
+        """
+        from memoryless.stats.methods import parse_method
+
         weights = self.settings.backbone_weights
         kept = replace(
-            self.settings, device="auto", backbone_weights=weights and Path(weights.name)
+            self.settings,
+            strategy=parse_method(self.method).strategy,
+            device="auto",
+            backbone_weights=weights and Path(weights.name),
         )
-        return plain_values(kept)
+        return own_values(kept)
 
     def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """What a description says of it, and the bytes of each part."""
@@ -241,12 +248,7 @@ def _settings(state: State) -> ModelSettings:
     """The settings in a description; before the first state some may be left open."""
     train = state.description.train
     assert train is not None
-    try:
-        if train.size is not None:
-            return restore_settings(ModelSettings, train.settings)
-        return ModelSettings(**conform(ModelSettings(**train.settings))[0])
-    except (TypeError, ValueError) as error:
-        raise StoreError(f"{state.path} is damaged (train.settings: {error}): {RESTORE}") from error
+    return restore_settings(ModelSettings, train.settings, train.size is not None)
 
 
 def _prepared(training: Training) -> dict[str, Any]:

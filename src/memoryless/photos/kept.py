@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memoryless.model.description import State
+from memoryless.model.description import State, given_back
 from memoryless.names import size
 from memoryless.output import say
 
@@ -16,6 +16,11 @@ HONEST = (
 ONE = (
     "Keeps no photo, thumbnail or file name. Keeps averages; {name} had a single photo, and the "
     "average of one photo is its feature. Not anonymous unless you show it: `memoryless audit`."
+)
+TWO = (
+    "Keeps no photo, thumbnail or file name. Keeps averages, and how far photos lie from them; "
+    "{name} had two photos, and both of their features follow from that. Not anonymous unless you "
+    "show it: `memoryless audit`."
 )
 EXPOSED = (
     "The scatter of {photos:,} photos over {d:,} features shows almost for certain, to anyone with "
@@ -29,8 +34,11 @@ MANY = 4
 
 def honest(state: State) -> str:
     """What is honest to say about privacy."""
-    count, name = min(zip(state.classes.counts, state.classes.names, strict=True), default=(0, ""))
-    return (ONE if count == 1 else HONEST).format(smallest=count, name=name)
+    counts, names = state.classes.counts, state.classes.names
+    if told := given_back(state.description, counts):
+        count, name = min((counts[i], names[i]) for i in told)
+        return (ONE if count == 1 else TWO).format(name=name)
+    return HONEST.format(smallest=min(counts, default=0))
 
 
 def privacy(state: State) -> list[str]:
