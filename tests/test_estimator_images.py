@@ -145,11 +145,20 @@ def test_images_are_cross_validated(make, photos):
     assert cross_val_score(make(), paths, labels, cv=3).mean() > 0.9
 
 
+def test_features_of_its_backbone_are_taken_as_images_are(make, photos):
+    paths, labels = photos
+    estimator = make().fit(paths, labels)
+    features = estimator.model_.features(paths)
+    again = make().fit(features, labels)
+    for X in (paths, features):
+        assert np.array_equal(again.predict_proba(X), estimator.predict_proba(paths))
+
+
 BAD = [
     (np.zeros((2, 4, 4, 3)), r"a photo must be uint8 \(H, W\)"),
     ([np.zeros((4, 4))] * 2, r"a photo must be uint8 \(H, W\)"),
-    (np.zeros((2, 6)), r"X must be images, not float64 of the shape \(2, 6\)"),
-    (np.zeros((2, 6), np.uint8), r"X must be images, not uint8 of the shape \(2, 6\)"),
+    (np.zeros((2, 6)), r"features must be \(n, 48\), not \(2, 6\)"),
+    (np.zeros((2, 6), np.uint8), r"a photo must be uint8 \(H, W\)"),
     ("photos", "images must be several"),
     (Image.new("RGB", (4, 4)), "images must be several"),
     (np.zeros((64, 64, 3), np.uint8), r"an array of the shape \(64, 64, 3\) is one image"),
