@@ -244,16 +244,6 @@ def test_a_copy_of_the_file_is_a_backup_with_its_history(path, tmp_path):
     check_unwritten(tmp_path / "copy")
 
 
-def test_check_says_what_is_damaged(path, capsys):
-    assert call("check", str(path), capsys=capsys) == (
-        0, f"{path} is whole: every byte of 3 states is as it was written\n", ""
-    )  # fmt: skip
-    damage(path, "record", 2)
-    code, out, err = call("check", str(path), capsys=capsys)
-    assert (code, out) == (3, "")
-    assert err.startswith(f"memoryless: state 2: {path} is damaged (a checksum differs)")
-
-
 @pytest.mark.parametrize(
     "change",
     [
