@@ -8,12 +8,13 @@ import weakref
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from memoryless import IncrementalClassifier, Model
 from memoryless.errors import DataError
@@ -66,6 +67,16 @@ class Pairs(Dataset):
         self.alive -= 1
 
 
+class Stream(IterableDataset):
+    """A data set without a length, which is read in its own order."""
+
+    def __init__(self, paths):
+        self.paths = paths
+
+    def __iter__(self):
+        return map(Image.open, self.paths)
+
+
 FORMS = {
     "arrays": pixels,
     "paths": lambda paths: paths,
@@ -74,6 +85,8 @@ FORMS = {
     "an array of paths": lambda paths: np.array(paths, dtype=object),
     "a list of arrays": lambda paths: list(pixels(paths)),
     "Pillow's images": lambda paths: [Image.open(path) for path in paths],
+    "a column of a table": lambda paths: pd.DataFrame({"photo": map(str, paths)})["photo"],
+    "a stream": Stream,
     "tensors": lambda paths: torch.from_numpy(pixels(paths)).permute(0, 3, 1, 2),
 }
 

@@ -250,7 +250,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
             ), y  # the model checks that they are finite
         labels: list[Any] = []
         X = X.to_numpy() if hasattr(X, "to_numpy") else X
-        if hasattr(X, "__getitem__") and not isinstance(X, str) and not hasattr(X, "dtype"):
+        several = hasattr(X, "__getitem__") and hasattr(X, "__len__") and not isinstance(X, str)
+        if several and not hasattr(X, "dtype"):
             X = _images(X, labels)
         features = model.features(X)
         if not len(features):
