@@ -22,7 +22,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from memoryless import IncrementalClassifier, Model
 from memoryless.errors import ConfigError, DataError, StoreError
-from memoryless.estimator import labels_of, names_of
 
 D = 6
 
@@ -320,8 +319,8 @@ def test_labels_that_several_have_are_refused_unless_they_are_joined():
         (["7"], "labels were of the type int so far and are of str now"),
         ([True], "labels were of the type int so far and are of bool now"),
         ([None], r"labels must be .* not NoneType"),
-        ([[7, 8]], r"give labels one by one, not in a list: write forget\(\*labels\)"),
-        ([np.array([7])], "give labels one by one, not in a ndarray"),
+        ([[7, 8]], r"labels to forget are given one by one: write forget\(\*labels\)"),
+        ([np.array([7])], "labels to forget are given one by one"),
         ([], "labels must be strings, whole numbers or bools, one or more"),
         ([6], "unknown class '6': choose from 7, 8, 9"),
     ],
@@ -349,10 +348,10 @@ def test_there_is_no_top_of_less_than_one(k):
 def test_labels_must_be_among_the_classes_that_are_given():
     estimator, odd = make().partial_fit(X, Y, classes=[1, 2, 3]), np.where(Y == 1, 1, 9)
     assert estimator.classes_.tolist() == [1, 2]
-    sentence = "^labels must be among the classes 1, 2, not 9: leave these out, or "
-    with pytest.raises(DataError, match=sentence + "add them to `classes`$"):
+    sentence = "^labels must be among the classes 1, 2, not 9: leave these out, or call partial_fit"
+    with pytest.raises(DataError, match=sentence):
         estimator.partial_fit(X, odd, classes=[1, 2])
-    with pytest.raises(DataError, match=sentence + "call partial_fit, which takes any$"):
+    with pytest.raises(DataError, match=sentence):
         estimator.more(X, odd)
     with pytest.raises(DataError, match=r"^labels must be strings"):
         estimator.partial_fit(X, Y, classes=[])
@@ -365,31 +364,3 @@ def test_files_that_hold_no_estimator_are_of_the_store(tmp_path):
     for use in (IncrementalClassifier.load, fitted(1).save):
         with pytest.raises(StoreError, match="is no model"):
             use(note)
-
-
-def test_whole_numbers_that_floats_do_not_hold_stay_apart():
-    names, kind = names_of(np.array([2**63 + 1, 2**63 + 2, 5], dtype=np.uint64))
-    assert (names, kind) == (["9223372036854775809", "9223372036854775810", "5"], "int")
-
-
-def test_both_zeros_are_one_class():
-    assert names_of([0.0, -0.0])[0] == ["0.0", "0.0"]
-
-
-@pytest.mark.parametrize(
-    ("labels", "sentence"),
-    [
-        ([1, 2.0, True, None], r"not NoneType and bool and float and int"),
-        (np.array([b"a"]), r"strings, whole numbers or bools, .* not bytes"),
-        ([1.0, 2.5, np.nan, np.inf, 2.5], "2.5, inf, nan is of something continuous"),
-    ],
-)
-def test_labels_that_name_no_class_are_refused(labels, sentence):
-    with pytest.raises(DataError, match=sentence):
-        names_of(labels)
-
-
-@pytest.mark.parametrize("kind", ["int", "float", "bool"])
-def test_a_class_that_was_renamed_to_no_label_is_refused(kind):
-    with pytest.raises(DataError, match=f"^labels are of the type {kind}, and the class 'robin'"):
-        labels_of(["robin"], kind)

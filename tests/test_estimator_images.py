@@ -8,12 +8,13 @@ import weakref
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from memoryless import IncrementalClassifier, Model
 from memoryless.errors import DataError
@@ -66,6 +67,16 @@ class Pairs(Dataset):
         self.alive -= 1
 
 
+class Stream(IterableDataset):
+    """A data set without a length, which is read in its own order."""
+
+    def __init__(self, paths):
+        self.paths = paths
+
+    def __iter__(self):
+        return map(Image.open, self.paths)
+
+
 FORMS = {
     "arrays": pixels,
     "paths": lambda paths: paths,
@@ -74,6 +85,8 @@ FORMS = {
     "an array of paths": lambda paths: np.array(paths, dtype=object),
     "a list of arrays": lambda paths: list(pixels(paths)),
     "Pillow's images": lambda paths: [Image.open(path) for path in paths],
+    "a column of a table": lambda paths: pd.DataFrame({"photo": map(str, paths)})["photo"],
+    "a stream": Stream,
     "tensors": lambda paths: torch.from_numpy(pixels(paths)).permute(0, 3, 1, 2),
 }
 
@@ -145,11 +158,20 @@ def test_images_are_cross_validated(make, photos):
     assert cross_val_score(make(), paths, labels, cv=3).mean() > 0.9
 
 
+def test_features_of_its_backbone_are_taken_as_images_are(make, photos):
+    paths, labels = photos
+    estimator = make().fit(paths, labels)
+    features = estimator.model_.features(paths)
+    again = make().fit(features, labels)
+    for X in (paths, features):
+        assert np.array_equal(again.predict_proba(X), estimator.predict_proba(paths))
+
+
 BAD = [
     (np.zeros((2, 4, 4, 3)), r"a photo must be uint8 \(H, W\)"),
     ([np.zeros((4, 4))] * 2, r"a photo must be uint8 \(H, W\)"),
-    (np.zeros((2, 6)), r"X must be images, not float64 of the shape \(2, 6\)"),
-    (np.zeros((2, 6), np.uint8), r"X must be images, not uint8 of the shape \(2, 6\)"),
+    (np.zeros((2, 6)), r"features must be \(n, 48\), not \(2, 6\)"),
+    (np.zeros((2, 6), np.uint8), r"a photo must be uint8 \(H, W\)"),
     ("photos", "images must be several"),
     (Image.new("RGB", (4, 4)), "images must be several"),
     (np.zeros((64, 64, 3), np.uint8), r"an array of the shape \(64, 64, 3\) is one image"),

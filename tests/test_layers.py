@@ -39,8 +39,6 @@ ELSEWHERE = {
     "lab/conclusion": "test_comparison checks its numbers",
     "tables": "a dataclass without a method",
     "photos/__init__": "it is empty",
-    "photos/check": "model/test_file damages files and calls it",
-    "photos/kept": "photos/test_show checks its sentences in cards",
     "lab/scores": "test_runs damages files of results in the ways that it checks",
     "train/__init__": "it is empty",
     "train/strategies/__init__": "it is empty",

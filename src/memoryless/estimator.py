@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from memoryless.errors import ConfigError, DataError, extras
+from memoryless.model.labels import labels_of, names_of
 from memoryless.model.model import Model
 from memoryless.names import first_ten
 from memoryless.stats.confidence import Judgement
@@ -20,14 +21,6 @@ with extras():
     from sklearn.metrics import accuracy_score
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-READ: dict[str, Callable[[str], Any]] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": {"True": True, "False": False}.__getitem__,
-}
-"""How a label of each type is read from the name of its class."""
-
 
 class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that learns batch by batch; any split into batches gives the same classes.
@@ -36,7 +29,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     ----------
     backbone
         Computes the features of images: a name, onnx:FILE or timm:NAME. With "none", X holds
-        features of any kind, (n, d).
+        features of any kind, (n, d), which another backbone takes too if they are its own.
     image_size
         Side in pixels of the backbone's input, 224 by default.
     square_roots
@@ -90,13 +83,14 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     def more(self, X: Any, y: Any = None) -> Self:
         """Learn more of known classes; warns of those whose new samples look unlike the past."""
         check_is_fitted(self)
-        self._learn(self.model_, X, y, self.classes_, "call partial_fit, which takes any", "always")
+        self._learn(self.model_, X, y, self.classes_, "always")
         unlike = [f"{name} ({errors:.1f})" for name, errors in self.lesson_.unlike.items()]
         if unlike:
-            _warn(
+            warnings.warn(
                 f"new samples of {first_ten(unlike)} look unlike those before (in brackets by how "
                 "many standard errors their means differ, where chance gives about 1): if they are "
-                "of another kind, give them a label of their own"
+                "of another kind, give them a label of their own",
+                stacklevel=2,
             )
         return self
 
@@ -112,11 +106,11 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities (n, N), columns as in `classes_`."""
-        return self._judge(X).probabilities[:, self._order]
+        return self._judge(X).probabilities[:, np.argsort(self._labels)]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores (n, N); of two classes the second's above the first's, (n,)."""
-        scores = self._judge(X).scores[:, self._order]
+        scores = self._judge(X).scores[:, np.argsort(self._labels)]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def known(self, X: Any) -> np.ndarray:
@@ -136,10 +130,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         If the estimator is forgettable, it is then as if they had never been.
         """
         check_is_fitted(self)
-        for label in labels:
-            if hasattr(label, "__len__") and not isinstance(label, str | bytes):
-                kind = type(label).__name__
-                raise DataError(f"give labels one by one, not in a {kind}: write forget(*labels)")
+        if any(isinstance(label, list | tuple | np.ndarray) for label in labels):
+            raise DataError("labels to forget are given one by one: write forget(*labels)")
         names, _ = names_of(labels, self.model_.label_type)
         weights = self.model_.forget(*names)
         return {label: weights[name] for label, name in zip(labels, names, strict=True)}
@@ -184,7 +176,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         lost = [f"{name} ({why})" for name, why in done.broken.items()]
         left_out = [f"left out {first_ten(lost)}"] if lost else []
         for sentence in (*plan.warnings, *done.warnings, *left_out):
-            _warn(sentence)
+            warnings.warn(sentence, stacklevel=2)
         self.model_, self.lesson_ = plan.model, done.lesson
         return self
 
@@ -199,15 +191,10 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         model = Model.load(path)
         model.check_sums("be an estimator")
         given, plain = vars(model.settings), vars(Model().settings)
-        prepared = ("crop", "mean", "std")
-        other = {name: given[name] for name in prepared if given[name] != plain[name]}
-        found = cls(
-            given["backbone"],
-            image_size=given["image_size"],
-            square_roots=given["square_roots"],
-            forgettable=model.forgettable,
-            settings=other or None,
-        )
+        own = {name: given[name] for name in ("backbone", "image_size", "square_roots")}
+        typed = {name for name in ("crop", "mean", "std") if given[name] != plain[name]}
+        settings = {name: given[name] for name in typed}
+        found = cls(**own, forgettable=model.forgettable, settings=settings or None)
         found.model_ = model
         return found
 
@@ -230,18 +217,12 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         """The labels in the order of the model's columns."""
         return labels_of(self.model_.classes, self.model_.label_type)
 
-    @property
-    def _order(self) -> np.ndarray:
-        """The model's columns in the order of `classes_`."""
-        return np.argsort(self._labels)
-
     def _learn(
         self,
         model: Model,
         X: Any,
         y: Any,
         classes: Any = None,
-        otherwise: str = "add them to `classes`",
         check: Literal["always", "due"] = "due",
     ) -> Self:
         """Teach a model one batch; if that fails, everything is as it was before."""
@@ -250,7 +231,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
             features, y = self._read(model, X, y, reset=not model.classes)
             names, kind = names_of(_column(y), model.label_type if model.classes else None)
             if classes is not None:
-                _check_among(names, names_of(_column(classes), kind)[0], otherwise)
+                _check_among(names, names_of(_column(classes), kind)[0])
             lesson = model.learn(features, names, more=True, check=check)
         except Exception:
             self.__dict__ = before  # scikit-learn stores the shape of X before it is learned
@@ -268,7 +249,11 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
                 self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
             ), y  # the model checks that they are finite
         labels: list[Any] = []
-        features = model.features(_images(X, labels))
+        X = X.to_numpy() if hasattr(X, "to_numpy") else X
+        several = hasattr(X, "__getitem__") and hasattr(X, "__len__") and not isinstance(X, str)
+        if several and not hasattr(X, "dtype"):
+            X = _images(X, labels)
+        features = model.features(X)
         if not len(features):
             raise DataError("X has no image: give one or more")
         return features, labels or None if y is None else y
@@ -282,63 +267,12 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         return self._labels[np.argsort(-judged.scores, axis=1, kind="stable")[:, :k]]
 
 
-def names_of(labels: Iterable[Any], so_far: str | None = None) -> tuple[list[str], str]:
-    """Return a name for each label, and the one type of the labels: the one so far, if any.
-
-    >>> names_of(np.array([3, 1, 3]))
-    (['3', '1', '3'], 'int')
-    """
-    values = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    kinds = sorted({type(value).__name__ for value in values})
-    if len(kinds) != 1 or kinds[0] not in READ:
-        raise DataError(
-            "labels must be strings, whole numbers or bools, one or more and all of one type, not "
-            f"{' and '.join(kinds) or 'none'}: turn them into strings"
-        )
-    (kind,) = kinds
-    if kind == "float":
-        _check_whole(values)
-        values = [value + 0.0 for value in values]  # -0.0 becomes 0.0
-    if so_far and kind != so_far:
-        raise DataError(
-            f"labels were of the type {so_far} so far and are of {kind} now: choose one"
-        )
-    return [*map(str, values)], kind
-
-
-def _check_whole(values: Iterable[float]) -> None:
-    if parts := sorted({value for value in values if not value.is_integer()}, key=str):
-        raise DataError(
-            f"labels name classes, and {first_ten(map(str, parts))} is of something continuous: "
-            "round them, or turn them into strings"
-        )
-
-
-def labels_of(names: Sequence[str], kind: str) -> np.ndarray:
-    """Return the labels (N,) with these names.
-
-    >>> labels_of(["3", "1"], "int").tolist(), labels_of(["True"], "bool").tolist()
-    ([3, 1], [True])
-    """
-    return np.array([_label(name, kind) for name in names])
-
-
-def _label(name: str, kind: str) -> Any:
-    try:
-        return READ[kind](name)
-    except (KeyError, ValueError):
-        raise DataError(
-            f"labels are of the type {kind}, and the class {name!r} is none: rename it"
-        ) from None
-
-
-def _check_among(names: Iterable[str], classes: Iterable[str], otherwise: str) -> None:
-    """Raise if labels are not among the classes; the sentence says what else to do."""
-    known = set(classes)
-    if odd := sorted(set(names) - known):
+def _check_among(names: Iterable[str], classes: Iterable[str]) -> None:
+    known = {*classes}
+    if odd := sorted({*names} - known):
         raise DataError(
             f"labels must be among the classes {first_ten(sorted(known))}, not {first_ten(odd)}: "
-            f"leave these out, or {otherwise}"
+            "leave these out, or call partial_fit with classes that include them"
         )
 
 
@@ -350,31 +284,11 @@ def _column(y: Any) -> np.ndarray:
     return column_or_1d(whole, warn=True)
 
 
-def _images(X: Any, labels: list[Any]) -> Any:
-    """Return images as `Model` takes them; the labels of a data set of pairs go into a list.
-
-    A data set is read by a single thread, because it need not bear several.
-    """
-    X = X.to_numpy() if hasattr(X, "to_numpy") else X
-    if getattr(X, "ndim", 0) == 2:
-        raise DataError(
-            f"X must be images, not {X.dtype} of the shape {X.shape}: give arrays, paths, PIL "
-            "images or a torch data set; features need `backbone=none`"
-        )
-    several = hasattr(X, "__len__") and hasattr(X, "__getitem__")
-    if not several or isinstance(X, str) or hasattr(X, "dtype"):
-        return X
-    return (_image(X[i], labels) for i in range(len(X)))
-
-
-def _image(sample: Any, labels: list[Any]) -> Any:
-    """Return the image of a sample, which may be a pair with a label."""
-    if not isinstance(sample, tuple) or len(sample) != 2:
-        return sample
-    image, label = sample
-    labels.append(label.item() if hasattr(label, "item") else label)
-    return image
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, UserWarning, stacklevel=3)
+def _images(X: Any, labels: list[Any]) -> Iterator[Any]:
+    """Yield the images of a list or data set; labels of those that are pairs go into a list."""
+    for i in range(len(X)):  # a data set need not be iterable, nor bear several threads
+        image = X[i]
+        if isinstance(image, tuple) and len(image) == 2:
+            image, label = image
+            labels.append(label.item() if hasattr(label, "item") else label)
+        yield image

@@ -195,7 +195,7 @@ def failing(action: str, before: Path, folder: Path, **environment: str) -> tupl
 
 @pytest.mark.kills
 @pytest.mark.parametrize("number", [5, 28], ids=["EIO", "ENOSPC"])
-@pytest.mark.parametrize("action", ["new", "learn", "forget", "undo"])
+@pytest.mark.parametrize("action", ACTIONS)
 def test_the_kth_write_sync_or_truncate_fails(action, number, before, shim, tmp_path):
     """Of every call where there are 100 kills; of some where there are fewer."""
     first, last, _ = ended(action, before, tmp_path / "whole")

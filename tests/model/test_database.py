@@ -20,7 +20,7 @@ from databases import edit
 from memoryless import Model
 from memoryless.errors import ConfigError, StoreError, WriteError
 from memoryless.model import database, file
-from memoryless.model.database import model_file
+from memoryless.model.database import model_file, reading
 from memoryless.model.file import kept_states, load_state, writing
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -33,6 +33,35 @@ with writing(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)
 """
+READ = """
+import sys, threading
+from memoryless import Model
+threading.Thread(target=sys.stdin.read, daemon=True).start()
+print("reads", flush=True)
+while threading.active_count() > 1:
+    Model.load(sys.argv[1])
+"""
+SWAP = """
+import os, sys
+from memoryless import Model
+from memoryless.model.file import writing
+path, own = sys.argv[1:]
+with writing(path) as writer:
+    model = Model.of(writer.before)
+    model.rename({model.classes[0]: "x"})
+    print("held", flush=True)
+    sys.stdin.readline()
+    os.replace(own, path)
+    print("swapped", flush=True)
+    sys.stdin.readline()
+    model.save_in(writer)
+"""
+
+
+def python(code: str, *arguments: object) -> subprocess.Popen:
+    """A process that runs some lines and is told by lines of its input to go on."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **pipes)
 
 
 def make(path: Path, *names: str) -> Model:
@@ -97,26 +126,36 @@ def test_a_second_writer_is_told_at_once_and_a_killed_one_holds_nothing(
     assert [file.name for file in tmp_path.iterdir()] == left
 
 
-@pytest.mark.parametrize("commits", [40, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_reader_never_fails_beside_a_writer(commits, path):
-    stop, failed = threading.Event(), []
-
-    def read() -> None:
-        while not stop.is_set():
-            try:
-                Model.load(path).scores(X)
-            except Exception as error:
-                failed.append(error)
-
-    reader = threading.Thread(target=read)
-    reader.start()
+@pytest.mark.parametrize("commits", [200, pytest.param(5000, marks=pytest.mark.slow)])
+def test_readers_never_fail_beside_a_writer(commits, path):
+    readers = [python(READ, path) for _ in range(2)]
+    assert [reader.stdout.readline() for reader in readers] == [b"reads\n"] * 2
     model = Model.load(path)
     for i in range(commits):
         model.rename({model.classes[0]: f"name {i}"})
         model.save(path)
-    stop.set()
+    for reader in readers:
+        assert reader.poll() is None
+        assert reader.communicate() == (b"", b"")
+        assert reader.returncode == 0
+    assert Model.load(path).classes[0] == f"name {commits - 1}"
+
+
+def test_a_commit_waits_for_readers(path):
+    """For longer than a second writer waits for the first."""
+    begun = threading.Event()
+
+    def read() -> None:
+        with reading(path):
+            begun.set()
+            time.sleep(2 * database.WRITERS_WAIT)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    begun.wait()
+    Model.load(path).save(path)
     reader.join()
-    assert failed == []
+    assert load_state(path).number == 2
 
 
 def test_readers_in_the_same_process_do_not_free_the_lock(path, hold):
@@ -129,17 +168,45 @@ def test_readers_in_the_same_process_do_not_free_the_lock(path, hold):
     assert b"another process is writing" in done.stderr
 
 
-def test_a_file_that_is_replaced_meanwhile_is_not_written(path, tmp_path):
-    """A backup that was brought back, say: what is in it stays."""
-    other = make(tmp_path / "other", "c", "d")
-    with writing(path) as writer:
-        model = Model.of(writer.before)
-        model.rename({"a": "x"})
+def test_two_that_replace_a_file_under_each_other_lose_nothing(tmp_path):
+    """Backups that are brought back, say: neither writes into the other's file."""
+    path, *backups = files = [tmp_path / f"{name}.memoryless" for name in "mno"]
+    for one in files:
+        make(one, f"a of {one.stem}", "b")
+        os.link(one, one.with_suffix(".kept"))
+    contents = [one.read_bytes() for one in files]
+    writers = []
+    for backup in backups:
+        writers.append(python(SWAP, path, backup))
+        assert writers[-1].stdout.readline() == b"held\n"
+        writers[-1].stdin.write(b"\n")
+        writers[-1].stdin.flush()
+        assert writers[-1].stdout.readline() == b"swapped\n"
+    for writer in writers:
+        assert b"was replaced by another file meanwhile" in writer.communicate(b"\n")[1]
+    assert [one.with_suffix(".kept").read_bytes() for one in files] == contents
+    assert path.read_bytes() == contents[2]
+
+
+@pytest.mark.parametrize(("module", "step"), [(database, "connect"), (file, "_add")])
+def test_a_file_that_is_replaced_between_two_steps_is_not_written(
+    module, step, path, tmp_path, monkeypatch
+):
+    """Right after it was opened, and right before the commit."""
+    make(tmp_path / "other", "c", "d")
+    model, real = Model.load(path), getattr(module, step)
+
+    def replaced(*arguments):
+        given = real(*arguments)
         path.rename(tmp_path / "old.memoryless")
         (tmp_path / "other.memoryless").rename(path)
-        with pytest.raises(WriteError, match="was replaced by another file meanwhile"):
-            model.save_in(writer)
-    assert Model.load(path).classes == other.classes
+        return given
+
+    model.rename({"a": "x"})
+    with monkeypatch.context() as patch, pytest.raises(WriteError, match="was replaced by another"):
+        patch.setattr(module, step, replaced)
+        model.save(path)
+    assert Model.load(path).classes == ("c", "d")
     assert Model.load(tmp_path / "old").classes == ("a", "b")
 
 
@@ -179,15 +246,38 @@ def test_a_journal_of_a_model_that_is_gone_is_not_taken_for_the_new_ones(tmp_pat
         make(tmp_path / "m")
 
 
-def test_what_writes_waits_for_the_disk_and_overwrites_what_it_deletes(path):
-    with writing(path) as writer:
-        settings = {name: writer._db.execute(f"PRAGMA {name}").fetchone()[0] for name in (
-            "synchronous", "secure_delete", "foreign_keys", "trusted_schema", "journal_mode",
-            "temp_store")}  # fmt: skip
-    assert settings == {
-        "synchronous": 2, "secure_delete": 1, "foreign_keys": 1, "trusted_schema": 0,
-        "journal_mode": "delete", "temp_store": 2,
-    }  # fmt: skip
+def test_every_connection_that_writes_waits_for_the_disk_and_overwrites(tmp_path, monkeypatch):
+    """Because it says so, not because SQLite was compiled like that."""
+    traces, real = [], sqlite3.connect
+
+    def connect(*arguments, **settings):
+        db = real(*arguments, **settings)
+        traces.append([])
+        db.set_trace_callback(traces[-1].append)
+        return db
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    make(tmp_path / "m").save(tmp_path / "m")
+    writers = [trace for trace in traces if any(did.startswith("INSERT") for did in trace)]
+    assert len(writers) == 2
+    for trace in writers:
+        assert {
+            "PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON", "PRAGMA foreign_keys = ON",
+            "PRAGMA trusted_schema = OFF", "PRAGMA temp_store = MEMORY",
+        } < {*trace[: trace.index("BEGIN IMMEDIATE")]}  # fmt: skip
+
+
+def test_the_name_of_a_new_model_is_on_the_disk_too(tmp_path, monkeypatch):
+    synced, real = [], os.fsync
+
+    def fsync(descriptor):
+        if os.path.samestat(os.fstat(descriptor), tmp_path.stat()):
+            synced.append((tmp_path / "m.memoryless").exists())
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    make(tmp_path / "m")
+    assert synced == [True]
 
 
 STRANGE = {

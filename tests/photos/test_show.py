@@ -5,26 +5,23 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
-from msgspec import structs
 
 from conftest import call, hostile_text
 from databases import edit
 from memoryless import Model
-from memoryless.embed import PhotoPreparation
 from memoryless.model.classes import Classes, Learned
-from memoryless.model.description import Backbone, Description, State, Training
+from memoryless.model.description import Description
 from memoryless.model.file import load_state, writing
-from memoryless.photos.kept import honest
+from memoryless.photos.kept import privacy
 from memoryless.photos.show import card, overview
 from memoryless.stats.confidence import Confidence
 from photo_toys import make_colours, tiny_flags, tiny_settings
+from state_toys import DATE, STATE, described, known
 
 FEATURES = np.random.default_rng(0).random((24, 48)).astype(np.float32)
 
@@ -192,45 +189,6 @@ def test_a_card_in_markdown(taught, capsys):
     assert "| owl | 20 | 2 |" in out.splitlines()
 
 
-DATE = "2026-11-16T12:00:00Z"
-STATE = State(
-    path=Path("toy"),
-    number=2,
-    parent=1,
-    date=DATE,
-    done="learn",
-    description=Description(
-        memoryless="0.3.0",
-        method="fixed+lda",
-        seed=0,
-        labels="str",
-        history=5,
-        backbone=Backbone(name="toy", sha256="ab" * 32),
-        preparation=PhotoPreparation(size=224, crop=1.0, mean=(0.0,) * 3, std=(1.0,) * 3),
-        confidence=Confidence(temperature=2.5, threshold=-3.0),
-        record={"count": 32, "mean": 1_024_000},
-    ),
-    classes=Classes(
-        names=("barn owl", "great tit", "wren", "crane"),
-        counts=(20, 1_200, 7, 30),
-        first=(0, 0, 1, 1),
-        learned=(Learned(date=DATE, photos=40), Learned(date=DATE, photos=37)),
-    ),
-    parts={},
-    digest="",
-)
-
-
-def described(**change: Any) -> State:
-    """The state, with something else in its description."""
-    return replace(STATE, description=structs.replace(STATE.description, **change))
-
-
-def known(**change: Any) -> State:
-    """The state, with something else in its classes."""
-    return replace(STATE, classes=replace(STATE.classes, **change))
-
-
 def test_it_says_what_the_model_is():
     page = card(STATE)
     for line in (
@@ -244,17 +202,10 @@ def test_it_says_what_the_model_is():
         "| mean | 1,024,000 |",
         "| all | 1,024,032 |",
         "$ memoryless predict MODEL photo.jpg",
+        *privacy(STATE),
     ):
         assert line in page.splitlines(), line
     assert "by memoryless 0.3.0" in page
-
-
-def test_the_honest_sentence_stands_word_for_word():
-    assert (
-        "Keeps no photo, thumbnail, file name or per-photo feature. Keeps averages; averages over "
-        "few photos can reveal whether a photo was used; smallest class: 7 photos. Not anonymous "
-        "unless you show it: `memoryless audit`."
-    ) in card(STATE).splitlines()
 
 
 def test_without_backbone_and_confidence():
@@ -290,36 +241,7 @@ def test_it_names_what_was_merged_and_what_was_added():
     assert "| temperature | 2.5 |" in card(described(confidence=sure)).splitlines()
 
 
-def test_a_single_photo_has_another_sentence():
-    page = card(known(counts=(20, 1, 7, 30)))
-    assert "great tit had a single photo, and the average of one photo is its feature" in page
-    assert "per-photo feature" not in page
-
-
-def test_two_photos_whose_scatter_is_kept_have_another_sentence():
-    """Of their class; or of all classes, where no other has more than one photo."""
-    state = known(counts=(20, 2, 7, 30))
-    for parts, sentence in (
-        ({"scatter": 8}, "smallest class: 2 photos"),
-        ({"scatter": 8, "spread": 8}, "great tit had two photos, and both"),
-        ({"widened.own": 8}, "great tit had two photos, and both"),
-    ):
-        about = structs.replace(state.description, record=state.description.record | parts)
-        assert sentence in honest(replace(state, description=about))
-    about = structs.replace(state.description, record={"mean": 8, "scatter": 8})
-    pair = replace(state, description=about, classes=Classes(("owl",), (2,), (0,)))
-    assert "owl had two photos, and both" in honest(pair)
-
-
 def test_it_tells_what_can_be_forgotten_and_that_something_was():
     lines = card(described(forgettable=True, forgotten=DATE)).splitlines()
     assert "| forgetting | exact: each class's own scatter is kept |" in lines
     assert "| forgotten | classes, last on 2026-11-16T12:00:00Z |" in lines
-
-
-def test_it_says_when_the_scatter_gives_its_photos_away():
-    """1,257 photos over 32,000 features; over 314 there are four for each, which reveal less."""
-    begin = "The scatter of 1,257 photos over 32,000 features shows almost for certain"
-    assert f"\n{begin}" in card(STATE)
-    assert "The scatter of" not in card(described(record={"count": 32, "mean": 8 * 4 * 314}))
-    assert "The scatter of" not in card(described(train=Training(settings={})))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ from safetensors.numpy import load, save
 from memoryless.embed.preparation import Number, PhotoPreparation, Positive
 from memoryless.errors import ConfigError, StoreError, cause
 from memoryless.model.classes import Classes, Count, Date, Learned, Strict
+from memoryless.model.labels import LabelType
 from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
 from memoryless.stats.class_statistics import spread_rows
@@ -41,7 +42,6 @@ LONGEST_HEADER = 2**20  # bytes; a network of a thousand tensors has a tenth of 
 
 Text = Annotated[str, Meta(max_length=1000)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-LabelType = Literal["str", "int", "float", "bool"]
 
 
 class Backbone(Strict, frozen=True, kw_only=True):

@@ -28,7 +28,6 @@ from memoryless.model.description import (
     HISTORY,
     PARTS,
     Description,
-    LabelType,
     State,
     check_history,
     given_back,
@@ -36,6 +35,7 @@ from memoryless.model.description import (
 )
 from memoryless.model.file import Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
+from memoryless.model.labels import LabelType
 from memoryless.model.lesson import Lesson
 from memoryless.model.trained import TrainedFeatures
 from memoryless.names import choose, class_names, counted, first_ten
@@ -92,7 +92,7 @@ class Model:
         if forgettable:
             self.check_sums("keep what forgetting a class exactly needs")
         self.forgettable = forgettable
-        self.label_type = "str"
+        self.label_type: LabelType = "str"
         """Of which type labels were before they became names of classes."""
         self._given = ModelSettings(**settings)
         self._classes = Classes()
@@ -447,7 +447,7 @@ class Model:
             memoryless=version("memoryless"),
             method=self.method,
             seed=self.seed,
-            labels=cast(LabelType, self.label_type),
+            labels=self.label_type,
             history=check_history(history),
             learned=self._classes.learned,
             forgotten=now() if "forget" in self._done else forgotten,
