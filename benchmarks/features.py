@@ -41,7 +41,7 @@ def in_batches(graph: bytes, photos: Sequence[np.ndarray]) -> Callable[[], Any]:
 
 
 def measure() -> dict[str, float]:
-    graph, preparation = features_graph_of(ModelSettings(backbone="efficientnet-lite0"))
+    graph, preparation, _ = features_graph_of(ModelSettings(backbone="efficientnet-lite0"))
     extractor, files = Extractor(graph), photo_files()
 
     def decode(file: bytes) -> np.ndarray:

@@ -26,6 +26,16 @@ def mean_of_pixels(size: int | str = 8) -> onnx.ModelProto:
     return nodes.model({"images": (FLOAT, ["n", 3, size, size])}, ROWS)
 
 
+def two_outputs(size: int = 8) -> onnx.ModelProto:
+    """A backbone with two groups of features: means of channels, and means of 16 squares."""
+    nodes = Nodes()
+    nodes.add("Flatten", nodes.add("GlobalAveragePool", "images"), name="colours")
+    sides = {"kernel_shape": [size // 4] * 2, "strides": [size // 4] * 2}
+    nodes.add("Flatten", nodes.add("AveragePool", "images", **sides), name="places")
+    ends = {"images": (FLOAT, ["n", 3, size, size])}
+    return nodes.model(ends, {"colours": (FLOAT, ["n", 3]), "places": (FLOAT, ["n", 48])})
+
+
 def every_pixel(size: int) -> onnx.ModelProto:
     """A backbone whose features are the pixels."""
     nodes = Nodes()

@@ -30,7 +30,7 @@ def resnet(tmp_path_factory) -> ModelSettings:
 
 
 def test_a_resnet_with_weights_becomes_a_graph(resnet):
-    graph, preparation = features_graph_of(resnet)
+    graph, preparation, _ = features_graph_of(resnet)
     assert preparation == PhotoPreparation(48)
     assert Extractor(graph).d == 32
 

@@ -79,7 +79,7 @@ def test_other_ways_to_write_a_network_give_the_same_feature(change, tmp_path):
     [
         (IMAGES | {"mask": (FLOAT, ["n", 3])}, ROWS, "2 inputs (images, mask)"),
         ({}, ROWS, "0 inputs ()"),
-        (IMAGES, ROWS | {"logits": (FLOAT, ["n", 9])}, "2 outputs (out, logits)"),
+        (IMAGES, ROWS | {"map": (FLOAT, ["n", 9, 4, 4])}, "features of shape (n, 9, 4, 4)"),
         ({"images": (UINT8, ["n", 3, 8, 8])}, ROWS, "the input of"),
         (IMAGES, {"out": (TensorProto.FLOAT16, ["n", 3])}, "of type float16"),
         ({"images": (FLOAT, ["n", 1, 8, 8])}, ROWS, "images of shape (n, 1, 8, 8)"),

@@ -212,7 +212,7 @@ def learn_and_save(paths: list[Path], calls: list[dict[str, int]], forgettable: 
 def found_in(states: list[State], looks: np.ndarray) -> int:
     """How many photos an attacker finds in states, and in what was added between two of them."""
     each = [ClassStatistics.restore(state.arrays("record"), fixed=True) for state in states]
-    each = [ClassStatistics.empty(6, each[0].forgettable), *each]
+    each = [ClassStatistics.empty(6, forgettable=each[0].forgettable), *each]
     rows = [row for i, one in enumerate(each) for two in each[i + 1 :] for row in told_by(one, two)]
     return sum(any(np.abs(row - look).max() < 1e-6 for row in rows) for look in looks)
 

@@ -57,7 +57,7 @@ def expected_error(features, y, chosen):
 @pytest.mark.parametrize("counts", [(20,) * 6, (3, 30, 8, 1, 12, 20)])
 def test_the_criterion_is_that_of_the_formula(counts):
     features, y = draw((0.7, 0.5), counts=counts)
-    errors = choice._Errors(statistics_of(features, y), np.arange(6))
+    errors = choice._Errors(statistics_of(features, y))
     for chosen in ([(1.0, 1.0), (0.5, 0.3)], [(1.0, 0.1), (4.0, 1.0)]):
         assert_allclose(errors(chosen), expected_error(features, y, chosen), rtol=1e-9)
     alone = expected_error(features[:1], y, [(1.0, 0.3)])
@@ -74,7 +74,7 @@ def test_a_group_that_tells_classes_apart_gets_weight_and_noise_gets_none():
 def test_the_choice_lowers_the_criterion_by_two_percent_or_stays():
     features, y = draw((0.5, 0.5))
     statistics = statistics_of(features, y)
-    errors, found = choice._Errors(statistics, np.arange(6)), choose(statistics)
+    errors, found = choice._Errors(statistics), choose(statistics)
     shrinkages = [g.added * g.photos / (s.scatter.trace() / g.photos)
                   for g, s in zip(found.groups, statistics.groups, strict=True)]  # fmt: skip
     start = errors([(1.0, 1.0), (0.0, 1.0)])
@@ -100,12 +100,20 @@ def test_identical_photos_tell_nothing():
 def test_of_many_classes_some_are_compared_with_their_nearest(monkeypatch):
     features, y = draw((0.6, 0.4), counts=(10,) * 60)
     statistics = statistics_of(features, y)
-    whole = choice._Errors(statistics, np.arange(60))
+    whole = choice._Errors(statistics)
     monkeypatch.setattr(choice, "ALL", 40)
-    order = np.random.default_rng(0).permutation(60)
-    some = choice._Errors(statistics, order)
+    some = choice._Errors(statistics)
     start = [(1.0, 1.0), (0.0, 1.0)]
-    taken = norm.cdf(-np.divide(*whole._pairs(0, 1.0)))[order[:40]]
+    taken = norm.cdf(-np.divide(*whole._pairs(0, 1.0)))[some.rows]
     nearest = -np.sort(-taken, axis=1)[:, :20].sum(1)
     assert some(start) == pytest.approx(np.minimum(nearest, 1).mean(), rel=0.02)
     assert some.pairs[0, 1.0][0].shape == (40, 20)
+
+
+def test_the_order_of_classes_does_not_change_which_are_compared(monkeypatch):
+    monkeypatch.setattr(choice, "ALL", 40)
+    features, y = draw((0.6, 0.4), counts=(10,) * 60)
+    swapped = np.random.default_rng(1).permutation(60)
+    one, other = (choice._Errors(statistics_of(features, labels)) for labels in (y, swapped[y]))
+    assert set(other.rows.tolist()) == set(swapped[one.rows].tolist())
+    assert one([(1.0, 0.3), (0.5, 1.0)]) == pytest.approx(other([(1.0, 0.3), (0.5, 1.0)]))

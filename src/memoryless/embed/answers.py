@@ -62,7 +62,13 @@ def _view(nodes: Nodes, view: Any, x: str) -> str:
     x = _columns(nodes, x, view.start, LAST) if view.start else x
     if not view.square_roots:
         return x
-    x = unit(nodes, x)
+    if len(view.parts) > 1:
+        ends = np.cumsum(view.parts).tolist()
+        parts = zip([0, *ends[:-1]], ends, strict=True)
+        each = [unit(nodes, _columns(nodes, x, start, end)) for start, end in parts]
+        x = nodes.add("Concat", *each, axis=1)
+    else:
+        x = unit(nodes, x)
     return nodes.add("Mul", nodes.add("Sign", x), nodes.add("Sqrt", nodes.add("Abs", x)))
 
 

@@ -143,11 +143,30 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
             f"the backbone is not sound ONNX ({cause(error)}): export it again, or choose another "
             "`backbone`"
         ) from error
-    (output,) = joined.graph.output
-    joined.graph.node.append(helper.make_node("Identity", [output.name], ["features"]))
-    output.name = "features"
+    names = [output.name for output in joined.graph.output]
+    join: tuple[str, dict[str, int]] = ("Concat", {"axis": 1}) if names[1:] else ("Identity", {})
+    joined.graph.node.append(helper.make_node(join[0], names, ["features"], **join[1]))
+    if names[1:]:
+        del joined.graph.output[:]
+        rows = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", "d"])
+        joined.graph.output.append(rows)
+    joined.graph.output[0].name = "features"
     _forget_origins(joined)
     return joined.SerializeToString(deterministic=True)
+
+
+def feature_groups(backbone: onnx.ModelProto) -> tuple[tuple[int, ...], ...]:
+    """Return the sizes of the outputs of a backbone, each a group; nothing if it has only one."""
+    sizes = [shape_of(output)[1] for output in backbone.graph.output]
+    if len(sizes) == 1:
+        return ()
+    known = tuple((size,) for size in sizes if isinstance(size, int))
+    if len(known) < len(sizes):
+        raise ConfigError(
+            f"the backbone has {len(sizes)} outputs, and does not say how many features each has: "
+            "export it with fixed numbers of features, or with one output"
+        )
+    return known
 
 
 def backbone_alone(graph: bytes) -> bytes:

@@ -14,8 +14,9 @@ from memoryless.names import first_ten
 
 
 def read_backbone(file: Path) -> onnx.ModelProto:
-    """Read a network of any framework: one NCHW float input, features (n, d) out. Beside the file
-    only external data in its own folder is read.
+    """Read a network of any framework: one NCHW float input, and outputs of features (n, d).
+
+    Beside the file only external data in its own folder is read.
     """
     if not file.is_file():
         raise ConfigError(f"there is no file {file}: check `backbone`")
@@ -43,20 +44,29 @@ def _check_bytes(file: Path, number: int) -> None:
 
 def _check_ends(file: Path, model: onnx.ModelProto) -> None:
     """Raise unless the graph takes float images of three channels, any number, and gives rows."""
-    images = _only(file, "input", inputs_of(model), "images")
-    features = _only(file, "output", list(model.graph.output), "features")
-    shape, rows = shape_of(images), shape_of(features)
+    inputs, outputs = inputs_of(model), list(model.graph.output)
+    if len(inputs) != 1:
+        names = first_ten(end.name for end in inputs)
+        raise ConfigError(
+            f"{file} has {len(inputs)} inputs ({names}), and a backbone has one: export it with "
+            "the images alone"
+        )
+    for kind, end in (("input", inputs[0]), *(("output", output) for output in outputs)):
+        _check_float(file, kind, end)
+    shape = shape_of(inputs[0])
     if len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
         raise ConfigError(
             f"{file} takes images of shape {_shown(shape)}, and a backbone takes "
             "(n, 3, height, width): export it so"
         )
-    if len(rows) != 2:
-        raise ConfigError(
-            f"{file} gives features of shape {_shown(rows)}, and a backbone gives (n, d): export "
-            "it with its pooling, and flattened"
-        )
-    for number in (*shape[:1], *rows[:1]):
+    each = [shape_of(output) for output in outputs]
+    for rows in each:
+        if len(rows) != 2:
+            raise ConfigError(
+                f"{file} gives features of shape {_shown(rows)}, and a backbone gives (n, d): "
+                "export it with its pooling, and flattened"
+            )
+    for number in (shape[0], *(rows[0] for rows in each)):
         if isinstance(number, int):
             raise ConfigError(
                 f"{file} takes {number} images at a time, and a backbone takes any number: export "
@@ -68,21 +78,13 @@ def _shown(shape: list[int | str]) -> str:
     return f"({', '.join(map(str, shape))})"
 
 
-def _only(file: Path, kind: str, ends: list[onnx.ValueInfoProto], what: str) -> onnx.ValueInfoProto:
-    """Return the one input or output that a graph has, of floats."""
-    if len(ends) != 1:
-        names = first_ten(end.name for end in ends)
-        raise ConfigError(
-            f"{file} has {len(ends)} {kind}s ({names}), and a backbone has one: export it with "
-            f"the {what} alone"
-        )
-    found = TensorProto.DataType.Name(ends[0].type.tensor_type.elem_type).lower()
+def _check_float(file: Path, kind: str, end: onnx.ValueInfoProto) -> None:
+    found = TensorProto.DataType.Name(end.type.tensor_type.elem_type).lower()
     if found != "float":
         raise ConfigError(
             f"the {kind} of {file} is of type {found}, and that of a backbone is float: export it "
             "so"
         )
-    return ends[0]
 
 
 def _inline(file: Path, model: onnx.ModelProto) -> None:

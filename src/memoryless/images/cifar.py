@@ -79,7 +79,7 @@ def load_cifar(name: str, root: Path | None) -> Dataset:
         train = _join([parts[file] for file in layout.train], layout)
         test = _join([parts[layout.test]], layout)
         classes = tuple(n.decode() for n in parts[layout.meta][layout.names_key])
-    except MemoryError:
+    except (MemoryError, PermissionError):
         raise
     except Exception as error:  # damaged files can raise anything
         raise DataError(

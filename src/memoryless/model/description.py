@@ -21,11 +21,11 @@ from safetensors.numpy import load, save
 
 from memoryless.embed.preparation import Number, PhotoPreparation, Positive
 from memoryless.errors import ConfigError, StoreError, cause
-from memoryless.model.classes import Classes, Count, Date, Learned, Strict
+from memoryless.model.classes import Classes, Count, Date, Learned, Some, Strict
 from memoryless.model.labels import LabelType
 from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
-from memoryless.stats.class_statistics import spread_rows
+from memoryless.stats.class_statistics import spread_rows, stored_name
 from memoryless.stats.confidence import MARGINS, TEMPERATURES, Confidence
 from memoryless.stats.scorers import misshapen, restore
 from memoryless.store import RESTORE
@@ -49,6 +49,14 @@ class Backbone(Strict, frozen=True, kw_only=True):
 
     name: Text
     sha256: Sha256
+
+
+class FeatureGroup(Strict, frozen=True, kw_only=True):
+    """A group of features: the sizes of its parts, and how it counts among the groups."""
+
+    parts: Annotated[tuple[Some, ...], Meta(min_length=1)]
+    weight: Annotated[float, Meta(ge=0, le=1000)] = 1.0
+    shrinkage: Annotated[float, Meta(ge=0, le=1000)] = 1.0
 
 
 class Training(Strict, frozen=True, kw_only=True):
@@ -82,6 +90,8 @@ class Description(Strict, frozen=True, kw_only=True):
     """None where photos are features already."""
     square_roots: bool = False
     """Whether the scorer of fixed features reads square roots of them."""
+    groups: tuple[FeatureGroup, ...] = ()
+    """Groups of fixed features, where there are several."""
     confidence: Confidence | None = None
     record: dict[Text, Count] = msgspec.field(default_factory=dict)
     """Bytes of each array that is kept of past photos."""
@@ -265,10 +275,8 @@ def _sum_problems(
     number = len(classes.names)
     mean, count = sums.get("mean", np.zeros(0)), sums.get("count", np.zeros(0))
     d = max(1, mean.shape[1]) if mean.ndim == 2 else 1
-    shapes = {
+    shapes: dict[str, tuple[int, ...]] = {
         "count": (number,),
-        "mean": (number, d),
-        "scatter": (d * (d + 1) // 2,),
         "check.losses": TEMPERATURES.shape,
         "check.any_label": TEMPERATURES.shape,
         "check.below": MARGINS.shape,
@@ -276,8 +284,13 @@ def _sum_problems(
     }
     if list(classes.counts) != count.tolist():
         yield "count is not as in the table of classes"
-    elif about.forgettable:
-        shapes["spread"] = (int(spread_rows(count, d).sum()), d)
+    sizes = [sum(group.parts) for group in about.groups] or [d]
+    for group, size in enumerate(sizes):
+        shapes[stored_name(group, "mean")] = (number, size)
+        shapes[stored_name(group, "scatter")] = (size * (size + 1) // 2,)
+        if about.forgettable:
+            rows = int(spread_rows(np.array(classes.counts), size).sum())
+            shapes[stored_name(group, "spread")] = (rows, size)
     if names := set(sums) ^ set(shapes):
         yield f"{', '.join(sorted(names))} is missing, or too much"
     for name in set(sums) & set(shapes):
@@ -290,7 +303,9 @@ def scorer_facts(about: Description) -> dict[str, Any]:
     if about.train:
         return about.train.scorer
     over = {"kind": "linear", "unit": False}
-    return {"kind": "viewed", "over": over, "start": 0, "square_roots": about.square_roots}
+    parts = [size for group in about.groups for size in group.parts]
+    view = {"start": 0, "square_roots": about.square_roots, "parts": parts}
+    return {"kind": "viewed", "over": over, **view}
 
 
 def _scorer_problems(
@@ -305,5 +320,6 @@ def _scorer_problems(
     if about.train:
         yield from misshapen(scorer, {"N": number})
     else:
-        d = about.record.get("mean", 0) // (8 * number)  # without a look into the record
+        means = [stored_name(group, "mean") for group in range(max(1, len(about.groups)))]
+        d = sum(about.record.get(name, 0) for name in means) // (8 * number)  # without the record
         yield from misshapen(scorer, {"N": number + 1, "d": d})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any
 
@@ -23,9 +23,10 @@ from memoryless.embed import (
     without_folder,
 )
 from memoryless.errors import DataError, extras
-from memoryless.model.description import Backbone, State, scorer_facts, to_bytes
+from memoryless.model.description import Backbone, FeatureGroup, State, scorer_facts, to_bytes
 from memoryless.model.lesson import Lesson
 from memoryless.settings import ModelSettings
+from memoryless.stats.choice import choose
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.confidence import LEAST, Check, Confidence
 from memoryless.stats.discriminant import Discriminant
@@ -38,6 +39,7 @@ METHOD = "fixed+lda"
 LARGEST = 1e75  # of a feature: fourth powers of it can still be computed
 DUE = 0.1
 """Share of all photos since the last check that makes another one due."""
+Groups = tuple[tuple[int, ...], ...]
 Chunk = tuple[np.ndarray, np.ndarray]
 """Features (n, d), and the classes (n,) of their photos."""
 
@@ -59,6 +61,8 @@ class FixedFeatures:
     """Whether statistics are those of square roots of features, as for photos they always are."""
     forgettable: bool = False
     """Whether each class's own scatter is kept too, so that it can be forgotten exactly."""
+    groups: Groups = ()
+    """The parts of each group of features, by their sizes; none where all features are one."""
     device: str = "auto"
     """Where the graph runs."""
     saved: State | None = None
@@ -72,7 +76,7 @@ class FixedFeatures:
         made.device = settings.device
         if made.backbone != "none":
             made.backbone, made.square_roots = without_folder(settings.backbone), True
-            made.graph, made.preparation = features_graph_of(settings)
+            made.graph, made.preparation, made.groups = features_graph_of(settings)
         return made
 
     @classmethod
@@ -85,6 +89,7 @@ class FixedFeatures:
             state.content.get("features"),
             about.square_roots,
             about.forgettable,
+            tuple(group.parts for group in about.groups),
             saved=state if state.classes.names else None,
         )
 
@@ -119,15 +124,26 @@ class FixedFeatures:
             about = self.saved.description
             scorer = restore(scorer_facts(about), self.saved.arrays("scorer"))
             return scorer, about.confidence or Confidence()
-        return self._solved(Discriminant.of(self.statistics)) if self.statistics else None
+        return self._solved(self._discriminant(self.statistics)) if self.statistics else None
+
+    def _discriminant(self, statistics: ClassStatistics) -> Discriminant:
+        return choose(statistics) if self.groups else Discriminant.of(statistics)
 
     def _solved(self, discriminant: Discriminant) -> tuple[Viewed, Confidence]:
+        self.chosen = discriminant.chosen
         W, b = discriminant.layer
         # Square roots are at most 1; features of other kinds may lie far from zero and close
         # together, where single precision is too coarse.
         kind = np.float32 if self.square_roots else np.float64
-        scorer = Viewed(Linear(W.astype(kind), b.astype(kind)), 0, self.square_roots)
+        layer, view = Linear(W.astype(kind), b.astype(kind)), self.view
+        scorer = Viewed(layer, view.start, view.square_roots, view.parts)
         return scorer, self.check.confidence(discriminant.unit)
+
+    @cached_property
+    def chosen(self) -> tuple[tuple[float, float], ...]:
+        """The weight and the shrinkage of each group, as they were chosen."""
+        about = self.saved.description if self.saved else None
+        return tuple((group.weight, group.shrinkage) for group in about.groups) if about else ()
 
     @property
     def confidence(self) -> Confidence:
@@ -137,13 +153,27 @@ class FixedFeatures:
     @property
     def view(self) -> View:
         """What statistics are computed from."""
-        return View(square_roots=self.square_roots)
+        parts = tuple(size for group in self.groups for size in group)
+        return View(square_roots=self.square_roots, parts=parts)
+
+    def sizes(self, d: int) -> tuple[int, ...]:
+        """Return how many of d features each group has."""
+        return tuple(map(sum, self.groups)) or (d,)
+
+    def _group(self, g: int, features: np.ndarray) -> np.ndarray:
+        return self._by_group(features)[g]
+
+    def _by_group(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return what the statistics of each group are computed from."""
+        ends = np.cumsum(self.sizes(features.shape[1]))[:-1]
+        return np.split(self.view(features), ends, axis=1)
 
     @property
     def d(self) -> int | None:
         """How many numbers a feature has, if a state was learned."""
         if self.saved is None:
-            return self.statistics.first.d if self.statistics else None
+            groups = self.statistics.groups if self.statistics else ()
+            return sum(group.d for group in groups) or None
         layer: Any = self.answers[0].over if self.answers else None
         return layer.W.shape[1]
 
@@ -190,7 +220,8 @@ class FixedFeatures:
             self.check_features(features)
             made, places = self._statistics_of(features, labels)
             if whole is None:
-                whole = ClassStatistics.empty(made.first.d, self.forgettable)
+                sizes = (group.d for group in made.groups)
+                whole = ClassStatistics.empty(*sizes, forgettable=self.forgettable)
             whole = whole.join(made, places)
             if sample:
                 sample.add(features, labels)
@@ -210,11 +241,12 @@ class FixedFeatures:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Score the rows that wait by leave-one-out; return their answers and classes."""
         assert self.statistics is not None
-        discriminant = Discriminant.of(self.statistics)
+        discriminant = self._discriminant(self.statistics)
         sets = alike()[sample.numbers] if alike else sample.numbers
         answers, labels, check = [], [], Check.none()
         unit = discriminant.unit
-        for part in leave_one_out(discriminant, [self.view(sample.rows)], sample.labels, sets):
+        features = self._by_group(sample.rows)
+        for part in leave_one_out(discriminant, features, sample.labels, sets):
             own = sample.labels[part.photos]
             check = check.join(Check.of(part.scores / unit, part.margins / unit, own))
             answers.append(part.scores.argmax(1))
@@ -235,10 +267,18 @@ class FixedFeatures:
     ) -> tuple[ClassStatistics, np.ndarray]:
         """Return statistics of photos by their classes, and which classes these are."""
         places, own = np.unique(labels, return_inverse=True)
-        made = ClassStatistics.of(
-            features, own, len(places), view=self.view, fixed=True, forgettable=self.forgettable
-        )
-        return made, places
+        each = [
+            ClassStatistics.of(
+                features,
+                own,
+                len(places),
+                view=partial(self._group, g),
+                fixed=True,
+                forgettable=self.forgettable,
+            )
+            for g in range(len(self.groups) or 1)
+        ]
+        return replace(each[0], groups=tuple(made.first for made in each)), places
 
     def after(self, statistics: ClassStatistics, check: Check) -> FixedFeatures:
         """Return the same with other sums."""
@@ -257,7 +297,8 @@ class FixedFeatures:
     def merge(cls, parts: Sequence[tuple[FixedFeatures, np.ndarray]]) -> FixedFeatures:
         """Return all of several; class i of one with places is class places[i] of the result."""
         each = [part for part, _ in parts]
-        whole = ClassStatistics.empty(each[0].d or 0, all(part.forgettable for part in each))
+        forgettable = all(part.forgettable for part in each)
+        whole = ClassStatistics.empty(*each[0].sizes(each[0].d or 0), forgettable=forgettable)
         check = Check.none()
         for part, places in parts:
             assert part.statistics is not None
@@ -295,7 +336,10 @@ class FixedFeatures:
 
     def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """What a description says of it, and the bytes of each part."""
-        facts: dict[str, Any] = {"square_roots": self.square_roots}
+        facts: dict[str, Any] = {
+            "square_roots": self.square_roots,
+            "groups": tuple(FeatureGroup(parts=parts) for parts in self.groups),
+        }
         contents = {}
         if self.graph:
             digest = sha256(self.graph).hexdigest()
@@ -306,17 +350,21 @@ class FixedFeatures:
             record = self.statistics.arrays() | self.check.arrays()
             facts["record"] = {name: array.nbytes for name, array in record.items()}
             facts["confidence"] = self.confidence
+            facts["groups"] = tuple(
+                FeatureGroup(parts=parts, weight=weight, shrinkage=shrinkage)
+                for parts, (weight, shrinkage) in zip(self.groups, self.chosen, strict=False)
+            )
             contents["record"] = to_bytes(record)
             contents["scorer"] = to_bytes(describe(self.answers[0])[1])
         return facts, contents
 
 
 @extras()
-def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]:
+def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation, Groups]:
     """The graph from photos to features of the backbone that settings name, tried on one photo, and
     how it prepares photos.
     """
-    from memoryless.embed.graph import features_graph
+    from memoryless.embed.graph import feature_groups, features_graph
     from memoryless.embed.session import Extractor, trial_photo
 
     check_fixed(settings)
@@ -324,9 +372,10 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation]
     make = backbone_graph
     if needs_torch(settings):
         from memoryless.train.backbones import backbone_graph as make
-    graph = features_graph(make(settings, preparation.size), preparation)
+    backbone = make(settings, preparation.size)
+    graph = features_graph(backbone, preparation)
     Extractor(graph).feature(trial_photo())
-    return graph, preparation
+    return graph, preparation, feature_groups(backbone)
 
 
 def _unlike(past: ClassStatistics | None, after: ClassStatistics) -> dict[int, float]:

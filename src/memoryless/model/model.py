@@ -186,6 +186,11 @@ class Model:
         """The shorter side that the pixels of a photo should at least have."""
         return self._current.least
 
+    def sizes(self, d: int) -> tuple[int, ...]:
+        """How many of d features of a photo each group has; one group where all are alike."""
+        own = self._current
+        return own.sizes(d) if isinstance(own, FixedFeatures) else (d,)
+
     def look(self, photo: np.ndarray) -> np.ndarray:
         """What the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where features
         are trained, its central square.

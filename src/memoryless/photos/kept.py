@@ -51,7 +51,8 @@ def _exposed(state: State) -> str:
     """What the scatter reveals, if it is of few photos."""
     if state.description.train:
         return ""
-    d = state.description.record["mean"] // (8 * len(state.classes.names))
+    each = [n for name, n in state.description.record.items() if name.endswith("mean")]
+    d = max(each) // (8 * len(state.classes.names))
     photos = sum(state.classes.counts)
     return EXPOSED.format(photos=photos, d=d) if photos < MANY * d else ""
 
@@ -70,7 +71,7 @@ def parts_kept(record: Mapping[str, int]) -> dict[str, int]:
     """
     parts: dict[str, int] = {}
     for name, number in record.items():
-        part = name.partition(".")[0]
+        part = name.lstrip("0123456789.").partition(".")[0]  # groups after the first have numbers
         parts[part] = parts.get(part, 0) + number
     return parts
 

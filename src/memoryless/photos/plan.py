@@ -183,10 +183,10 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     if large is not None and large >= 0.5:
         model = copy.copy(model)
         model.settings = replace(model.settings, image_size=LARGE)
-    rate, dimensions = time_embedding(model) if model.fixed else (None, 0)
+    rate, sizes = time_embedding(model) if model.fixed else (None, ())
     before = dict(zip(model.classes, model.counts, strict=True))
     after = before | {name: before.get(name, 0) + n for name, n in counts.items()}
-    spread = spread_bytes(after, dimensions) if model.forgettable else 0
+    spread = sum(spread_bytes(after, d) for d in sizes) if model.forgettable else 0
     return Plan(
         model=model,
         known=model.classes,
@@ -204,12 +204,12 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
             *(none_known(counts, model.classes) if more and not past else []),
             *alike_names(counts, model.classes, ADD if model.fixed else TOGETHER),
             *(traced or small_classes(counts, past)),
-            *(spanned_photos(counts, after, dimensions) if model.forgettable else []),
+            *(spanned_photos(counts, after, max(sizes)) if model.forgettable else []),
             *deeper(photos),
         ],
         large=large,
         rate=rate,
-        bytes=bytes_kept(len(after), dimensions) + spread if model.fixed else None,
+        bytes=bytes_kept(len(after), *sizes) + spread if model.fixed else None,
         spread=spread,
     )
 
@@ -275,27 +275,28 @@ def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
     return sum(side >= needed for side in sides) / len(sides) if sides else 0.0
 
 
-def time_embedding(model: Model) -> tuple[float, int]:
-    """Return how many photos a second are embedded, and how many features one has."""
+def time_embedding(model: Model) -> tuple[float, tuple[int, ...]]:
+    """Return how many photos a second are embedded, and how many features each group has."""
     model.open()
     assert model.least  # raises where the model takes no photos
     photos = [trial_photo()] * TIMED * cores()
-    dimensions = len(model.look(photos[0]))  # warms up, too
+    sizes = model.sizes(len(model.look(photos[0])))  # warms up, too
     began = time.perf_counter()
     for _ in ahead(model.look, photos):
         pass
-    return len(photos) / (time.perf_counter() - began), dimensions
+    return len(photos) / (time.perf_counter() - began), sizes
 
 
-def bytes_kept(classes: int, dimensions: int) -> int:
-    """Bytes of the sums over so many classes: counts, means, half of a symmetric scatter, and the
-    sums of the check.
+def bytes_kept(classes: int, *sizes: int) -> int:
+    """Return the bytes of the sums over so many classes, in groups of so many features: counts,
+    means, half of each symmetric scatter, and the sums of the check.
 
     >>> bytes_kept(40, 1280)
     6970720
     """
     check = 2 * len(TEMPERATURES) + len(MARGINS) + 1
-    return 8 * (classes + classes * dimensions + dimensions * (dimensions + 1) // 2 + check)
+    groups = sum(classes * d + d * (d + 1) // 2 for d in sizes)
+    return 8 * (classes + groups + check)
 
 
 def spread_bytes(counts: Mapping[str, int], dimensions: int) -> int:

@@ -25,7 +25,7 @@ def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -
     state = load_state(path, names=())
     about = state.description
     shown = ("method", "seed", "backbone", "preparation", "confidence", "record", "memoryless",
-             "forgettable", "forgotten")  # fmt: skip
+             "groups", "forgettable", "forgotten")  # fmt: skip
     return {
         "file": str(state.path),
         "number": state.number,
@@ -120,6 +120,8 @@ def _print_model(found: dict[str, Any]) -> None:
     over = f" over {backbone['name']}" if backbone else ""
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
     print_line("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
+    if weighed := _groups(found["groups"]):
+        print_line("groups", weighed)
     print_line("keeps", f"averages, {kept_bytes(found['record'])}, and no photo")
     if found["forgettable"]:
         print_line("forgets", "exactly: each class's own scatter is kept")
@@ -128,6 +130,16 @@ def _print_model(found: dict[str, Any]) -> None:
     states = counted(len(found["kept"]), "state", "states")
     print_line("on disk", f"{size(found['bytes'])}, with {states}")
     print_line("written", f"{found['date']} by memoryless {found['memoryless']}")
+
+
+def _groups(groups: list[dict[str, Any]]) -> str:
+    """Return how much each group of features counts, such as "8 features: weight 1, ..."."""
+    each = (
+        f"{sum(group['parts']):,} features: weight {group['weight']:g}, shrinkage "
+        f"{group['shrinkage']:g}"
+        for group in groups
+    )
+    return "; ".join(each)
 
 
 def _brought(state: dict[str, Any]) -> str:

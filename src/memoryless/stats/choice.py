@@ -26,15 +26,13 @@ others."""
 TOGETHER = 0.5  # how far errors of two groups are assumed to agree
 
 
-def choose(statistics: ClassStatistics, order: np.ndarray | None = None) -> Discriminant:
+def choose(statistics: ClassStatistics) -> Discriminant:
     """Return the discriminant with the weights and shrinkages of the smallest expected error.
 
-    `order` (C,) sorts classes at random, but always in the same way: where there are too many, the
-    first ones are compared. If the sums tell too little, the first group has weight 1 and the
-    others 0.
+    If the sums tell too little, the first group has weight 1 and the others 0.
     """
     with one_thread():
-        errors = _Errors(statistics, np.arange(statistics.classes) if order is None else order)
+        errors = _Errors(statistics)
         chosen = [(1.0, SHRINKAGE)] + [(0.0, SHRINKAGE)] * (len(statistics.groups) - 1)
         if errors.tell:
             chosen = _search(errors, chosen)
@@ -65,8 +63,9 @@ def _search(errors: _Errors, chosen: Choice) -> Choice:
 class _Errors:
     """Expected errors of choices: of new photos of a class, how many another class takes."""
 
-    def __init__(self, statistics: ClassStatistics, order: np.ndarray):
+    def __init__(self, statistics: ClassStatistics):
         self.statistics = statistics
+        order = _shuffled(statistics)
         rows = order[:ALL]
         self.rows = rows[statistics.count[rows] > 1]  # of a single photo nothing is known
         self.columns = order[:AMONG]
@@ -109,3 +108,16 @@ class _Errors:
                 lead, variance = (np.take_along_axis(m, self.near, 1) for m in (lead, variance))
             self.pairs[g, c] = lead, np.sqrt(variance)
         return self.pairs[g, c]
+
+
+def _shuffled(statistics: ClassStatistics) -> np.ndarray:
+    """Return the classes in an order that looks random, and depends on their means alone.
+
+    So neither their names nor the order in which they came change which ones are compared.
+    """
+    if statistics.classes <= ALL:
+        return np.arange(statistics.classes)
+    direction = np.random.default_rng(0).normal(size=statistics.mean.shape[1])
+    away = statistics.mean - statistics.centre
+    cosines = away @ direction / np.linalg.norm(away, axis=1).clip(min=1e-300)
+    return np.argsort(cosines * 1e5 % 1, kind="stable")

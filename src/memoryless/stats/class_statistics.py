@@ -130,9 +130,12 @@ class ClassStatistics:
     precision."""
 
     @classmethod
-    def empty(cls, d: int, forgettable: bool = False) -> Self:
-        """The sums over no image; `forgettable` ones keep each class's own scatter."""
-        return cls(np.zeros(0), (Group.empty(d, forgettable),), fixed=True)
+    def empty(cls, *sizes: int, forgettable: bool = False) -> Self:
+        """Return the sums over no image, in groups of so many features.
+
+        `forgettable` ones keep each class's own scatter.
+        """
+        return cls(np.zeros(0), tuple(Group.empty(d, forgettable) for d in sizes), fixed=True)
 
     @classmethod
     def of(
@@ -316,7 +319,7 @@ class ClassStatistics:
         for number, group in enumerate(self.groups):
             for name, array in group.parts().items():
                 stored = _upper(array) if name == "scatter" else array
-                found[_stored_name(number, name)] = stored
+                found[stored_name(number, name)] = stored
         return found
 
     @classmethod
@@ -324,9 +327,9 @@ class ClassStatistics:
         """The statistics that `arrays` gave; other arrays are left alone."""
         names = [field.name for field in fields(Group)]
         groups: list[Group] = []
-        while (prefix := _stored_name(len(groups), "mean")) in arrays:
+        while (prefix := stored_name(len(groups), "mean")) in arrays:
             number, d = len(groups), arrays[prefix].shape[1]
-            stored = {name: _stored_name(number, name) for name in names}
+            stored = {name: stored_name(number, name) for name in names}
             parts = {name: arrays[key] for name, key in stored.items() if key in arrays}
             if "scatter" in parts:
                 parts["scatter"] = _square(parts["scatter"], d)
@@ -334,7 +337,7 @@ class ClassStatistics:
         return cls(arrays["count"], tuple(groups), fixed)
 
 
-def _stored_name(group: int, part: str) -> str:
+def stored_name(group: int, part: str) -> str:
     """The name of a stored array; only groups after the first have their number in it."""
     return f"{group}.{part}" if group else part
 

@@ -40,6 +40,7 @@ class Solution:
     means: np.ndarray  # (C, d), less the centre
     inverse: np.ndarray  # (d, d), L
     W: np.ndarray  # (C, d), rows
+    shrinkage: float  # c
     added: float  # c t
 
     @classmethod
@@ -60,7 +61,7 @@ class Solution:
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         means = mean - centre
         rows = np.ascontiguousarray(means @ inverse)
-        return cls(count, centre, means, inverse, rows, added)
+        return cls(count, centre, means, inverse, rows, shrinkage, added)
 
     @property
     def photos(self) -> float:
@@ -140,6 +141,12 @@ class Discriminant:
         with one_thread():
             each = zip(statistics.groups, shrinkages, strict=True)
             return cls(tuple(Solution.of(statistics, group, c) for group, c in each), weights)
+
+    @property
+    def chosen(self) -> tuple[tuple[float, float], ...]:
+        """The weight and the shrinkage of each group."""
+        each = zip(self.weights, self.groups, strict=True)
+        return tuple((weight, group.shrinkage) for weight, group in each)
 
     @property
     def layer(self) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from memoryless.embed.graph import images_input
 from memoryless.embed.session import open_session
+from memoryless.errors import ConfigError
 from memoryless.threads import ahead
 
 
@@ -23,6 +24,11 @@ class OnnxBackbone(nn.Module):
 
     def __init__(self, model: ModelProto):
         super().__init__()
+        if len(model.graph.output) > 1:
+            raise ConfigError(
+                f"the backbone has {len(model.graph.output)} outputs, and a run reads one: export "
+                "it with the features alone"
+            )
         self.graph, self.input = model.SerializeToString(), images_input(model).name
         self.session: Any = None
 

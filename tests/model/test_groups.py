@@ -1,0 +1,153 @@
+"""Models over a network with several outputs: a group of features each, weighed by the sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from conftest import call
+from graphs import two_outputs
+from memoryless import Model
+from memoryless.errors import ConfigError
+from memoryless.model.file import load_state
+from memoryless.photos.export import export_onnx
+from memoryless.stats.choice import choose
+from memoryless.train.backbones.onnx_backbone import OnnxBackbone
+
+GROUPS = ((3,), (48,))
+PREPARED = {"image_size": 8, "crop": 1.0, "mean": (0.0,) * 3, "std": (1 / 255,) * 3}
+
+
+@pytest.fixture
+def backbone(tmp_path) -> str:
+    onnx.save(two_outputs(), tmp_path / "two.onnx")
+    return f"onnx:{tmp_path / 'two.onnx'}"
+
+
+def photos(*classes: int, number: int = 12) -> tuple[list[np.ndarray], list[str]]:
+    """Photos of classes of one colour that differ in where they are bright."""
+    found, names = [], []
+    for c in classes:
+        bright = np.random.default_rng(c).integers(40, 200, (8, 8, 1))
+        noise = np.random.default_rng(100 + c).integers(0, 56, (number, 8, 8, 3))
+        found += list((bright + noise).astype(np.uint8))
+        names += [f"class {c}"] * number
+    return found, names
+
+
+def taught(backbone: str, *states: tuple[int, ...], forgettable: bool = False) -> Model:
+    model = Model(backbone=backbone, forgettable=forgettable, **PREPARED)
+    for classes in states:
+        model.learn(*photos(*classes))
+    return model
+
+
+def assert_alike(one: Model, other: Model) -> None:
+    images = photos(*range(5))[0]
+    columns = [one.classes.index(name) for name in other.classes]
+    expected = other.scores(images)
+    assert np.abs(one.scores(images)[:, columns] - expected).max() <= 1e-4 * np.ptp(expected)
+
+
+def test_what_one_group_cannot_tell_another_one_does(backbone):
+    model = taught(backbone, range(5))
+    own = model._current
+    assert own.groups == GROUPS
+    (first, second), lesson = own.chosen, model.learn(*photos(5))
+    assert first[0] == 1 and second[0] > 0
+    assert lesson.right == lesson.checked
+    images, names = photos(*range(5), number=20)
+    assert np.mean(np.array(model.predict(images)) == names) > 0.95
+
+
+def test_features_are_those_of_both_outputs_each_part_at_length_one(backbone):
+    model = taught(backbone, (0, 1))
+    image = photos(0)[0][0]
+    planes = image.transpose(2, 0, 1).astype(np.float64)
+    colours = planes.mean((1, 2))
+    places = planes.reshape(3, 4, 2, 4, 2).mean((2, 4)).ravel()
+    assert np.allclose(model.features([image]), [[*colours, *places]], rtol=1e-4)
+    viewed = model._current.view(model.features([image]))
+    parts = [np.sqrt(part / np.linalg.norm(part)) for part in (colours, places)]
+    assert np.allclose(viewed, [np.concatenate(parts)], rtol=1e-4)
+
+
+def test_the_layer_is_the_weighted_sum_of_the_groups(backbone):
+    model = taught(backbone, range(4))
+    own, images = model._current, photos(*range(4))[0]
+    viewed = own.view(model.features(images).astype(np.float64))
+    discriminant = choose(own.statistics)
+    expected = 0.0
+    for weight, group, rows in zip(
+        discriminant.weights, discriminant.groups, np.split(viewed, [3], axis=1), strict=True
+    ):
+        expected = expected + weight * ((rows - group.centre) @ group.W.T + group.b)
+    assert np.allclose(model.scores(images), expected, atol=1e-3 * np.ptp(expected))
+
+
+@pytest.mark.parametrize("forgettable", [False, True])
+def test_states_merging_and_files_change_no_score(backbone, tmp_path, forgettable):
+    whole = taught(backbone, range(5), forgettable=forgettable)
+    assert_alike(taught(backbone, (4, 1), (0,), (3, 2), forgettable=forgettable), whole)
+    parts = {
+        "north": taught(backbone, (0, 3), forgettable=forgettable),
+        "south": taught(backbone, (1,), (2, 4), forgettable=forgettable),
+    }
+    assert_alike(Model.merge(parts), whole)
+    whole.save(tmp_path / "m")
+    again = Model.load(tmp_path / "m")
+    assert np.array_equal(again.scores(photos(0)[0]), whole.scores(photos(0)[0]))
+    assert again._current.chosen == whole._current.chosen
+    again.rename({"class 0": "zero"})
+    assert np.array_equal(again.scores(photos(0)[0]), whole.scores(photos(0)[0]))
+
+
+def test_forgetting_exactly_is_as_if_a_class_had_never_been(backbone):
+    model = taught(backbone, range(5), forgettable=True)
+    model.forget("class 2")
+    assert_alike(model, taught(backbone, (0, 1, 3, 4)))
+
+
+def test_the_file_holds_sums_of_each_group_and_what_was_chosen(backbone, tmp_path, capsys):
+    model = taught(backbone, range(4), forgettable=True)
+    model.save(tmp_path / "m")
+    state = load_state(tmp_path / "m")
+    shapes = {name: array.shape for name, array in state.arrays("record").items()}
+    assert shapes["mean"] == (4, 3) and shapes["1.mean"] == (4, 48)
+    assert shapes["scatter"] == (6,) and shapes["1.scatter"] == (48 * 49 // 2,)
+    assert shapes["spread"] == (4 * 3, 3) and shapes["1.spread"] == (4 * 11, 48)
+    stored = state.description.groups
+    assert [group.parts for group in stored] == list(GROUPS)
+    assert tuple((group.weight, group.shrinkage) for group in stored) == model._current.chosen
+    code, out, _ = call("show", str(tmp_path / "m"), capsys=capsys)
+    assert code == 0
+    assert "groups    3 features: weight 1, shrinkage " in out and "; 48 features: " in out
+    assert call("check", str(tmp_path / "m"), capsys=capsys)[0] == 0
+
+
+def test_an_exported_graph_gives_the_same_answers(backbone, tmp_path):
+    import onnxruntime
+
+    model = taught(backbone, range(4))
+    model.save(tmp_path / "m")
+    export_onnx(tmp_path / "m", tmp_path / "out.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "out.onnx")
+    images = np.stack(photos(*range(4))[0])
+    scores, probabilities = session.run(["scores", "probabilities"], {"photos": images})
+    judged = model.judge(list(images))
+    assert np.abs(scores - judged.scores).max() < 1e-3 * np.ptp(judged.scores)
+    assert np.abs(probabilities - judged.probabilities).max() < 1e-3
+
+
+def test_outputs_of_unknown_size_are_refused(tmp_path):
+    network = two_outputs()
+    network.graph.output[1].type.tensor_type.shape.dim[1].dim_param = "d"
+    onnx.save(network, tmp_path / "two.onnx")
+    with pytest.raises(ConfigError, match="2 outputs, and does not say how many features"):
+        taught(f"onnx:{tmp_path / 'two.onnx'}", (0, 1))
+
+
+def test_a_run_reads_one_output():
+    with pytest.raises(ConfigError, match="2 outputs, and a run reads one"):
+        OnnxBackbone(two_outputs())
