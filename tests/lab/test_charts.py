@@ -17,8 +17,9 @@ from matplotlib.text import Text
 from conftest import TINY, FakeRun, make_toy
 from memoryless.errors import WriteError
 from memoryless.lab import measures
-from memoryless.lab.chart_style import COLOURS, FAINT
 from memoryless.lab.charts import (
+    COLOURS,
+    FAINT,
     FIGURES,
     METADATA,
     pareto_figure,
@@ -27,7 +28,6 @@ from memoryless.lab.charts import (
 )
 from memoryless.lab.comparison import comparisons
 from memoryless.lab.experiment import run
-from memoryless.lab.figures import save_figures
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
 
@@ -43,13 +43,10 @@ def draw(name: str, *runs, columns: int = 1) -> Figure:
 def test_figures_are_files_of_their_kind_and_always_the_same(name, finished, tmp_path):
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     before = dict(mpl.rcParams)
-    one = save_figures([finished], tmp_path / "one", [name], list(METADATA))
-    two = save_figures([finished], tmp_path / "two", [name], list(METADATA))
-    assert [path.suffix[1:] for path in one] == list(METADATA)
-    for first, second in zip(one, two, strict=True):
-        content = first.read_bytes()
-        assert content.startswith(starts[first.suffix[1:]])
-        assert content == second.read_bytes()
+    for form in METADATA:
+        one, two = (save_figure(draw(name, finished), tmp_path / f"{i}.{form}") for i in (1, 2))
+        assert one.read_bytes().startswith(starts[form])
+        assert one.read_bytes() == two.read_bytes()
     assert dict(mpl.rcParams) == before
 
 
@@ -94,7 +91,7 @@ def test_figures_fit_the_columns_of_a_paper_with_text_of_8_points(name, columns,
     for panel in figure.axes:
         assert (panel.get_xlabel(), panel.get_ylabel()) == (x_label, y_label)
         assert x_ticks is None or ticks(panel.xaxis) == x_ticks
-        assert all(line.get_color() in COLOURS for line in panel.lines)
+        assert all(line.get_color() in (*COLOURS, FAINT) for line in panel.lines)
     texts = figure.findobj(lambda part: isinstance(part, Text) and part.get_text())
     assert {text.get_fontsize() for text in texts} == {8}
 
@@ -105,7 +102,8 @@ def ticks(axis: Axis) -> list[float]:
 
 
 def test_text_stays_text(finished, tmp_path):
-    save_figures([finished], tmp_path, ["accuracy"], ["svg", "pdf"])
+    for form in ("svg", "pdf"):
+        save_figure(draw("accuracy", finished), tmp_path / f"accuracy.{form}")
     words = ["".join(e.itertext()) for e in ElementTree.parse(tmp_path / "accuracy.svg").iter(TEXT)]
     assert {"finetune+siw", "finetune", "state", "top-1 accuracy (%)"} <= set(words)
     assert b"/FontFile2" in (tmp_path / "accuracy.pdf").read_bytes()  # TrueType, embedded
@@ -115,8 +113,10 @@ def test_figures_take_any_name_and_show_it(tmp_path):
     """Warnings are errors here, so a missing glyph must not give one."""
     data = replace(make_toy(), classes=HOSTILE, name=os.fsdecode(b"$ \xff"))
     hostile = RunFolder(run(replace(TINY, output=tmp_path / "_a$b$ \n<i>"), data)[0])
-    for path in save_figures([hostile], tmp_path / "drawn", list(FIGURES), ["svg", "pdf"]):
-        assert path.stat().st_size > 1000
+    for name in FIGURES:
+        for form in ("svg", "pdf"):
+            path = save_figure(draw(name, hostile), tmp_path / "drawn" / f"{name}.{form}")
+            assert path.stat().st_size > 1000
     words = [
         "".join(e.itertext()) for e in ElementTree.parse(tmp_path / "drawn/rows.svg").iter(TEXT)
     ]
@@ -154,26 +154,25 @@ MANY = {
 }
 
 
-def test_lines_have_their_names_at_their_ends():
+def legend_of(figure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.texts]
+
+
+def test_lines_are_told_apart_and_named_below():
     other = {"lwf": [50.0, 26.0]}
-    (panel,) = draw("accuracy", made(MANY), made(other, "l/s", strategy="lwf")).axes
+    figure = draw("accuracy", made(MANY), made(other, "l/s", strategy="lwf"))
+    (panel,) = figure.axes
     lines = {line.get_label(): list(line.get_ydata()) for line in panel.lines}
     assert lines == {
         name: v
         for name, v in {**MANY, "lwf": [50.0, 26.0]}.items()
         if name != "finetune+initial+mc"
     }
-    names = {text.get_text().replace("\n", ""): text for text in panel.texts}
-    assert set(names) == set(lines)
-    for name, text in names.items():
-        assert text.xy == (1, lines[name][-1])
-    places = sorted(text.get_position()[1] for text in panel.texts)
-    assert all(b - a > 0.05 for a, b in pairwise(places))
+    assert legend_of(figure) == list(lines)
     assert ticks(panel.yaxis) == [0, 20, 40, 60, 80]
-    assert {text.arrow_patch.get_edgecolor() for text in panel.texts} == {
-        mpl.colors.to_rgba(line.get_color()) for line in panel.lines
-    }
     assert len({(line.get_color(), line.get_marker()) for line in panel.lines}) == len(lines)
+    few = draw("accuracy", made({"finetune": [1.0, 2.0]}))
+    assert few.get_figheight() < figure.get_figheight()  # the panel keeps its height
 
 
 def test_seeds_have_a_band_around_their_mean():
@@ -204,7 +203,7 @@ def test_few_states_make_a_low_confusion_under_whole_names(monkeypatch):
         figure = draw("confusion", made(values, **middle), other)
         heights.append(figure.get_figheight())
     titles = [panel.get_title() for panel in figure.axes]
-    assert titles == ["finetune", "finetune+rda+widened (middle\nstages, roots)"]
+    assert titles == ["finetune", "finetune+rda+widened (middle stages,\nroots)"]
     assert heights[0] < heights[1] / 2
 
 
@@ -228,15 +227,15 @@ def rows():
 def test_the_front_is_named_and_has_bars(rows):
     figure = pareto_figure({"": rows})
     (panel,) = figure.axes
+    (part,) = figure.subfigs
     assert panel.get_title() == ""
-    assert [text.get_text() for text in panel.texts] == ["few", "many"]
-    assert {text.arrow_patch.get_linestyle() for text in panel.texts} == {":"}
+    assert legend_of(part) == ["few", "many"]
     (steps,) = [line for line in panel.lines if line.get_drawstyle() == "steps-post"]
     assert steps.get_xydata().tolist() == [[2_000, 10.0], [10**6, 60.0]]
-    every, front, bars = panel.collections
+    every, *bars = panel.collections
     assert every.get_offsets().tolist() == [[*fact] for fact in FACTS.values()]
-    assert front.get_offsets().tolist() == steps.get_xydata().tolist()
-    assert [bar[:, 1].tolist() for bar in bars.get_segments()] == [[7.0, 13.0], [57.0, 63.0]]
+    ends = [bar.get_segments()[0][:, 1].tolist() for bar in bars]
+    assert ends == [[7.0, 13.0], [57.0, 63.0]]
     figure.draw_without_rendering()
     shown_ticks = [text.get_text() for text in panel.get_xticklabels()]
     assert shown_ticks == ["0 B", "1 kB", "10 kB", "100 kB", "1 MB"]
@@ -259,17 +258,17 @@ def test_streams_have_a_panel_each(rows):
     assert two.axes[0].get_ylabel() == "top-5 accuracy (%)"
 
 
-def test_the_reference_is_named_and_lies_over_all_others():
+def test_the_reference_is_named_and_stands_out():
     values = {
         "finetune": [90.0, 50.0],
         "finetune+initial": [90.0, 20.0],
         "finetune+siw": [90.0, 20.0],
     }
-    (panel,) = draw("pareto", made(values)).axes
-    assert [text.get_text() for text in panel.texts] == ["finetune", "finetune+siw"]
-    every, over, _ = panel.collections
-    assert over.get_zorder() > every.get_zorder()
-    assert [mpl.colors.to_hex(c.get_facecolor()[0]) for c in (every, over)] == [FAINT, COLOURS[0]]
+    figure = draw("pareto", made(values))
+    assert legend_of(figure.subfigs[0]) == ["finetune", "finetune+siw"]
+    every, *named = figure.axes[0].collections
+    assert mpl.colors.to_hex(every.get_facecolor()[0]) == FAINT
+    assert [mpl.colors.to_hex(bar.get_edgecolor()[0]) for bar in named] == [*COLOURS[:2]]
 
 
 def test_what_keeps_images_has_no_place_on_the_front():
@@ -279,10 +278,9 @@ def test_what_keeps_images_has_no_place_on_the_front():
 
 
 def test_trainings_are_named_by_their_strategy_and_drawn_once(finished, gathered_run):
-    (panel,) = draw("similarity", finished, RunFolder(gathered_run)).axes
-    (legend,) = panel.figure.legends  # beside the panel, where no line is
-    names = [text.get_text() for text in legend.texts]
-    assert names == ["finetune (held_out 0.0)", "finetune (held_out 0.25)"]
+    figure = draw("similarity", finished, RunFolder(gathered_run))
+    (panel,) = figure.axes
+    assert legend_of(figure) == ["finetune (held_out 0)", "finetune (last stage, held_out 0.25)"]
     assert len(draw("similarity", finished, finished).axes[0].lines) == 1
     low, high = panel.get_ylim()
     assert low <= 0 and 1 <= high < 1.2

@@ -19,7 +19,6 @@ from memoryless.lab.rescore import (
     results_with,
 )
 from memoryless.lab.runs import RunFolder, states_of
-from memoryless.lab.table import interval, paired_tables
 from memoryless.stats.methods import build_scorer, grid_of, method_name, parse_method
 from memoryless.stats.metrics import ranks
 from memoryless.stats.scorers import Linear
@@ -119,25 +118,3 @@ def test_images_share_the_average_accuracy(finished):
             later = [getattr(state.methods[name], f"top{k}") for state in finished.results()[1:]]
             assert own.sum() == pytest.approx(sum(later) / 2)
             assert {*own[-8:].round(9)} <= {0, round(100 / 24 / 2, 9)}  # classes of the last state
-
-
-def test_the_interval_adds_variances_of_images_and_seeds():
-    one = np.array([[1.0, 0.0, 0.0, 0.0]])
-    low, high = interval(one)
-    assert (low + high) / 2 == 1
-    assert (high - low) / 2 == pytest.approx(1.96 * (4 * 0.25) ** 0.5)
-    low, high = interval(np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0]]))
-    images = 4 * np.var([0.5, 0, 0, 1.5], ddof=1)
-    assert (low + high) / 2 == 2
-    assert (high - low) / 2 == pytest.approx(1.96 * (images + 2 / 2) ** 0.5)
-
-
-def test_pairs_of_a_finished_run(finished):
-    (table,) = paired_tables([finished], ["finetune", "finetune+siw"])
-    stored = [state.methods for state in finished.results()[1:]]
-    gains = [s["finetune+siw"].top1 - s["finetune"].top1 for s in stored]
-    (row,) = table.figures.itertuples()
-    assert (row.method, row.against, row.pairs) == ("finetune+siw", "finetune", 2)
-    assert row.difference == pytest.approx(sum(gains) / 2)
-    assert row.low < row.difference < row.high
-    assert row.better == sum(gain > 0 for gain in gains)

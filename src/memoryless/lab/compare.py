@@ -20,7 +20,7 @@ from memoryless.lab.comparison import (
 )
 from memoryless.lab.rescore import combinations, lacked_by, named_methods
 from memoryless.lab.runs import RunFolder, find_later_runs
-from memoryless.names import choose, counted
+from memoryless.names import choose
 from memoryless.output import check_formats, present, say
 from memoryless.progress import Display
 from memoryless.stats.calibration import CALIBRATIONS
@@ -90,7 +90,7 @@ def compare(
 
         choose("format", figure.suffix[1:], charts.METADATA)
     with Display() as display:
-        display.reading(found, f"scoring up to {counted(len(wanted), 'method', 'methods')}", True)
+        display.reading(found, "scoring", True)
         streams = comparisons(found, wanted, leave_out=not methods)
     if not streams:
         raise ConfigError(CANNOT_GIVE + _lack(found, wanted))

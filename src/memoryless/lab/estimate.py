@@ -20,7 +20,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.progress import Passes
 from memoryless.settings import ModelSettings
-from memoryless.strategies import SMALL_SIDE, STRATEGIES
+from memoryless.strategies import STRATEGIES
 from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.learner import Learner, prepare
 from memoryless.train.loop import LESS
@@ -30,8 +30,6 @@ from memoryless.train.strategies.base import Totals
 TRIAL_BATCHES = 4
 # What backward passes hold beside the outputs of layers: measured 1.1 to 1.9 for ResNets.
 OVERHEAD = 1.5
-# Passes times squares of width and side: about three minutes of a core for small ResNets.
-A_WHILE = 240_000 * (8 * 28) ** 2
 HELD_AT_ONCE = 3  # outputs of layers in a pass without gradients: in, out, and a shortcut
 
 
@@ -47,13 +45,6 @@ def passes(settings: ModelSettings, stream: Stream) -> list[Passes]:
         kept = facts.backbone_stays and int((state.test.labels < state.past).sum())
         states.append(Passes(epochs * train, before + train + len(state.test) - kept))
     return states
-
-
-def looks_long(config: Config, dataset: Dataset, images: int) -> bool:
-    """Whether this many passes of an image may take minutes, so that a measurement is worth it."""
-    if not images or dataset.image_size > SMALL_SIDE:
-        return images > 0
-    return images * (config.width * dataset.image_size) ** 2 > A_WHILE
 
 
 def training_bytes(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) -> int:
@@ -105,8 +96,8 @@ def free_bytes() -> int | None:
         return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") if known else None
 
 
-def check_memory(config: Config, dataset: Dataset, stream: Stream) -> int:
-    """Bytes that the experiment takes, or an error if the machine has fewer."""
+def check_memory(config: Config, dataset: Dataset, stream: Stream) -> None:
+    """Raise if the experiment takes more memory than the machine has free."""
     learner = _trial_learner(config, dataset, stream)
     side, number = dataset.image_size, config.batch_size
     if learner.facts.backbone_learns:
@@ -121,7 +112,6 @@ def check_memory(config: Config, dataset: Dataset, stream: Stream) -> int:
         raise ConfigError(
             f"{what} about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free: {fix}"
         )
-    return needed
 
 
 def images_per_second(config: Config, dataset: Dataset, stream: Stream) -> float:

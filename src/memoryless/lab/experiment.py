@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,14 +23,13 @@ from msgspec import structs
 from threadpoolctl import threadpool_limits
 from torch import nn
 
-from memoryless.errors import StoreError, WriteError
+from memoryless.errors import WriteError
 from memoryless.images import Dataset
 from memoryless.images.sources import load
 from memoryless.lab.config import Config
-from memoryless.lab.estimate import check_memory, images_per_second, looks_long, passes
+from memoryless.lab.estimate import check_memory, passes
 from memoryless.lab.evaluate import score_methods
 from memoryless.lab.runs import (
-    MEND,
     Description,
     Machine,
     Preparation,
@@ -54,7 +53,7 @@ from memoryless.stats.methods import (
     parse_method,
 )
 from memoryless.stats.scorers import describe
-from memoryless.strategies import STRATEGIES
+from memoryless.strategies import SMALL_SIDE, STRATEGIES
 from memoryless.tensors import as_tensors, to_bytes
 from memoryless.train import augment
 from memoryless.train.backbones import named_backbone
@@ -106,16 +105,11 @@ def run(
         folder.verify(structs.replace(described, seed=seed))
         return folder
 
-    folders = [opened(seed) for seed in config.seeds]
+    begun = [opened(seed) for seed in config.seeds]
+    photos = backbone is None and dataset.image_size > SMALL_SIDE
+    if photos and not all(folder.complete for folder in begun):
+        check_memory(config, dataset, stream)
     totals = Totals(len(dataset.classes), len(dataset.train))
-    left = sum(_passes_left(config, stream, folder) for folder in folders)
-    if backbone is None and looks_long(config, dataset, left):
-        observer.working("estimating the time")
-        needed = check_memory(config, dataset, stream)
-        duration = timedelta(seconds=round(left / images_per_second(config, dataset, stream)))
-        observer.note(
-            f"about {needed / 1e9:.1f} GB of memory and {duration} for {left:,} image passes"
-        )
     for seed in config.seeds:
         folder = opened(seed)
         if folder.complete:
@@ -128,7 +122,7 @@ def run(
         with locked(folder.path):
             folder = opened(seed).start(structs.replace(described, seed=seed))
             Run(learner, scored_in_run(config), stream, folder, observer).finish()
-    return [folder.path for folder in folders]
+    return [folder.path for folder in begun]
 
 
 def in_states(config: Config, dataset: Dataset) -> tuple[Config, Stream]:
@@ -141,12 +135,9 @@ def in_states(config: Config, dataset: Dataset) -> tuple[Config, Stream]:
 def passes_left(config: Config, dataset: Dataset) -> int:
     """How many images the runs of all seeds have still to pass through the backbone."""
     config, stream = in_states(config.resolved(dataset.image_size), dataset)
-    folders = (RunFolder(config.output / f"seed-{seed}") for seed in config.seeds)
-    return sum(_passes_left(config, stream, folder) for folder in folders)
-
-
-def _passes_left(config: Config, stream: Stream, folder: RunFolder) -> int:
-    return sum(map(sum, passes(config, stream)[folder.finished :]))
+    folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]
+    planned = list(map(sum, passes(config, stream)))
+    return sum(sum(planned[folder.finished :]) for folder in folders)
 
 
 def _described(
@@ -270,15 +261,12 @@ class Run:
         """Put the learner where state t left it."""
         learner, images = self.learner, self.stream.dataset.train.images
         features = learner.record.W.shape[1]
-        try:
-            network = as_tensors(self.folder.arrays(t, "network"))
-            learner.restore(network, last_record(self.folder), images)
+        record = last_record(self.folder)
+        with self.folder.fitting(t):
+            learner.restore(as_tensors(self.folder.arrays(t, "network")), record, images)
             for rows in (learner.record.W, learner.layer[0]):
                 if rows.shape[1] != features:
                     raise ValueError(f"rows of {rows.shape[1]} features, not {features}")
-        except (RuntimeError, KeyError, IndexError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise StoreError(f"{self.folder.state(t)} does not fit ({reason}): {MEND}") from error
 
     def _learn(self, state: State) -> Results:
         learner = self.learner

@@ -1,6 +1,6 @@
 """The results frame: one row for each run, state and method, from which every table is made.
 
-Accuracies in it are shares from 0 to 1. What a person reads is in percent (`in_percent`).
+Accuracies in it are in percent. What programs read has shares from 0 to 1 (`in_shares`).
 """
 
 from __future__ import annotations
@@ -118,20 +118,16 @@ def _method_rows(name: str, states: Sequence[Results]) -> Iterator[dict[str, Any
         yield names | {
             "state": t,
             "classes_seen": state.classes_seen,
-            "top1": scored.top1 / 100,
-            "top5": scored.top5 / 100,
-            **{ours: _share(getattr(scored.typology, k)) for ours, k in TYPOLOGY.items()},
-            "forgetting": forgetting(by_state[: t + 1]) / 100,
+            "top1": scored.top1,
+            "top5": scored.top5,
+            **{ours: getattr(scored.typology, k) for ours, k in TYPOLOGY.items()},
+            "forgetting": forgetting(by_state[: t + 1]),
             "bytes": scored.bytes,
             "bytes_of_run": sum(state.bytes.record.values()),
             "bytes_of_images": state.bytes.images_not_kept,
             "multiplications": scored.cost,
             "seconds": state.seconds.training,
         }
-
-
-def _share(percent: float | None) -> float | None:
-    return None if percent is None else percent / 100
 
 
 def averages(results: pd.DataFrame) -> pd.DataFrame:
@@ -150,8 +146,8 @@ def averages(results: pd.DataFrame) -> pd.DataFrame:
         last_top5=results["top5"],
         top1=results["top1"].where(counted),
         top5=results["top5"].where(counted),
-        chance_top1=(1 / seen).where(counted),
-        chance_top5=(seen.clip(upper=5) / seen).where(counted),
+        chance_top1=(100 / seen).where(counted),
+        chance_top5=(100 * seen.clip(upper=5) / seen).where(counted),
     )
     means = ["top1", "top5", "A_inc", "chance_top1", "chance_top5"]
     by_run = columns.groupby([*TRAINING, "method", "run"], sort=False, as_index=False).agg(
@@ -176,16 +172,7 @@ def _over_runs(by_run: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index().drop(columns=["state", "classes_seen", *TYPOLOGY])
 
 
-def in_percent(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same accuracies as people read them; digits that are only rounding go."""
-    return _scaled(frame, 100)
-
-
 def in_shares(frame: pd.DataFrame) -> pd.DataFrame:
-    """Percent as shares from 0 to 1, as programs read them."""
-    return _scaled(frame, 0.01)
-
-
-def _scaled(frame: pd.DataFrame, factor: float) -> pd.DataFrame:
+    """Percent as shares from 0 to 1, as programs read them; digits that are only rounding go."""
     there = [name for name in SHARES if name in frame]
-    return frame.assign(**{name: (frame[name].astype(float) * factor).round(12) for name in there})
+    return frame.assign(**{name: (frame[name].astype(float) / 100).round(12) for name in there})

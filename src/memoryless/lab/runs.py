@@ -1,22 +1,8 @@
 """Run folders: all that is read from one comes through here, and is checked.
 
-run.json                  config, seed, class order, sizes, versions, commit, command
-training.safetensors      the state in progress, after its last finished epoch
-states/00/                what state 0 left, whole or not at all:
-  results.json            every method's figures, losses, seconds, bytes
-  rows.safetensors        rows, biases, states of classes and mu: what every strategy keeps
-  record.safetensors      the whole record, of the last state only
-  birth.safetensors       statistics of the state's own classes, and how features moved in the state
-  fitted.safetensors      heads that were fitted while the state's images were there
-  held_out.safetensors    features of current images that were held out from training
-  layer.safetensors       the classification layer as trained
-  test.safetensors        features and labels of the test images of all classes so far
-  network.safetensors     the whole network, of the last state only
-  SHA256SUMS              checksums of these files and of run.json, as `sha256sum` writes them
-.lock                     held by the process that writes
-
-All but record and network are for the laboratory. Statistics of earlier states are composed of
-births and drifts, so a run's folder does not hold every class's covariance in every state.
+docs/runs.md lists the files. All but record and network are for the laboratory. Statistics of
+earlier states are composed of births (statistics of a state's own classes) and drifts (how features
+moved in a state), so a run's folder does not hold every class's covariance in every state.
 """
 
 from __future__ import annotations
@@ -25,6 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +29,7 @@ from memoryless.settings import as_path
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.methods import EndOfState, view_of
 from memoryless.stats.record import Record
-from memoryless.stats.scorers import Scorer, restore
+from memoryless.stats.scorers import Scorer, misfits, misshapen, restore
 from memoryless.stats.transports import TRANSPORTS, carry
 from memoryless.store import cannot_write, commit_folder, read_bytes, reading, write_bytes
 from memoryless.strategies import STRATEGIES
@@ -60,6 +47,14 @@ PROVENANCE = ("format", "config", "versions", "commit", "command", "machine", "s
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
 OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
+# Letters of the shapes of arrays, by the last part of their names: N classes so far and n that are
+# described, O of earlier states, T states; i images; d features that rows read, s those that
+# statistics read, f all; K directions, P random features.
+SHAPES = {
+    "W": "Nd", "b": "N", "class_state": "N", "mu": "T", "features": "if", "labels": "i",
+    "count": "n", "mean": "ns", "own": "nss", "factors": "nKs", "rest": "n",
+    "forward": "ss", "residual": "ss", "sdc": "Os", "gram": "PP", "sums": "NP",
+}  # fmt: skip
 Content = TypeVar("Content")
 
 
@@ -156,6 +151,7 @@ class RunFolder:
         self.path = path
         self.checkpoint = path / "training.safetensors"
         self._results: dict[int, Results] = {}
+        self._widths: dict[str, int] = {}  # letters of SHAPES that are the same in all files
         self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
         """A listener that is told of each state whose tensors are read: what takes time later."""
 
@@ -274,7 +270,40 @@ class RunFolder:
         """A file of arrays that state t left, and the facts in its header."""
         self.reading(self, t)
         self._read_results(t)
-        return from_bytes(self._read(t, f"{name}.safetensors"))
+        arrays, facts = from_bytes(self._read(t, f"{name}.safetensors"))
+        if name not in ("network", "fitted"):  # which are checked when they are restored
+            self._check_shapes(t, name, arrays)
+        return arrays, facts
+
+    def _check_shapes(self, t: int, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Raise unless arrays fit the state, each other, and those of other files."""
+        new, classes = self.about.sizes[t], sum(self.about.sizes[: t + 1])
+        known = self._widths | {"N": classes, "O": classes - new, "T": t + 1}
+        known["n"] = new if name == "birth" else classes
+        if name == "test":
+            known["i"] = self._read_results(t).test_images
+        shapes = {key: SHAPES.get(key.rpartition(".")[2], "") for key in arrays}
+        if not view_of(self.about.config, 1).start:  # all read the same features
+            shapes = {key: own.translate(str.maketrans("fs", "dd")) for key, own in shapes.items()}
+        problems = list(misfits(arrays, {key: own for key, own in shapes.items() if own}, known))
+        if "labels" in arrays and not np.isin(arrays["labels"], np.arange(classes)).all():
+            problems.append("labels are of other classes")
+        if {"d", "f"} <= known.keys() and known.setdefault("s", known["f"] - known["d"]) < 1:
+            problems.append("features are too few")
+        if problems:
+            raise self._misfit(t, f"{name}.safetensors: {problems[0]}")
+        self._widths |= {letter: known[letter] for letter in "dfsKP" if letter in known}
+
+    def _misfit(self, t: int, reason: object) -> StoreError:
+        return StoreError(f"{self.state(t)} does not fit ({' '.join(str(reason).split())}): {MEND}")
+
+    @contextmanager
+    def fitting(self, t: int) -> Iterator[None]:
+        """Within, what cannot be made of the files of state t is one sentence."""
+        try:
+            yield
+        except (RuntimeError, LookupError, TypeError, ValueError) as error:
+            raise self._misfit(t, error) from error
 
     def commit(self, t: int, results: Results, write: Callable[[Path], None]) -> None:
         """Make state t appear, with the files that `write` leaves in the folder it is given."""
@@ -408,12 +437,18 @@ def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
 
 def last_record(run: RunFolder) -> Record:
     """The record of the last finished state."""
-    return Record.of(run.arrays(run.finished - 1, "record"), _fixed(run))
+    return _record(run, run.finished - 1, "record")
 
 
 def read_rows(run: RunFolder, t: int) -> Record:
     """What every strategy keeps, after state t."""
-    return Record.of(run.arrays(t, "rows"), _fixed(run))
+    return _record(run, t, "rows")
+
+
+def _record(run: RunFolder, t: int, name: str) -> Record:
+    arrays = run.arrays(t, name)
+    with run.fitting(t):
+        return Record.of(arrays, _fixed(run))
 
 
 def _fixed(run: RunFolder) -> bool:
@@ -437,8 +472,9 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
             parts = run.arrays(t, "birth")
             drift = part(parts, "drift.") if before else None
             held = before.statistics if before else {}
-            birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
-            carried = carry(held, birth, drift, composable(run.about.config))
+            with run.fitting(t):
+                birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
+                carried = carry(held, birth, drift, composable(run.about.config))
             record = replace(record, statistics=carried)
         if t == run.finished - 1 and run.about.config.projection:  # kept by the last only
             record = replace(record, projection=last_record(run).projection)
@@ -452,26 +488,33 @@ def last_state(run: RunFolder) -> EndOfState:
 
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
-    layer = run.arrays(t, "layer")
+    W, b = _pair(run, t, "layer", "W", "b")
+    held_out = _pair(run, t, "held_out", *LABELLED) if run.holds(t, "held_out") else None
+    fitted: dict[str, Scorer] = {}
     view = view_of(run.about.config, record.W.shape[1])
-    return EndOfState(record, (layer["W"], layer["b"]), _fitted(run, t), _held_out(run, t), view)
+    if run.holds(t, "fitted"):
+        arrays, facts = run.arrays_and_facts(t, "fitted")
+        read = {own.mean.shape[1] for own in record.statistics.values()}
+        with run.fitting(t):
+            sizes = {"N": record.classes} | {"d": d for d in read}
+            for name, kind in facts.items():
+                fitted[name] = restore(kind, part(arrays, f"{name}."))
+                for problem in misshapen(fitted[name], sizes):
+                    raise ValueError(f"{name}: {problem}")
+    return EndOfState(record, (W, b), fitted, held_out, view)
+
+
+LABELLED = ("features", "labels")
 
 
 def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
     """Features and labels of the test images after state t."""
-    test = run.arrays(t, "test")
-    return test["features"], test["labels"]
+    return _pair(run, t, "test", *LABELLED)
 
 
-def _held_out(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray] | None:
-    if not run.holds(t, "held_out"):
-        return None
-    held = run.arrays(t, "held_out")
-    return held["features"], held["labels"]
-
-
-def _fitted(run: RunFolder, t: int) -> dict[str, Scorer]:
-    if not run.holds(t, "fitted"):
-        return {}
-    arrays, facts = run.arrays_and_facts(t, "fitted")
-    return {name: restore(kind, part(arrays, f"{name}.")) for name, kind in facts.items()}
+def _pair(run: RunFolder, t: int, name: str, *keys: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of a file."""
+    arrays = run.arrays(t, name)
+    with run.fitting(t):
+        one, two = (arrays[key] for key in keys)
+    return one, two
