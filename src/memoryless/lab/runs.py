@@ -494,13 +494,14 @@ def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
     view = view_of(run.about.config, record.W.shape[1])
     if run.holds(t, "fitted"):
         arrays, facts = run.arrays_and_facts(t, "fitted")
-        read = {own.mean.shape[1] for own in record.statistics.values()}
+        sizes = {"N": record.classes}
+        for statistics in record.statistics.values():
+            sizes["d"] = statistics.mean.shape[1]
         with run.fitting(t):
-            sizes = {"N": record.classes} | {"d": d for d in read}
             for name, kind in facts.items():
                 fitted[name] = restore(kind, part(arrays, f"{name}."))
                 for problem in misshapen(fitted[name], sizes):
-                    raise ValueError(f"{name}: {problem}")
+                    raise ValueError(f"fitted {name}: {problem}")
     return EndOfState(record, (W, b), fitted, held_out, view)
 
 
