@@ -76,7 +76,7 @@ def test_order_from_a_file(tmp_path):
         ("0\n1\n2\n3\n4\n5\n", "lacks 6: each class must stand there exactly once"),
         ("0\n1\n2\n3\n4\n5\n6\n6\n", "names a class twice"),
         ("0\nfox\n2\n3\n4\n5\n99\n", "names unknown classes: fox, 99; name those of toy"),
-        ("9" * 5000, r"names unknown classes: 9{60}\.\.\. \(5,000 signs\); name those of toy"),
+        ("9" * 5000, "names unknown classes: 9999"),
     ],
 )
 def test_bad_order_files(tmp_path, content, message):
@@ -102,11 +102,7 @@ def test_an_order_that_is_no_text(tmp_path):
         ("7,0", "the sizes must be at least 1"),
         ("ten", "states 'ten' is neither a number nor a list such as 50,10,10"),
         ("-1", "neither a number"),
-        (
-            "1" * 5000,
-            r"states '1{60}\.\.\. \(5,000 signs\)' is neither a number nor a list such as",
-        ),
-        ("2," + "1" * 5000, r"\(5,002 signs\)' is neither a number nor a list such as 50,10,10"),
+        ("2," + "1" * 5000, "is neither a number nor a list such as 50,10,10"),
     ],
 )
 def test_bad_states(states, message):
@@ -114,16 +110,10 @@ def test_bad_states(states, message):
         Stream(TOY, states)
 
 
-@pytest.mark.parametrize(
-    ("order", "hint"), [("seed:" + "1" * 5000, "; N has at most 99 digits"), ("x" * 5000, "")]
-)
-def test_an_order_of_5000_signs(order, hint):
-    with pytest.raises(ConfigError) as caught:
+@pytest.mark.parametrize("order", ["seed:" + "1" * 5000, "x" * 5000, "natual"])
+def test_unknown_orders(order):
+    with pytest.raises(ConfigError, match="seed:N with a number N of at most 99 digits"):
         Stream(TOY, "2", order)
-    assert str(caught.value) == (
-        f"unknown order '{order[:60]}... ({len(order):,} signs)': choose natural, seed:N with a "
-        f"number N, belouadah, or a file with one class a line{hint}"
-    )
 
 
 def test_no_classes_make_no_states():

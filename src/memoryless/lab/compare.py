@@ -29,7 +29,6 @@ from memoryless.stats.methods import Method, misfit, parse_method
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.tables import Table
 
-CANNOT_GIVE = "the runs there can give none of that: "
 MOST_COMPARED = 10
 
 
@@ -73,17 +72,12 @@ def compare(
     k = by.replace("-", "")
     found = find_later_runs(runs)
     calibrations = () if calibrations == ("all",) else calibrations
-    for kind, names, known in (
-        ("head", heads, HEADS),
-        ("calibration", calibrations, CALIBRATIONS),
-        ("transport", transports, TRANSPORTS),
-    ):
+    given = {"head": heads, "calibration": calibrations, "transport": transports}
+    known = {"head": HEADS, "calibration": CALIBRATIONS, "transport": TRANSPORTS}
+    for kind, names in given.items():
         for name in names:
-            choose(kind, name, known)
-    chosen = methods or combinations(found, heads, calibrations, transports)
-    wanted = named_methods(found, chosen)
-    if not wanted:
-        raise ConfigError(CANNOT_GIVE + _misfit(found, heads, calibrations, transports))
+            choose(kind, name, known[kind])
+    wanted = named_methods(found, methods or combinations(found, heads, calibrations, transports))
     check_formats(write)
     if figure:
         from memoryless.lab import charts  # with matplotlib, which nothing else here needs
@@ -91,9 +85,10 @@ def compare(
         choose("format", figure.suffix[1:], charts.METADATA)
     with Display() as display:
         display.reading(found, "scoring", True)
-        streams = comparisons(found, wanted, leave_out=not methods)
+        streams = comparisons(found, wanted, leave_out=not methods) if wanted else []
     if not streams:
-        raise ConfigError(CANNOT_GIVE + _lack(found, wanted))
+        reason = _lack(found, wanted) if wanted else _misfit(found, *given.values())
+        raise ConfigError(f"the runs there can give none of that: {reason}")
     present([compare_table(stream, k, all or bool(methods)) for stream in streams], write)
     if figure:
         drawn = charts.pareto_figure({s.title: s.entries for s in streams}, k)
@@ -110,12 +105,9 @@ def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
 
 def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
     """What the runs lack for these methods, of the one that needs the least more."""
-    lacks = (
-        lacked_by(run, method)
-        for run in runs
-        for method in map(parse_method, wanted)
-        if method.strategy == run.about.config.strategy
-    )
+    methods = list(map(parse_method, wanted))
+    strategies = {run: run.about.config.strategy for run in runs}
+    lacks = (lacked_by(r, m) for r, own in strategies.items() for m in methods if m.strategy == own)
     return min(filter(None, lacks), key=len)
 
 
