@@ -25,15 +25,6 @@ from memoryless.stats.scorers import Linear
 from memoryless.strategies import STRATEGIES
 
 
-def test_rescoring_gives_what_the_run_scored(finished):
-    names = ["finetune", "finetune+siw+mc", "finetune+l2+mc", "lwf+siw"]
-    stored = finished.results()
-    for state, again in zip(stored, results_with(finished, names), strict=True):
-        assert list(again.methods) == names[:3]  # lwf is another strategy
-        for name in names[:3]:
-            assert again.methods[name].top1 == state.methods[name].top1
-
-
 @pytest.mark.parametrize("read", [{}, {"square_roots": True, "level": "middle"}])
 def test_what_runs_score_is_what_is_scored_again(read, gathering, gathered, toy):
     if read:
@@ -108,6 +99,7 @@ def test_combinations_and_names(finished):
     ]  # fmt: skip
     with pytest.raises(ConfigError, match=r"LwF needs a run of the strategy lwf, .* of finetune"):
         named_methods([finished], ["LwF"])
+    assert not results_with(finished, ["lwf+siw"])[0].methods  # a method of another strategy
 
 
 def test_images_share_the_average_accuracy(finished):

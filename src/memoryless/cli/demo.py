@@ -132,8 +132,9 @@ def _table(runs: list[RunFolder]) -> Table:
 
 def _report(runs: list[RunFolder], page: Path) -> None:
     """Write the report about the runs."""
-    from memoryless.lab.report import write_report
+    from memoryless import pages
+    from memoryless.lab.report import render
     from memoryless.output import say
 
-    write_report(runs, page, places=[page.parent])
+    pages.write(page, render(runs, places=[page.parent]), "output")
     say(f"the report is {page}: open it in a browser")

@@ -16,7 +16,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure, FigureBase
+from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
 
@@ -164,7 +164,7 @@ def pareto_figure(
         panel = part.subplots()
         if free := [row for row in rows if row.memoryless]:
             _draw_front(panel, free, k, named)
-            height += _legend_below(part, columns)
+            height += _legend_below(panel, columns)
         name = printable(title) if len(streams) > 1 else ""
         measured = f"{k.replace('top', 'top-')} accuracy (%)"
         _label(panel, name, "bytes kept of the past", measured)
@@ -233,7 +233,7 @@ def _lines(lines: dict[str, list[float]], columns: int, name: str) -> Figure:
         panel.plot(values, label=_in_lines(label), markevery=max(1, len(values) // 10))
     _label(panel, "", "state", name)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.set_figheight(INCHES_HIGH + _legend_below(figure, columns))
+    figure.set_figheight(INCHES_HIGH + _legend_below(panel, columns))
     return figure
 
 
@@ -242,13 +242,13 @@ def _in_lines(label: str, most: int = 40) -> str:
     return "\n".join(textwrap.wrap(printable(label), most, break_on_hyphens=False))
 
 
-def _legend_below(figure: FigureBase, columns: int) -> float:
+def _legend_below(panel: Axes, columns: int) -> float:
     """Name what a panel shows in a legend below it; gives the inches that the names take."""
-    handles, names = figure.axes[0].get_legend_handles_labels()
+    handles, names = panel.get_legend_handles_labels()
     if not names:
         return 0.0
     across = columns if max(map(len, names)) > 16 else columns + 1
-    figure.legend(handles, names, loc="outside lower center", ncols=across)
+    panel.figure.legend(handles, names, loc="outside lower center", ncols=across)
     lines = sum(name.count("\n") + 1 for name in names) / across
     return 1.5 * POINTS / 72 * (lines + 1)
 

@@ -72,11 +72,12 @@ def compare(
     k = by.replace("-", "")
     found = find_later_runs(runs)
     calibrations = () if calibrations == ("all",) else calibrations
-    given = {"head": heads, "calibration": calibrations, "transport": transports}
-    known = {"head": HEADS, "calibration": CALIBRATIONS, "transport": TRANSPORTS}
-    for kind, names in given.items():
-        for name in names:
-            choose(kind, name, known[kind])
+    for name in heads:
+        choose("head", name, HEADS)
+    for name in calibrations:
+        choose("calibration", name, CALIBRATIONS)
+    for name in transports:
+        choose("transport", name, TRANSPORTS)
     wanted = named_methods(found, methods or combinations(found, heads, calibrations, transports))
     check_formats(write)
     if figure:
@@ -87,7 +88,8 @@ def compare(
         display.reading(found, "scoring", True)
         streams = comparisons(found, wanted, leave_out=not methods) if wanted else []
     if not streams:
-        reason = _lack(found, wanted) if wanted else _misfit(found, *given.values())
+        named = heads, calibrations, transports
+        reason = _lack(found, wanted) if wanted else _misfit(found, *named)
         raise ConfigError(f"the runs there can give none of that: {reason}")
     present([compare_table(stream, k, all or bool(methods)) for stream in streams], write)
     if figure:

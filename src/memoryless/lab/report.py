@@ -55,22 +55,9 @@ def report(
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
     with Display() as display:
         names = named_methods(found, methods)
-        write_report(found, output, names, partial(display.reading, found), runs)
+        page = render(found, names, partial(display.reading, found), runs)
+    pages.write(output, page, "output")
     say(f"the report is {output}")
-
-
-def write_report(
-    runs: Sequence[RunFolder],
-    path: Path,
-    methods: Sequence[str] = (),
-    working: Working = lambda what: None,
-    places: Sequence[Path] = (),
-) -> None:
-    """Write the page to a file; every number on it comes from the run folders.
-
-    `working` is called with what is being done; `places` are the folders where the runs were found.
-    """
-    pages.write(path, render(runs, methods, working, places), "output")
 
 
 def render(
@@ -79,7 +66,11 @@ def render(
     working: Working = lambda what: None,
     places: Sequence[Path] = (),
 ) -> str:
-    """The page; the runs are scored again with `methods`, if any are named."""
+    """The page; every number on it comes from the run folders.
+
+    The runs are scored again with `methods`, if any are named. `working` is called with what is
+    being done; `places` are the folders where the runs were found.
+    """
     from memoryless.lab.charts import shown  # with matplotlib
     from memoryless.lab.pictures import BY_STREAM, OF_THE_PAPER, pictures
 

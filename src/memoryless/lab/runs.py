@@ -131,11 +131,6 @@ def _decoded(text: bytes, kind: type[Content]) -> Content:
     return msgspec.json.decode(text, type=kind, dec_hook=as_path)
 
 
-def _told(value: Any) -> str:
-    """The value of a setting as one would type it, if it has any."""
-    return "not given" if value is None else in_words(value)
-
-
 def compared(config: Config) -> dict[str, Any]:
     """The settings that make an experiment what it is."""
     idle = set()
@@ -342,7 +337,7 @@ class RunFolder:
     def _differing(self, run: Description) -> list[str]:
         here, there = compared(run.config), compared(self.about.config)
         differing = [
-            f"{key} {_told(there.get(key))} there, {_told(here.get(key))} here"
+            f"{key} {in_words(there.get(key))} there, {in_words(here.get(key))} here"
             for key in here | there
             if here.get(key) != there.get(key)
         ]
