@@ -57,19 +57,14 @@ def test_whatever_trains_state_by_state_has_one(strategy):
         assert control.output == Path("runs/latest/untrained")
 
 
-def test_the_recipe_of_the_strategy_is_not_taken_over():
-    control = control_of(filled(Config(strategy="lwf", width=8, backbone_weights=Path("w.pth"))))
-    assert (control.lr, control.schedule, control.backbone_weights) == (None, None, None)
-
-
-def test_it_sees_as_many_images_as_the_experiment():
-    control = control_of(Config(width=8, held_out=0.2, batch_size=16))
-    assert (control.held_out, control.batch_size) == (0.2, 16)
-
-
 @pytest.mark.parametrize("later", [None, 3])
-def test_its_layer_trains_as_long_as_the_experiment(later):
-    control = control_of(Config(width=8, epochs=1, epochs_later=later)).resolved()
+def test_it_trains_and_sees_as_the_experiment_but_by_its_own_recipe(later):
+    given = {"width": 8, "held_out": 0.2, "batch_size": 16, "epochs": 1, "epochs_later": later}
+    weights = Path("w.pth")
+    control = control_of(filled(Config(strategy="lwf", backbone_weights=weights, **given)))
+    assert (control.lr, control.schedule, control.backbone_weights) == (None, None, None)
+    assert (control.held_out, control.batch_size) == (0.2, 16)
+    control = control.resolved()
     assert (control.epochs, control.epochs_later) == (1, later or 1)
 
 

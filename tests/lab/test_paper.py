@@ -172,22 +172,11 @@ def test_paper_command(toy_preset, capsys):
     assert len(entries) == 18  # two methods in both
     assert entries[13]["method"] == "untrained+lda"  # the last row of the first table
     assert Path("runs/paper/toy/2-states/untrained/seed-0/run.json").exists()
-
-
-def test_paper_with_methods_beyond_it(toy_preset, capsys):
-    words = (
-        "paper --preset toy --strategies finetune --statistics full --square-roots --held-out 0.25"
-    )
-    name = "finetune+lda:0.3+bg_z+linear"
-    assert main([*words.split(), "--methods", name]) == 0
-    assert name in capsys.readouterr().out
-
-
-def test_paper_without_the_control(toy_preset, capsys):
-    words = "paper --preset toy --strategies finetune --no-control"
+    words = "paper --preset toy --strategies finetune --statistics full --square-roots --held-out"
+    words += " 0.25 --no-control --output other --methods finetune+lda:0.3+bg_z+linear"
     assert main(words.split()) == 0
-    assert "untrained" not in capsys.readouterr().out
-    assert not Path("runs/paper/toy/2-states/untrained").exists()
+    assert "finetune+lda:0.3+bg_z+linear" in capsys.readouterr().out
+    assert not Path("other/toy/2-states/untrained").exists()
 
 
 def test_a_control_that_another_process_runs_is_left_out(toy_preset, capsys):
