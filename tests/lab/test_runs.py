@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import EVERY_FORM, make_toy
+from conftest import EVERY_FORM, FakeRun, make_toy
 from memoryless.cli import main
 from memoryless.errors import StoreError
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
 from memoryless.lab.rescore import results_with
-from memoryless.lab.runs import RunFolder, last_record, last_state, states_of
+from memoryless.lab.runs import Preparation, RunFolder, last_record, last_state, states_of
 from memoryless.progress import Observer
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS, lda
@@ -86,23 +86,15 @@ def change(folder: RunFolder, name: str, leaf: str, value: Any) -> Path:
 
 ABOUT = {
     "config.lr": ("fast", "`$.config.lr`"),
-    "config.epochs": (1.5, "`$.config.epochs`"),
     "config.width": (0, "Expected `int` >= 1 - at `$.config.width`"),
     "config.batch_size": (None, "`$.config.batch_size`"),
-    "config.milestones.0": (None, "`$.config.milestones[0]`"),
     "config.root": (5, "`$.config.root`"),
     "config.strategy": ("lfw", "unknown strategy 'lfw'"),
-    "seed": (True, "`$.seed`"),
     "new": (1, "Object contains unknown field `new`"),
     "classes.2": ("0", "`classes` has a name twice"),
-    "classes.1": (1, "`$.classes[1]`"),
     "sizes": ([2, 2], "do not agree"),
-    "sizes.1": (-1, "Expected `int` >= 1 - at `$.sizes[1]`"),
     "train_images.0": (..., "do not agree"),
-    "preparation.mean.0": ("x", "`$.preparation.mean[0]`"),
-    "versions.torch": (2, "`$.versions[...]`"),
     "machine": (..., "missing required field `machine`"),
-    "machine.cores": (0, "Expected `int` >= 1 - at `$.machine.cores`"),
 }
 
 
@@ -120,13 +112,9 @@ RESULTS = {
     "state": (0, "`by_state` of finetune does not have 1 entries"),
     "classes_seen": (2, "is of another state or run"),
     "methods.finetune.top1": (999, "Expected `float` <= 100.0"),
-    "methods.finetune.top5": (None, "Expected `float`, got `null`"),
     "methods.finetune.typology.new": (1, "unknown field `new`"),
     "methods.finetune.by_state.0": (..., "`by_state` of finetune does not have 2 entries"),
-    "methods.finetune.cost": (-1, "Expected `int` >= 0"),
     "methods": ({}, "length >= 1 - at `$.methods`"),
-    "history.seconds.0": (-1.0, "`$.history.seconds[0]`"),
-    "bytes": (..., "missing required field `bytes`"),
 }
 
 
@@ -149,9 +137,6 @@ def test_a_run_holds_what_it_has_and_nothing_else(folder, tiny, toy):
     assert stored["memory"] == 0.2
     assert "kd_weight" not in stored
     assert RunFolder(replayed).about.config.memory == 0.2
-    assert (
-        folder.results()[0].methods["finetune"].typology.c_p is None
-    )  # no image is of a past class
 
 
 DAMAGE: dict[str, Callable[[Path], Any]] = {
@@ -204,12 +189,10 @@ def test_a_state_of_another_state_or_run_is_refused(folder, tiny, toy):
         assert refused(fresh(folder).results).endswith(MEND)
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
-def test_another_format_is_refused(folder, number):
-    file = folder.path / "run.json"
-    file.write_text(json.dumps({"format": number}))
-    assert refused(lambda: fresh(folder).about) == (
-        f"{file} was written by another version of memoryless (format {number}, not 3): {MEND}"
+def test_another_format_is_refused(folder):
+    (folder.path / "run.json").write_text('{"format": 4}')
+    assert "by another version of memoryless (format 4, not 3)" in refused(
+        lambda: fresh(folder).about
     )
 
 
@@ -225,26 +208,17 @@ def test_the_same_run_has_the_same_id_and_bytes_wherever_it_is(original, tmp_pat
         assert file.read_bytes() == (folders[1].path / file.relative_to(original)).read_bytes()
 
 
-@pytest.mark.parametrize(
-    "other", [{"lr": 0.2}, {"seeds": (1,)}, {"order": "seed:1"}, {"mean": (0.5,), "std": (0.5,)}]
-)
-def test_another_run_has_another_id(tiny, toy, other):
-    ids = {
-        RunFolder(run(replace(tiny, epochs=1, output=tiny.output / str(i), **given), toy)[0]).id
-        for i, given in enumerate(({}, other))
-    }
-    assert len(ids) == 2
+def test_another_run_has_another_id():
+    others = [{"config": {"lr": 0.2}}, {"config": {"order": "seed:1"}}, {"seed": 1},
+              {"preparation": Preparation(8, [0.4], [0.5], ["flip"])}]  # fmt: skip
+    ids = {FakeRun({"finetune": [1.0]}, **given).id for given in ({}, *others)}
+    assert len(ids) == 1 + len(others)
+    assert FakeRun({"finetune": [2.0]}, "x/s", config={"threads": 3}).id in ids
 
 
 @pytest.mark.parametrize(
     ("made", "gone", "named"),
-    [
-        ("99", None, "99"),
-        ("03", None, "03"),
-        ("1", None, "1"),
-        (None, "01", "02"),
-        ("x", None, "x"),
-    ],
+    [("03", None, "03"), ("1", None, "1"), ("x", None, "x"), (None, "01", "02")],
 )
 def test_odd_states_are_named(folder, made, gone, named, capsys):
     states = folder.path / "states"
@@ -345,14 +319,9 @@ def test_only_methods_of_all_states_are_shown(tiny, toy):
     folder.results()[0].methods.clear()  # a copy
     for t in range(3):
         reached = json.loads((folder.state(t) / "results.json").read_text())["methods"]["finetune"]
-        change(
-            folder,
-            f"states/0{t}/results.json",
-            "methods",
-            {"finetune" if t else "finetune+initial": reached},
-        )
-    told = f"no method was scored in all states of {folder.path}: {MEND}"
-    assert refused(fresh(folder).results) == told
+        name = "finetune" if t else "finetune+initial"
+        change(folder, f"states/0{t}/results.json", "methods", {name: reached})
+    assert "no method was scored in all states" in refused(fresh(folder).results)
 
 
 @pytest.mark.parametrize("form", EVERY_FORM)
