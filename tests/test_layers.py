@@ -53,7 +53,7 @@ ELSEWHERE = {
     "photos/__init__": "it is empty",
     "photos/check": "model/test_file damages files and calls it",
     "photos/kept": "photos/test_show checks its sentences in cards",
-    "lab/scores": "test_runs damages files of results in the ways that it checks",
+    "lab/described": "test_runs damages files in the ways that it checks",
     "train/__init__": "it is empty",
     "train/resolve": "test_settings and test_strategies check settings in all their parts",
     "train/strategies/__init__": "it is empty",

@@ -11,8 +11,8 @@ import pytest
 
 from conftest import NUMBERS, single
 from memoryless.lab import evaluate
+from memoryless.lab.described import Typology
 from memoryless.lab.evaluate import Outcome, SharedProducts, figures_of, score, score_methods
-from memoryless.lab.scores import Typology
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS, Head

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from conftest import FakeRun
+from memoryless.lab.described import Results
 from memoryless.lab.frame import averages, results_frame
 from memoryless.lab.paper_tables import (
     claims_table,
@@ -17,7 +18,6 @@ from memoryless.lab.paper_tables import (
     published_accuracy,
     published_g_il,
 )
-from memoryless.lab.scores import Results
 from memoryless.stats.methods import METHODS
 from memoryless.stats.metrics import g_il
 from memoryless.tables import Table

@@ -18,9 +18,10 @@ from conftest import EVERY_FORM, FakeRun, make_toy
 from memoryless.cli import main
 from memoryless.errors import StoreError
 from memoryless.lab.config import Config
+from memoryless.lab.described import Preparation
 from memoryless.lab.experiment import run
 from memoryless.lab.rescore import results_with
-from memoryless.lab.runs import Preparation, RunFolder, last_record, last_state, states_of
+from memoryless.lab.runs import RunFolder, last_record, last_state, states_of
 from memoryless.progress import Observer
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS, lda

@@ -14,7 +14,7 @@ from math import isnan
 import msgspec
 import numpy as np
 
-from memoryless.lab.scores import Scored, Typology
+from memoryless.lab.described import Scored, Typology
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import EndOfState, Method, build_scorer, bytes_needed, head_scorer

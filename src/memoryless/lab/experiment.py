@@ -27,17 +27,18 @@ from memoryless.errors import WriteError
 from memoryless.images import Dataset
 from memoryless.images.sources import load
 from memoryless.lab.config import Config
-from memoryless.lab.estimate import check_memory, passes
-from memoryless.lab.evaluate import score_methods
-from memoryless.lab.runs import (
+from memoryless.lab.described import (
     Description,
+    Durations,
+    History,
     Machine,
     Preparation,
-    RunFolder,
-    last_record,
-    read_test,
+    Results,
+    Sizes,
 )
-from memoryless.lab.scores import Durations, History, Results, Sizes
+from memoryless.lab.estimate import check_memory, passes
+from memoryless.lab.evaluate import score_methods
+from memoryless.lab.runs import RunFolder, last_record, read_test
 from memoryless.lab.stream import State, Stream
 from memoryless.locks import locked
 from memoryless.names import counted, utf8

@@ -12,8 +12,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from memoryless.lab.config import Config
-from memoryless.lab.runs import RunFolder, compared
-from memoryless.lab.scores import Results
+from memoryless.lab.described import Results, compared
+from memoryless.lab.runs import RunFolder
 from memoryless.stats.methods import method_name, paper_name, parse_method
 from memoryless.stats.metrics import forgetting
 

@@ -9,9 +9,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from memoryless.errors import ConfigError
+from memoryless.lab.described import Results
 from memoryless.lab.evaluate import score, score_methods
 from memoryless.lab.runs import RunFolder, composable, read_test, states_of
-from memoryless.lab.scores import Results
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import Method, grid_of, lacking, method_name, parse_method
 

@@ -15,17 +15,23 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
-import msgspec
 import numpy as np
-from msgspec import Meta, structs
+from msgspec import structs
 
 from memoryless.errors import ConfigError, StoreError
 from memoryless.lab.config import Config
-from memoryless.lab.scores import Described, Results, Some
-from memoryless.names import first_ten, in_words, utf8
-from memoryless.settings import as_path
+from memoryless.lab.described import (
+    FORMAT,
+    Description,
+    Results,
+    Written,
+    compared,
+    decoded,
+    encoded,
+)
+from memoryless.names import first_ten, in_words
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.methods import EndOfState, view_of
 from memoryless.stats.record import Record
@@ -36,13 +42,7 @@ from memoryless.strategies import STRATEGIES
 from memoryless.tensors import from_bytes, part
 from memoryless.train.checkpoint import Checkpoint
 
-FORMAT = 3
 MEND = "delete the run's folder and run the same command again"
-# Settings that may differ between two commands that continue the same run: paths, devices, and what
-# is scored. A change of the data is noticed by its facts.
-NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
-# What a run does not choose: it is not part of what the run is.
-PROVENANCE = ("format", "config", "versions", "commit", "command", "machine", "started")
 # Files that only the next state needs, so that only the last finished state keeps them.
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
@@ -55,88 +55,6 @@ SHAPES = {
     "count": "n", "mean": "ns", "own": "nss", "factors": "nKs", "rest": "n",
     "forward": "ss", "residual": "ss", "sdc": "Os", "gram": "PP", "sums": "NP",
 }  # fmt: skip
-Content = TypeVar("Content")
-
-
-class Machine(Described):
-    system: str
-    cores: Some | None
-
-
-class Preparation(Described):
-    """How images are prepared for the network."""
-
-    size: Some
-    mean: list[float]
-    std: list[float]
-    augment: list[str]
-
-
-class Description(Described, kw_only=True):
-    """What a run is: run.json."""
-
-    format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
-    config: Config
-    seed: int
-    dataset: str
-    classes: tuple[str, ...]
-    sizes: list[Some]
-    """How many classes each state brings."""
-    train_images: list[Some]
-    """Of each class, as in `test_images`."""
-    test_images: list[Some]
-    preparation: Preparation
-    memoryless: bool
-    backbone_class: str
-    versions: dict[str, str]
-    commit: str | None
-    command: list[str]
-    machine: Machine
-    started: str
-
-    def __post_init__(self) -> None:
-        if self.config.strategy not in STRATEGIES:
-            raise ValueError(f"unknown strategy {self.config.strategy!r}")
-        if len(set(self.classes)) < len(self.classes):
-            raise ValueError("`classes` has a name twice")
-        lengths = {sum(self.sizes), len(self.train_images), len(self.test_images)}
-        if lengths != {len(self.classes)}:
-            raise ValueError("`classes`, `sizes`, `train_images` and `test_images` do not agree")
-
-    def plain(self) -> dict[str, Any]:
-        """What run.json holds."""
-        plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
-        return plain | {"config": self.config.own()}
-
-    def facts(self) -> dict[str, Any]:
-        """What the run is beside its settings."""
-        return {key: value for key, value in self.plain().items() if key not in PROVENANCE}
-
-
-class _Written(msgspec.Struct):
-    """The format of a file of any version."""
-
-    format: int = FORMAT
-
-
-def _encoded(content: Described) -> bytes:
-    """The JSON text of a description; one that could not be read again is an error."""
-    plain = content.plain() if isinstance(content, Description) else content
-    text = msgspec.json.format(msgspec.json.encode(plain), indent=1)
-    _decoded(text, type(content))  # bounds are checked on reading only
-    return text
-
-
-def _decoded(text: bytes, kind: type[Content]) -> Content:
-    return msgspec.json.decode(text, type=kind, dec_hook=as_path)
-
-
-def compared(config: Config) -> dict[str, Any]:
-    """The settings that make an experiment what it is."""
-    idle = set()
-    if config.statistics == "none":
-        idle = {"transports"} if config.projection else {"transports", "level", "square_roots"}
-    return {key: v for key, v in config.own().items() if key not in NOT_COMPARED | idle}
 
 
 class RunFolder:
@@ -160,14 +78,14 @@ class RunFolder:
         file = self.path / "run.json"
         content = read_bytes(file, fix=MEND)
         with reading(file, MEND):
-            written = _decoded(content, _Written).format
+            written = decoded(content, Written).format
         if written != FORMAT:
             raise StoreError(
                 f"{file} was written by another version of memoryless (format {written}, not "
                 f"{FORMAT}): {MEND}"
             )
         with reading(file, MEND):
-            about = _decoded(content, Description)
+            about = decoded(content, Description)
         if (sums := self.state(0) / SUMS).exists():
             self._check(content, file, _read_sums(sums))
         return about
@@ -239,7 +157,7 @@ class RunFolder:
             self._check_files(t)
             content = self._read(t, file.name)
             with reading(file, MEND):
-                results = _decoded(content, Results)
+                results = decoded(content, Results)
             if (results.state, results.classes_seen) != (t, sum(sizes[: t + 1])):
                 raise StoreError(f"{file} is of another state or run: {MEND}")
             self._results[t] = results
@@ -305,7 +223,7 @@ class RunFolder:
 
         def fill(draft: Path) -> None:
             write(draft)
-            (draft / "results.json").write_bytes(_encoded(results))
+            (draft / "results.json").write_bytes(encoded(results))
             files = {path.name: path for path in sorted(draft.iterdir())}
             files[RUN_JSON] = self.path / "run.json"
             lines = [f"{_sha256(path)}  {name}\n" for name, path in files.items()]
@@ -356,7 +274,7 @@ class RunFolder:
         if self.exists and not self._differing(run):
             return self
         _remove(self.checkpoint)  # of a run that `verify` found not worth keeping
-        write_bytes(self.path / "run.json", _encoded(run))
+        write_bytes(self.path / "run.json", encoded(run))
         return RunFolder(self.path)
 
     @property
