@@ -123,7 +123,7 @@ def test_figures_take_any_name_and_show_it(tmp_path):
 
 def test_titles_of_rows_fit_their_panels(finished, monkeypatch):
     values = np.linspace(-1, 1, 50)
-    rows = [measures.RowDistribution(name, values, 0.0, 1.0, p) for name, p in
+    rows = [measures.RowDistribution(name, values, p) for name, p in
             (("w" * 60, 2e-8), ("The Great Wall of China", 0.04), ("bee", 1.0))]  # fmt: skip
     monkeypatch.setattr(measures, "row_distributions", lambda run: rows)
     titles = [panel.get_title() for panel in draw("rows", finished).axes]

@@ -107,7 +107,9 @@ def test_bad_states(states, message):
 
 @pytest.mark.parametrize("order", ["seed:" + "1" * 5000, "x" * 5000, "natual"])
 def test_unknown_orders(order):
-    with pytest.raises(ConfigError, match="seed:N with a number N of at most 99 digits"):
+    with pytest.raises(
+        ConfigError, match="choose natural, seed:N with a number N, belouadah, or a file"
+    ):
         Stream(TOY, "2", order)
 
 

@@ -19,6 +19,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
+from scipy.stats import norm
 
 from memoryless.errors import WriteError
 from memoryless.lab import measures
@@ -90,8 +91,7 @@ def draw_rows(comparison: Comparison, columns: int = 1) -> Figure:
     for panel, row in zip(panels, rows, strict=False):
         panel.hist(row.values, bins=20, density=True, alpha=0.5, color=COLOURS[5])
         x = np.linspace(row.values.min(), row.values.max(), 200)
-        std = row.std or 1.0
-        normal = np.exp(-(((x - row.mean) / std) ** 2) / 2) / (std * np.sqrt(2 * np.pi))
+        normal = norm.pdf(x, row.values.mean(), row.values.std() or 1.0)
         panel.plot(x, normal, color=COLOURS[1], marker="")
         name, most = printable(row.label), 16 if columns == 1 else 24
         name = name if len(name) <= most else f"{name[: most - 1].rstrip()}…"

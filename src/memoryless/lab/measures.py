@@ -49,8 +49,6 @@ class RowDistribution:
 
     label: str
     values: np.ndarray
-    mean: float
-    std: float
     p_value: float
     """Of D'Agostino and Pearson's test; small means not normal."""
 
@@ -61,12 +59,7 @@ def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[Ro
     W = layer["W"].astype(np.float64)
     chosen = numpy_generator(seed, "rows").permutation(len(W))[:number]
     names = run.about.classes
-    return [
-        RowDistribution(
-            names[c], W[c], float(W[c].mean()), float(W[c].std()), float(normaltest(W[c]).pvalue)
-        )
-        for c in sorted(chosen)
-    ]
+    return [RowDistribution(names[c], W[c], float(normaltest(W[c]).pvalue)) for c in sorted(chosen)]
 
 
 def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -125,8 +125,8 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
             return _read_order(Path(order), dataset)
     hint = suggestion(order, ["natural", "belouadah", "seed:0"])
     raise ConfigError(
-        f"unknown order '{order}': choose natural, seed:N with a number N of at most 99 digits, "
-        f"belouadah, or a file with one class a line{hint}"
+        f"unknown order '{order}': choose natural, seed:N with a number N, belouadah, or a "
+        f"file with one class a line{hint}"
     )
 
 
