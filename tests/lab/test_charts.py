@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -14,7 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from conftest import TINY, FakeRun, make_toy
+from conftest import FakeRun
 from memoryless.lab import measures
 from memoryless.lab.charts import (
     COLOURS,
@@ -26,12 +24,9 @@ from memoryless.lab.charts import (
     shown,
 )
 from memoryless.lab.comparison import comparisons
-from memoryless.lab.experiment import run
 from memoryless.lab.runs import RunFolder
-from memoryless.names import printable
 
 TEXT = "{http://www.w3.org/2000/svg}text"
-HOSTILE = ("$x$", "$", "_a", "%é#", "🦕\n", "<b>&-->")
 
 
 def draw(name: str, *runs, columns: int = 1) -> Figure:
@@ -105,20 +100,6 @@ def test_text_stays_text(finished, tmp_path):
     words = ["".join(e.itertext()) for e in ElementTree.parse(tmp_path / "accuracy.svg").iter(TEXT)]
     assert {"finetune+siw", "finetune", "state", "top-1 accuracy (%)"} <= set(words)
     assert b"/FontFile2" in (tmp_path / "accuracy.pdf").read_bytes()  # TrueType, embedded
-
-
-def test_figures_take_any_name_and_show_it(tmp_path):
-    """Warnings are errors here, so a missing glyph must not give one."""
-    data = replace(make_toy(), classes=HOSTILE, name=os.fsdecode(b"$ \xff"))
-    hostile = RunFolder(run(replace(TINY, output=tmp_path / "_a$b$ \n<i>"), data)[0])
-    for name in FIGURES:
-        for form in ("svg", "pdf"):
-            path = save_figure(draw(name, hostile), tmp_path / "drawn" / f"{name}.{form}")
-            assert path.stat().st_size > 1000
-    words = [
-        "".join(e.itertext()) for e in ElementTree.parse(tmp_path / "drawn/rows.svg").iter(TEXT)
-    ]
-    assert {printable(name) for name in HOSTILE} <= {*words}
 
 
 def test_titles_of_rows_fit_their_panels(finished, monkeypatch):

@@ -150,6 +150,7 @@ def test_what_is_not_memoryless_is_no_reference():
     comparison = only(replay)
     assert comparison.role(comparison.reference) == "not memoryless"
     assert comparison.main.name == "replay (not memoryless)"
+    assert average_line(comparison) == "Average of states 1-2: replay 80.0 (not memoryless)"
 
 
 def test_of_many_trainings_few_methods_are_shown_and_drawn():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
@@ -189,7 +190,8 @@ def test_classes_stand_worst_first_by_the_reference_method(finished):
     ]
 
 
-def test_commands_take_any_name(tiny, toy, tmp_path, monkeypatch, capsys):
+def test_commands_take_any_name_and_show_it(tiny, toy, tmp_path, monkeypatch, capsys):
+    """Warnings are errors here, so a glyph that the font lacks must not give one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("memoryless.progress.LAST_LINE", 1e9)  # on a busy machine as well
     monkeypatch.setattr("memoryless.progress.FIRST_LINE", 1e9)
@@ -197,7 +199,7 @@ def test_commands_take_any_name(tiny, toy, tmp_path, monkeypatch, capsys):
     run(replace(tiny, output=Path(os.fsdecode(b"_$a\x1b\n<i>\xff"))), replace(toy, classes=classes))
     for words in (
         ["report", "."],
-        ["figures", ".", "--formats", "svg"],
+        ["figures", ".", "--formats", "svg", "pdf"],
         ["compare", ".", "--figure", "$.svg"],
     ):
         assert main(words) == 0
@@ -208,6 +210,9 @@ def test_commands_take_any_name(tiny, toy, tmp_path, monkeypatch, capsys):
     assert "<i>" not in page
     assert page.count("<script>") == 1  # ours
     assert "alert(1)</script>" not in page
+    texts = ElementTree.parse("figures/rows.svg").iter("{http://www.w3.org/2000/svg}text")
+    words = {"".join(text.itertext()) for text in texts}
+    assert {printable(name) for name in classes[:5]} <= words
 
 
 def test_on_a_terminal_it_tells_what_it_does(finished, tmp_path, monkeypatch, capsys):

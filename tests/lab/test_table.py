@@ -65,6 +65,7 @@ def test_one_state_has_no_average():
     shown = table(JOINT)
     assert shown.columns == ["method", "top-1", "top-5", "kept", ""]
     assert shown.rows[0] == ["joint", "80.0", "40.0", "images", "not memoryless"]
+    assert "reference" not in shown.caption
 
 
 @pytest.mark.parametrize("every", [False, True])

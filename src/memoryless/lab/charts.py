@@ -58,7 +58,7 @@ METADATA: dict[str, dict[str, None]] = {
 
 @mpl.rc_context(STYLE)
 def draw_magnitudes(comparison: Comparison, columns: int = 1) -> Figure:
-    """Bars show mean |w| of new and past classes by state, as trained and standardised (Fig. 2)."""
+    """Draw mean |w| of new and past classes by state, as trained and standardised (Fig. 2)."""
     figure, panels = _panels(columns, 3.6 if columns == 1 else 2.2, 2)
     numbers = measures.weight_magnitudes(comparison.main.runs[0])
     states = np.arange(1, len(numbers["new"]) + 1)
@@ -75,7 +75,7 @@ def draw_magnitudes(comparison: Comparison, columns: int = 1) -> Figure:
 
 @mpl.rc_context(STYLE)
 def draw_similarity(comparison: Comparison, columns: int = 1) -> Figure:
-    """Lines show how similar the first state's features stay to the last model's (Fig. 3)."""
+    """Draw how similar the first state's features stay to the last model's (Fig. 3)."""
     trainings = [t for t in comparison.trainings if not t.one_state][:MOST_LINES]
     lines = {t.name: measures.feature_similarity(t.runs[0]) for t in trainings}
     figure = _lines(lines, columns, "cosine with the last state")
@@ -85,7 +85,7 @@ def draw_similarity(comparison: Comparison, columns: int = 1) -> Figure:
 
 @mpl.rc_context(STYLE)
 def draw_rows(comparison: Comparison, columns: int = 1) -> Figure:
-    """Histograms show single rows with the fitted normal and a test of normality (Fig. 4)."""
+    """Draw histograms of single rows, the fitted normal and a test of normality (Fig. 4)."""
     figure, panels = _panels(columns, 4.6 if columns == 1 else 3.2, 6, 2 if columns == 1 else 3)
     rows = measures.row_distributions(comparison.main.runs[0])
     for panel, row in zip(panels, rows, strict=False):
@@ -102,7 +102,7 @@ def draw_rows(comparison: Comparison, columns: int = 1) -> Figure:
 
 @mpl.rc_context(STYLE)
 def draw_accuracy(comparison: Comparison, columns: int = 1) -> Figure:
-    """Lines show top-1 accuracy by state, of the reference method and a few others.
+    """Draw top-1 accuracy by state, of the reference method and a few others.
 
     Bands show the standard deviation over seeds, to both sides.
     """
@@ -121,7 +121,7 @@ def draw_accuracy(comparison: Comparison, columns: int = 1) -> Figure:
 
 @mpl.rc_context(STYLE)
 def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
-    """Cells show true by predicted state at the end, for the strategy and the reference method."""
+    """Draw true by predicted state at the end, for the strategy and the reference method."""
     chosen = comparison.before_and_after
     cells = [
         measures.coarser(measures.state_confusion(entry.training.runs[0], entry.method))
@@ -143,7 +143,7 @@ def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
 
 
 def draw_pareto(comparison: Comparison, columns: int = 1) -> Figure:
-    """Dots show top-1 accuracy against bytes kept, of the methods that the runs have scored."""
+    """Draw top-1 accuracy against bytes kept, of the methods that the runs have scored."""
     reference = comparison.reference.label
     return pareto_figure({"": comparison.entries}, columns=columns, named=reference)
 
@@ -152,7 +152,7 @@ def draw_pareto(comparison: Comparison, columns: int = 1) -> Figure:
 def pareto_figure(
     streams: Mapping[str, Sequence[Any]], k: str = "top1", columns: int = 1, named: str = ""
 ) -> Figure:
-    """Dots show accuracy against bytes kept, a panel for each stream, of rows with labels.
+    """Draw accuracy against bytes kept, a panel for each stream, of rows with labels.
 
     The legend names some methods that no other beats with as few bytes, and the one in `named`.
     Bars at these show the standard deviation over seeds.
@@ -190,13 +190,13 @@ def _draw_front(panel: Axes, rows: Sequence[Any], k: str, named: str) -> None:
 
 
 def _from_0(panel: Axes) -> None:
-    """Percentages begin at 0, and their ticks are round."""
+    """Let percentages begin at 0, with round ticks."""
     panel.set_ylim(bottom=0)
     panel.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
 
 
 def _scale_bytes(panel: Axes, sizes: Sequence[int]) -> None:
-    """Powers of ten on the axis of bytes, and a place at the left for what keeps nothing."""
+    """Label the axis of bytes with powers of ten, and with 0 for what keeps nothing."""
     kept = [size for size in sizes if size] or [1000]
     low, high = int(np.log10(min(kept))), int(np.ceil(np.log10(max(kept))))
     nothing = [0] if min(sizes) == 0 else []
@@ -219,7 +219,7 @@ FIGURES: dict[str, Callable[[Comparison, int], Figure]] = {
 
 
 def _panels(columns: int, height: float, number: int = 1, across: int = 0) -> tuple[Any, list[Any]]:
-    """A figure as wide as some columns of a page, and its panels, side by side if there is room."""
+    """Return a figure as wide as some columns of a page, and its panels."""
     figure = Figure(figsize=(INCHES[columns], height), layout="constrained")
     across = across or (1 if columns == 1 else number)
     grid = figure.subplots(-(-number // across), across, squeeze=False)
@@ -227,7 +227,7 @@ def _panels(columns: int, height: float, number: int = 1, across: int = 0) -> tu
 
 
 def _lines(lines: dict[str, list[float]], columns: int, name: str) -> Figure:
-    """A panel of lines by state."""
+    """Return a panel of lines by state."""
     figure, (panel,) = _panels(columns, INCHES_HIGH)
     for label, values in lines.items():
         panel.plot(values, label=_in_lines(label), markevery=max(1, len(values) // 10))
@@ -238,12 +238,12 @@ def _lines(lines: dict[str, list[float]], columns: int, name: str) -> Figure:
 
 
 def _in_lines(label: str, most: int = 40) -> str:
-    """A label in lines of at most so many characters."""
+    """Return a label in lines of at most so many characters."""
     return "\n".join(textwrap.wrap(printable(label), most, break_on_hyphens=False))
 
 
 def _legend_below(panel: Axes, columns: int) -> float:
-    """Name what a panel shows in a legend below it; gives the inches that the names take."""
+    """Name what a panel shows in a legend below it; return the inches that it takes."""
     handles, names = panel.get_legend_handles_labels()
     if not names:
         return 0.0
@@ -260,7 +260,7 @@ def _label(panel: Axes, title: str, x: str, y: str) -> None:
 
 
 def shown(runs: Sequence[RunFolder]) -> Comparison:
-    """What is drawn of some runs: the data set and number of states of most trainings."""
+    """Return what is drawn of some runs: the data set and number of states of most trainings."""
     return max(comparisons(runs), key=lambda comparison: len(comparison.trainings))
 
 

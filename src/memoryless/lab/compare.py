@@ -98,7 +98,7 @@ def compare(
 
 
 def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
-    """Why no combination of these heads, calibrations and transports means anything."""
+    """Return why no combination of these heads, calibrations and transports means anything."""
     strategies = [run.about.config.strategy for run in runs]
     parts = [given or [own] for given, own in zip(names, ("current", "none", "none"), strict=True)]
     reasons = (misfit(Method(*combination)) for combination in product(strategies, *parts))
@@ -106,7 +106,7 @@ def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
 
 
 def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
-    """What the runs lack for these methods, of the one that needs the least more."""
+    """Return what the runs lack for these methods, of the one that needs the least more."""
     methods = list(map(parse_method, wanted))
     strategies = {run: run.about.config.strategy for run in runs}
     lacks = (lacked_by(r, m) for r, own in strategies.items() for m in methods if m.strategy == own)
@@ -114,7 +114,7 @@ def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
 
 
 def compare_table(comparison: Comparison, k: str = "top1", every: bool = False) -> Table:
-    """Methods by accuracy, with those on the Pareto front marked; few of them, or all."""
+    """Return methods by accuracy, with those on the Pareto front marked; few of them, or all."""
     entries = sorted(comparison.entries, key=lambda entry: -getattr(entry, k))
     front = pareto_front(entries, k)
     shown = entries if every else _first(comparison, entries, front)
@@ -142,6 +142,6 @@ def compare_table(comparison: Comparison, k: str = "top1", every: bool = False) 
 
 
 def _first(comparison: Comparison, entries: Sequence[Any], front: Sequence[Any]) -> list[Any]:
-    """The best entries, the front and the reference."""
+    """Return the best entries, the front and the reference."""
     best = entries[: MOST_COMPARED - len(front)]
     return [e for e in entries if e in best or e in front or e is comparison.reference]

@@ -34,7 +34,7 @@ PREFERRED = ("middle stages, roots", "middle stages", "last stage, roots", "last
 
 
 def reads_statistics(method: str) -> bool:
-    """Whether a method reads more of the past than rows."""
+    """Return whether a method reads more of the past than rows."""
     parts = parse_method(method)
     head = HEADS[parts.head]
     return head.reads_statistics or head.reads == "projection" or parts.transport != "none"
@@ -68,7 +68,7 @@ class Training:
         return f"{self._labelled(self.row.strategy, self.kind)}{free}"
 
     def label(self, method: str) -> str:
-        """A method's name with what sets the training apart, as far as the method depends on it."""
+        """Return a method's name with what distinguishes the training, if the method reads it."""
         return self._labelled(method, self.kind if reads_statistics(method) else "")
 
     def _labelled(self, name: str, kind: str) -> str:
@@ -81,7 +81,7 @@ class Training:
         return self.row.strategy, self.settings, self.row.statistics_of
 
     def differing(self, others: Sequence[Training], kept: bool) -> str:
-        """The settings in which others differ, in words: those of what is kept, or all others."""
+        """Return the settings that others have otherwise: those of what is kept, or the rest."""
         return ", ".join(
             f"{key} {in_words(value)}"
             for key, value in self.config.items()
@@ -100,7 +100,7 @@ class Training:
         return PREFERRED.index(self.row.statistics_of), strategy, -self.row.seeds
 
     def by_state(self, method: str) -> pd.DataFrame:
-        """A method's top-1 accuracy by state: mean and standard deviation over runs."""
+        """Return a method's top-1 accuracy by state: mean and standard deviation over runs."""
         own = self.results[self.results["method"] == method]
         return own.groupby("state")["top1"].agg(["mean", "std"])
 
@@ -169,7 +169,7 @@ class Comparison:
         return list(rows.itertuples(index=False))
 
     def entry(self, training: Training, method: str) -> Any:
-        """The row of a training's method."""
+        """Return the row of a training's method."""
         return next(e for e in self.entries if e.label == training.label(method))
 
     @cached_property
@@ -193,7 +193,7 @@ class Comparison:
         return [e for e in few if e.head in ("current", "siw") or e in last]
 
     def role(self, entry: Any) -> str:
-        """What a row is for the reader, if it stands out."""
+        """Return what a row is for the reader, if it stands out."""
         if entry is self.control_entry:
             return "control"
         if not entry.memoryless:
@@ -221,7 +221,7 @@ class Comparison:
 def comparisons(
     runs: Sequence[RunFolder], methods: Sequence[str] = (), leave_out: bool = False
 ) -> list[Comparison]:
-    """The trainings of each data set in the same states, in the order of the runs.
+    """Return the trainings of each data set in the same states, in the order of the runs.
 
     `methods` and `leave_out` are those of `results_frame`. What learned a data set at once stands
     beside its other trainings.
@@ -279,7 +279,7 @@ def _set_apart(trainings: Sequence[Training]) -> None:
 
 
 def main_comparisons(found: Sequence[Comparison]) -> list[Comparison]:
-    """Of each data set the comparison with the most trainings, the first of several."""
+    """Return the comparison of each data set with the most trainings, the first of several."""
     chosen: dict[str, Comparison] = {}
     for comparison in sorted(found, key=lambda c: (c.main.is_control, -len(c.trainings))):
         chosen.setdefault(comparison.row.data_id, comparison)
@@ -287,7 +287,7 @@ def main_comparisons(found: Sequence[Comparison]) -> list[Comparison]:
 
 
 def figures_of(entries: Sequence[Any]) -> pd.DataFrame:
-    """The averages of rows for programs, in shares from 0 to 1."""
+    """Return the averages of rows for programs, in shares from 0 to 1."""
     import pandas as pd
 
     frame = in_shares(pd.DataFrame(entries)).drop(columns="training")
@@ -296,7 +296,7 @@ def figures_of(entries: Sequence[Any]) -> pd.DataFrame:
 
 
 def pareto_front(rows: Sequence[Any], k: str = "top1") -> list[Any]:
-    """The memoryless rows that keep something and beat all that keep less, by their bytes.
+    """Return the memoryless rows that keep something and beat all that keep less, by their bytes.
 
     A row that keeps nothing is not among them, though they must beat it too.
     """
@@ -308,21 +308,21 @@ def pareto_front(rows: Sequence[Any], k: str = "top1") -> list[Any]:
 
 
 def cell(mean: float, std: float = math.nan) -> str:
-    """A figure, with its deviation over seeds if there is one."""
+    """Return a figure, with its deviation over seeds if there is one."""
     if math.isnan(mean):
         return ""
     return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}±{std:.1f}"
 
 
 def kept(row: Any) -> str:
-    """What a method needs of the past."""
+    """Return what a method needs of the past."""
     if not row.memoryless:
         return "images"
     return size(row.bytes) if row.bytes else "nothing"
 
 
 def protocol(training: Training) -> str:
-    """How a training was done: network, epochs, augmentation, order and seeds."""
+    """Return how a training was done: network, epochs, augmentation, order and seeds."""
     row = training.row
     later = f" (later {row.epochs_later})" if row.finished > 1 else ""
     return (
@@ -332,7 +332,7 @@ def protocol(training: Training) -> str:
 
 
 def averages_title(comparison: Comparison) -> str:
-    """The title of a table of averages."""
+    """Return the title of a table of averages."""
     number = max(t.row.seeds for t in comparison.trainings)
     last = comparison.row.finished - 1
     average = f", average of states 1-{last}" if last > 1 else ""

@@ -53,8 +53,8 @@ class Config(ModelSettings, StreamSettings, DataSettings):
     networks, and far faster where other work takes a core away. Python leaves them alone."""
 
     def resolved(self, side: int | None = None) -> Self:
-        """These settings with nothing left open; `side` is that of images that are given in the
-        place of the data set's, which then decides nothing.
+        """Fill what is left open; `side` is that of images that are given in the place of the data
+        set's, which then decides nothing.
         """
         from memoryless.images.sources import SOURCES
         from memoryless.train.resolve import problems
@@ -71,14 +71,14 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         return sound
 
     def own(self) -> dict[str, Any]:
-        """The settings as plain values, without those that only other strategies read."""
+        """Return the settings as plain values, without those that only other strategies read."""
         kind = strategy_of(self.strategy).settings
         read = {field.name for field in fields(kind)} if kind else set()
         others = {field.name for field in fields(StrategySettings)} - read
         return {name: v for name, v in plain_values(self).items() if name not in others}
 
     def _problems(self) -> list[str]:
-        """What is wrong with the settings that an experiment has beside those of a model."""
+        """Return what is wrong with the settings that an experiment has beside those of a model."""
         from memoryless.images.sources import SOURCES
 
         found = []
@@ -96,7 +96,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         return found
 
     def _method_problems(self, name: str) -> list[str]:
-        """What is wrong with a method that is to be scored in a run."""
+        """Return what is wrong with a method that is to be scored in a run."""
         from memoryless.stats.methods import lacking, parse_method
 
         try:
@@ -111,7 +111,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
 
 
 def control_of(config: Config, side: int | None = None) -> Config | None:
-    """The untrained control's experiment: the same stream through a network that never learns.
+    """Return the control's experiment: the same stream through a network that never learns.
 
     It is in a folder beside the runs of this one; `side` is that of images that are given in place
     of the data set's. There is none for a strategy that never trains a backbone, or that learns all

@@ -142,12 +142,12 @@ class Description(Described, kw_only=True):
             raise ValueError("`classes`, `sizes`, `train_images` and `test_images` do not agree")
 
     def plain(self) -> dict[str, Any]:
-        """What run.json holds."""
+        """Return what run.json holds."""
         plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
         return plain | {"config": self.config.own()}
 
     def facts(self) -> dict[str, Any]:
-        """What the run is beside its settings."""
+        """Return what the run is beside its settings."""
         return {key: value for key, value in self.plain().items() if key not in PROVENANCE}
 
 
@@ -158,7 +158,7 @@ class Written(msgspec.Struct):
 
 
 def encoded(content: Described) -> bytes:
-    """The JSON text of a description; one that could not be read again is an error."""
+    """Return the JSON text of a description; one that could not be read again is an error."""
     plain = content.plain() if isinstance(content, Description) else content
     text = msgspec.json.format(msgspec.json.encode(plain), indent=1)
     decoded(text, type(content))  # bounds are checked on reading only
@@ -170,7 +170,7 @@ def decoded(text: bytes, kind: type[Content]) -> Content:
 
 
 def compared(config: Config) -> dict[str, Any]:
-    """The settings that make an experiment what it is."""
+    """Return the settings that make an experiment what it is."""
     idle = set()
     if config.statistics == "none":
         idle = {"transports"} if config.projection else {"transports", "level", "square_roots"}

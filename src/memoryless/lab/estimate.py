@@ -34,7 +34,7 @@ HELD_AT_ONCE = 3  # outputs of layers in a pass without gradients: in, out, and 
 
 
 def passes(settings: ModelSettings, stream: Stream) -> list[Passes]:
-    """How many images pass the backbone in each state."""
+    """Return how many images pass the backbone in each state."""
     facts = STRATEGIES[settings.strategy]
     follows = facts.backbone_learns and settings.statistics != "none"
     states = []
@@ -48,7 +48,7 @@ def passes(settings: ModelSettings, stream: Stream) -> list[Passes]:
 
 
 def training_bytes(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) -> int:
-    """Memory that a training step takes, from the sizes of all layers' outputs; none is computed.
+    """Return the memory of a training step, from the sizes of all layers' outputs, uncomputed.
 
     Parameters count four times: themselves, gradient, momentum, and the copy of a state before.
     """
@@ -58,7 +58,7 @@ def training_bytes(backbone: nn.Module, shape: tuple[int, int, int], batch_size:
 
 
 def _outputs(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) -> list[int]:
-    """How many values each layer puts out."""
+    """Return how many values each layer puts out."""
     shadow, sizes = copy.deepcopy(backbone).to("meta"), []
 
     def count(module: nn.Module, given: Any, output: Any) -> None:
@@ -72,7 +72,7 @@ def _outputs(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) 
 
 
 def features_bytes(learner: Learner, stream: Stream) -> int:
-    """Memory that a state takes whose features are taken once: the backbone, a batch on its way
+    """Return the memory of a state whose features are taken once: the backbone, a batch on its way
     through it, and the features of the most images that a state trains on or is tested on.
     """
     backbone, side = learner.network.backbone, learner.preparation.size
@@ -86,7 +86,7 @@ def features_bytes(learner: Learner, stream: Stream) -> int:
 
 
 def free_bytes() -> int | None:
-    """Memory that programs can still have, where the system tells."""
+    """Return memory that programs can still have, where the system tells."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line)
@@ -115,7 +115,7 @@ def check_memory(config: Config, dataset: Dataset, stream: Stream) -> None:
 
 
 def images_per_second(config: Config, dataset: Dataset, stream: Stream) -> float:
-    """The speed of the strategy's last tried state: with its teacher, if it has one."""
+    """Return the speed of the strategy's last tried state: with its teacher, if it has one."""
     learner = _trial_learner(config, dataset, stream)
     rate = 0.0
     for state in stream[:2]:
@@ -128,7 +128,7 @@ def images_per_second(config: Config, dataset: Dataset, stream: Stream) -> float
 
 
 def _trial_learner(config: Config, dataset: Dataset, stream: Stream) -> Learner:
-    """A learner that will be thrown away, at a rate that cannot spoil its weights."""
+    """Return a learner that will be thrown away, at a rate that cannot spoil its weights."""
     config = replace(config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6)
     config = replace(config, statistics="none", projection=0)
     totals = Totals(len(dataset.classes), len(dataset.train))

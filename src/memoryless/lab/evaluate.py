@@ -60,7 +60,7 @@ def score_methods(
     end: EndOfState,
     progress: Progress = lambda done, total: None,
 ) -> dict[str, Scored]:
-    """What every method reaches on these images, in percent."""
+    """Return what every method reaches on these images, in percent."""
     outcomes = score(features, labels, methods, end, progress)
     record = end.record.arrays()
     return {
@@ -70,7 +70,7 @@ def score_methods(
 
 
 def figures_of(outcome: Outcome, labels: np.ndarray, record: Record, kept: int = 0) -> Scored:
-    """What one method, which keeps `kept` bytes, reached after the last state of the record."""
+    """Return what a method that keeps `kept` bytes reached after the record's last state."""
     past = int((record.class_state < record.states - 1).sum())
     shares = error_typology(outcome.predictions, labels, past)
     known = {kind: None if isnan(share) else share for kind, share in shares.items()}
@@ -91,7 +91,7 @@ def score(
     end: EndOfState,
     progress: Progress = lambda done, total: None,
 ) -> dict[str, Outcome]:
-    """The answers of every method.
+    """Return the answers of every method.
 
     `progress` gets the number of images scored by all methods so far, or as much work by some, and
     the number of images.
@@ -105,7 +105,7 @@ def score(
 
 
 def _groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
-    """Methods that are scored together: all over rows, and the calibrations of each other head."""
+    """Group methods that share work: all over rows, and the calibrations of each other head."""
     groups: dict[Method | None, dict[str, Method]] = {}
     for name, method in methods.items():
         over_rows = HEADS[method.head].gives_logits
@@ -121,7 +121,7 @@ def _score_group(
     end: EndOfState,
     found: dict[str, Outcome],
 ) -> Iterator[int]:
-    """Put the answers of methods that are scored together into `found`; gives the images finished.
+    """Put the answers of methods that share work into `found`; yield the images finished.
 
     Their scorers live in here only.
     """
@@ -143,7 +143,7 @@ def _score_group(
 def _row_methods(
     methods: Mapping[str, Method], end: EndOfState
 ) -> tuple[dict[str, int], ScoreChunk]:
-    """The cost of methods over rows, and their scorer, which shares matrix products."""
+    """Return the cost of methods over rows, and their scorer, which shares matrix products."""
     layers = {name: build_scorer(method, end) for name, method in methods.items()}
     return {name: layer.cost for name, layer in layers.items()}, SharedProducts.of(layers)
 
@@ -151,7 +151,7 @@ def _row_methods(
 def _calibrations(
     methods: Mapping[str, Method], end: EndOfState
 ) -> tuple[dict[str, int], ScoreChunk]:
-    """The cost of the calibrations of one head over class statistics, and their scorer."""
+    """Return the cost of the calibrations of one head over class statistics, and their scorer."""
     head = head_scorer(next(iter(methods.values())), end)
     fits = {
         name: CALIBRATIONS[method.calibration].fit(head, end.numbers)
@@ -202,7 +202,7 @@ class SharedProducts:
         return shared
 
     def _find(self, centred: np.ndarray, rounding: np.ndarray) -> tuple[int, np.ndarray]:
-        """The product that rows are multiples of, up to rounding, or a new one; and the factors."""
+        """Return which product, maybe a new one, rows are multiples of, and the factors."""
         for i, rows in enumerate(self.products):
             factor = (centred * rows).sum(1) / np.square(rows).sum(1).clip(min=1e-30)
             if (np.abs(centred - factor[:, None] * rows).max(1) <= rounding).all():
@@ -211,7 +211,7 @@ class SharedProducts:
         return len(self.products) - 1, np.ones(len(centred), centred.dtype)
 
     def __call__(self, features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """The scores of every layer."""
+        """Yield the scores of every layer."""
         rows = features[:, : self.products[0].shape[1]]
         raw = [rows @ W.T for W in self.products]  # (n, N) each
         sums, ones = rows.sum(1, keepdims=True), np.ones((len(rows), 1), rows.dtype)

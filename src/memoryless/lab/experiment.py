@@ -85,7 +85,7 @@ def run(
     backbone: nn.Module | None = None,
     observer: Observer | None = None,
 ) -> list[Path]:
-    """Run (or finish) the experiment for each of its seeds; gives the run folders.
+    """Run (or finish) the experiment for each of its seeds; return the run folders.
 
     `dataset` and `backbone` take the place of those the config names.
     """
@@ -101,7 +101,7 @@ def run(
     described = _described(config, stream, preparation, backbone)
 
     def opened(seed: int) -> RunFolder:
-        """The seed's folder as it is now: another process may have written since."""
+        """Return the seed's folder as it is now: another process may have written since."""
         folder = RunFolder(config.output / f"seed-{seed}")
         folder.verify(structs.replace(described, seed=seed))
         return folder
@@ -127,14 +127,14 @@ def run(
 
 
 def in_states(config: Config, dataset: Dataset) -> tuple[Config, Stream]:
-    """The config and stream of an experiment; what learns all classes at once has one state."""
+    """Return an experiment's config and stream; what learns all classes at once has one state."""
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
     return config, Stream(dataset, config.states, config.order)
 
 
 def passes_left(config: Config, dataset: Dataset) -> int:
-    """How many images the runs of all seeds have still to pass through the backbone."""
+    """Return how many images the runs of all seeds have still to pass through the backbone."""
     config, stream = in_states(config.resolved(dataset.image_size), dataset)
     folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]
     planned = list(map(sum, passes(config, stream)))
@@ -144,7 +144,7 @@ def passes_left(config: Config, dataset: Dataset) -> int:
 def _described(
     config: Config, stream: Stream, preparation: augment.Preparation, backbone: nn.Module | None
 ) -> Description:
-    """What a run is, but for its seed."""
+    """Return what a run is, but for its seed."""
     dataset = stream.dataset
     return Description(
         config=config,
@@ -162,7 +162,7 @@ def _described(
 
 
 def provenance() -> dict[str, Any]:
-    """What made the run: versions, commit, command, machine."""
+    """Return what made the run: versions, commit, command, machine."""
     packages = ("memoryless", "torch", "numpy", "pillow", "safetensors")
     return {
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
@@ -174,7 +174,7 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit of the checkout this package runs from, if it runs from one."""
+    """Return the commit of the checkout this package runs from, if it runs from one."""
     checkout = Path(__file__).parents[3]
     if not (checkout / ".git").exists():
         return None
@@ -189,7 +189,7 @@ def _commit() -> str | None:
 
 
 def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
-    """A complete run needs no lock and no write, but to remove what a kill at its end left."""
+    """Remove what a kill at its end left of a complete run; nothing else needs the lock."""
     observer.note(f"{folder.path}: {_standing(states, folder.finished)}")
     if folder.leftovers:
         with suppress(WriteError), locked(folder.path):
@@ -197,7 +197,7 @@ def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
 
 
 def _standing(states: int, finished: int) -> str:
-    """How far a run is when a command starts on it."""
+    """Return how far a run is when a command starts on it."""
     count = counted(states, "state", "states")
     if finished == states:
         return f"{count}, complete already"
@@ -205,17 +205,15 @@ def _standing(states: int, finished: int) -> str:
 
 
 def shown_methods(methods: Iterable[str]) -> list[str]:
-    """The methods that stand for all others: the strategy itself, standardised rows, and the one
-    that is recommended.
-    """
+    """Return the methods to print: the strategy itself, standardised rows, and the reference."""
     first = headline(methods)
     rows = [name for name in first if parse_method(name).head == "siw"]
     return list(dict.fromkeys([*first[:1], *rows, *first[-1:]]))
 
 
 def scored_in_run(config: Config) -> dict[str, Method]:
-    """The paper's methods, and what statistics add to them, uncalibrated; others can be had later
-    without training.
+    """Return the paper's methods, and what statistics add to them, uncalibrated; others can be
+    scored later without training.
     """
     plain = {
         name: m
@@ -311,7 +309,7 @@ class Run:
         return results
 
     def _test_features(self, state: State) -> np.ndarray:
-        """Features of the test images; those of past classes are read back where they stay."""
+        """Return the test images' features; those of past classes are read back if they stay."""
         new = state.test.labels >= state.past
         if not (self.learner.facts.backbone_stays and state.index and new.any()):
             return compact(self.learner.all_features(state.test))

@@ -66,7 +66,7 @@ def list_names(
 
 
 def meanings(kind: str) -> dict[str, str]:
-    """What each name of a kind means."""
+    """Return what each name of a kind means."""
     if kind == "methods":
         return _methods()
     module, _, table = TABLES[kind].rpartition(".")
@@ -75,7 +75,7 @@ def meanings(kind: str) -> dict[str, str]:
 
 
 def about(entry: Any) -> str:
-    """What an entry of a table means: its own words, or the first sentence of its docstring."""
+    """Return the meaning of an entry: its own words, or the first sentence of its docstring."""
     if isinstance(entry, str):
         return entry
     if own := getattr(entry, "about", None):
@@ -85,8 +85,8 @@ def about(entry: Any) -> str:
 
 
 def _methods() -> dict[str, str]:
-    """The paper's methods with their names in the paper; then the reference of each memoryless
-    strategy, which reads class statistics.
+    """Explain the paper's methods by their names in the paper, then the reference of each
+    memoryless strategy, which reads class statistics.
     """
     from memoryless.lab.config import CONTROL
     from memoryless.stats.methods import METHODS, grid_of, headline, method_name
@@ -101,7 +101,7 @@ def _methods() -> dict[str, str]:
 
 
 def _meaning(method: Method) -> str:
-    """What a method's head is, or its strategy where that is read by its own layer."""
+    """Return what a method's head is, or its strategy where that is read by its own layer."""
     from memoryless.stats.heads import HEADS
     from memoryless.strategies import STRATEGIES
 

@@ -212,11 +212,11 @@ class PaperTable:
         return dataset
 
     def share(self, first: int = 0, step: int = 1) -> list[Config]:
-        """Every `step`-th cell and control from `first`."""
+        """Return every `step`-th cell and control from `first`."""
         return [*self.cells[first::step], *self.controls[first::step]]
 
     def passes_left(self, share: Sequence[Config]) -> int:
-        """How many images have still to pass through backbones in `train`."""
+        """Return how many images have still to pass through backbones in `train`."""
         from memoryless.lab.experiment import passes_left
 
         return sum(passes_left(cell, self.dataset) for cell in share)
@@ -239,7 +239,7 @@ class PaperTable:
         return left_out
 
     def tables(self, done: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Table]:
-        """The paper's tables from cells that have finished; `methods` in place of all."""
+        """Return the paper's tables from cells that have finished; `methods` in place of all."""
         import pandas as pd
 
         from memoryless.lab.frame import averages, results_frame
@@ -257,7 +257,7 @@ class PaperTable:
         return [*found, claims] if claims else found
 
     def estimate(self, observer: Observer) -> list[tuple[Config, int, float]]:
-        """Image passes and seconds that each cell and control has still to go, from a short
+        """Return image passes and seconds that each cell and control has still to go, from a short
         measurement of each strategy.
         """
         from memoryless.lab.estimate import images_per_second
@@ -282,5 +282,5 @@ def folder_of(cell: Config) -> RunFolder:
 
 
 def finished(cells: Sequence[Config]) -> list[RunFolder]:
-    """The run folders of cells that have finished."""
+    """Return the run folders of cells that have finished."""
     return [folder for folder in map(folder_of, cells) if folder.complete]

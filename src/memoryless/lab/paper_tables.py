@@ -43,18 +43,18 @@ CLAIMS = {
 
 @cache
 def published() -> dict[str, Any]:
-    """The tables of the paper and its supplement, by the paper's names of methods."""
+    """Return the tables of the paper and its supplement, by the paper's names of methods."""
     return json.loads((files("memoryless.lab") / "published.json").read_text())
 
 
 def published_accuracy(name: str, data: str | None, states: int) -> float:
-    """The paper's top-5 average incremental accuracy, or nan."""
+    """Return the paper's top-5 average incremental accuracy, or nan."""
     accuracy = published()["methods"].get(name, {}).get("accuracy", {})
     return accuracy.get(data, {}).get(str(states), math.nan)
 
 
 def published_g_il(name: str) -> float:
-    """The paper's G_IL, computed from its accuracies, or nan."""
+    """Return the paper's G_IL, computed from its accuracies, or nan."""
     if name not in published()["methods"]:
         return math.nan
     accuracy, full = published()["methods"][name]["accuracy"], published()["full"]
@@ -65,7 +65,7 @@ def published_g_il(name: str) -> float:
 def paper_tables(
     averages: pd.DataFrame, title: str, data: str | None = None, control: Sequence[str] = ()
 ) -> list[Table]:
-    """Table 1 with the control, the supplement's normalisations, and what the paper lacks.
+    """Make Table 1 with the control, the supplement's normalisations, and what the paper lacks.
 
     `averages` are in percent. Those of one method are distinguished by `label`, if it is there.
     With `data`, one of the paper's data sets, the published numbers stand beside the measured.
@@ -86,7 +86,7 @@ def paper_tables(
 
 
 def _table(rows: pd.DataFrame, full: pd.DataFrame, title: str, data: str | None) -> Table:
-    """Measured top-5 averages, and the paper's own if `data` is one of its sets."""
+    """Show measured top-5 averages, and the paper's own if `data` is one of its sets."""
     top = float(full["last_top5"].iloc[0]) if len(full) else math.nan
     caption = "Percent, average of states 1 and later; the paper's names stand in brackets."
     for row in full[:1].itertuples():
@@ -116,13 +116,13 @@ def _gap(top5: pd.Series, top: float) -> float:
 
 
 def _place(label: str) -> tuple[int, str]:
-    """Methods stand in the paper's order, others after them."""
+    """Order methods as the paper does, others after them."""
     name = label.partition(" (")[0]
     return (ORDER.index(name), "") if name in ORDER else (len(ORDER), label)
 
 
 def _line(figures: pd.DataFrame, sizes: Sequence[int], data: str | None) -> list[str]:
-    """The cells of one method."""
+    """Return the cells of one method."""
     first = figures.iloc[0]
     by_size = {row.T: row for row in figures.itertuples()}
     name = first["paper_name"]
@@ -140,7 +140,7 @@ def _two_digits(value: float) -> str:
 
 
 def claims_table(results: pd.DataFrame) -> Table | None:
-    """Whether the paper's claims hold here: in every seed and number of states, none, or some."""
+    """Say whether the paper's claims hold in every seed and number of states, some, or none."""
     later = results[results["state"] > 0]
     by_seed = later.pivot_table("top5", ["T", "seed"], "method")
     rows = []

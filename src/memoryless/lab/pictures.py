@@ -45,7 +45,7 @@ class Picture:
 
 
 def pictures(comparison: Comparison, names: Sequence[str], prefix: str) -> list[Picture]:
-    """Some figures of a comparison, small enough for a phone; ids in them begin with `prefix`."""
+    """Draw some figures of a comparison for a phone; ids in them begin with `prefix`."""
     any_memoryless = any(entry.memoryless for entry in comparison.entries)
     return [
         Picture(
@@ -58,7 +58,7 @@ def pictures(comparison: Comparison, names: Sequence[str], prefix: str) -> list[
 
 
 def markup(figure: Figure, name: str, caption: str) -> Markup:
-    """A figure as SVG that stands in a page: its ids begin with `name`."""
+    """Return a figure as SVG that stands in a page: its ids begin with `name`."""
     text = io.StringIO()
     write_figure(figure, text, "svg")
     _, start, drawing = text.getvalue().partition("<svg ")
@@ -68,7 +68,7 @@ def markup(figure: Figure, name: str, caption: str) -> Markup:
 
 
 def _adapted(tag: str, name: str) -> str:
-    """A tag with ids of its own, and with the page's colours where it has them, light or dark.
+    """Give a tag ids of its own, and the page's colours where it has them, light or dark.
 
     >>> _adapted('<path id="a" style="fill: #ffffff; stroke: #000000"/>', "b")
     '<path id="b-a" style="fill: var(--paper); stroke: var(--ink)"/>'

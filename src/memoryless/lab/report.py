@@ -66,7 +66,7 @@ def render(
     working: Working = lambda what: None,
     places: Sequence[Path] = (),
 ) -> str:
-    """The page; every number on it comes from the run folders.
+    """Return the page; every number on it comes from the run folders.
 
     The runs are scored again with `methods`, if any are named. `working` is called with what is
     being done; `places` are the folders where the runs were found.
@@ -115,7 +115,7 @@ def render(
 
 
 def run_names(runs: Sequence[RunFolder], found: Sequence[Comparison]) -> dict[Path, str]:
-    """A distinct name for each run, by its path: data, states, training and seed."""
+    """Return a distinct name for each run, by its path: data, states, training and seed."""
     return {run.path: str(run.path) for run in runs} | {
         run.path: f"{comparison.title}: {training.name}, seed {run.about.seed}"
         for comparison in found
@@ -125,8 +125,8 @@ def run_names(runs: Sequence[RunFolder], found: Sequence[Comparison]) -> dict[Pa
 
 
 def states_tables(found: Sequence[Comparison]) -> list[list[Table]]:
-    """Of each data set that was cut into several numbers of states, methods by that number: those
-    to look at first, and all.
+    """Compare numbers of states, where a data set was cut into several: two tables for each, of
+    the methods to look at first and of all.
     """
     by_data: dict[str, list[Comparison]] = {}
     for comparison in sorted(found, key=lambda c: c.row.T):
@@ -143,7 +143,7 @@ def states_tables(found: Sequence[Comparison]) -> list[list[Table]]:
 
 
 def _states_table(found: Sequence[Comparison], shown: Sequence[Sequence[Any]]) -> Table:
-    """Top-1 of the rows that are shown of any comparison, the highest mean first."""
+    """Return top-1 of the rows that are shown of any comparison, the highest mean first."""
     import pandas as pd
 
     labels = {entry.label for entries in shown for entry in entries}
@@ -167,7 +167,7 @@ def _states_table(found: Sequence[Comparison], shown: Sequence[Sequence[Any]]) -
 
 
 def class_table(comparison: Comparison) -> Table:
-    """Each class's top-1 accuracy at the end by the reference method, mean over seeds."""
+    """Return each class's top-1 accuracy at the end by the reference method, mean over seeds."""
     entry = comparison.reference
     runs = entry.training.runs
     accuracy = np.mean([class_accuracies(run, entry.method) for run in runs], 0)
@@ -186,8 +186,8 @@ def class_table(comparison: Comparison) -> Table:
 
 
 def paper_measures(found: Sequence[Comparison]) -> list[Table]:
-    """The paper's tables, with G_IL, of each data set that was also learned at once: of methods
-    that keep no image, and of trainings that have ended.
+    """Make the paper's tables, with G_IL, of each data set that was also learned at once, from
+    methods that keep no image and trainings that have ended.
     """
     import pandas as pd
 
@@ -208,7 +208,7 @@ def paper_measures(found: Sequence[Comparison]) -> list[Table]:
 
 
 def _about(run: RunFolder, name: str) -> dict[str, Any]:
-    """What was run, what it kept, and how to run it again."""
+    """Return what was run, what it kept, and how to run it again."""
     about, config, results = run.about, run.about.config, run.results()
     kept = size(sum(results[-1].bytes.record.values()))
     images = size(results[-1].bytes.images_not_kept)

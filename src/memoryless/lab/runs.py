@@ -103,14 +103,14 @@ class RunFolder:
             raise StoreError(f"the file {file} is damaged (its checksum differs): {MEND}")
 
     def _read(self, t: int, name: str) -> bytes:
-        """The content of a file that state t left."""
+        """Return the content of a file that state t left."""
         file = self.state(t) / name
         content = read_bytes(file, fix=MEND)
         self._check(content, file, self._sums(t))
         return content
 
     def _sums(self, t: int) -> dict[str, str]:
-        """The checksum of each file of state t and of run.json."""
+        """Return the checksum of each file of state t and of run.json."""
         return _read_sums(self.state(t) / SUMS)
 
     @property
@@ -135,7 +135,7 @@ class RunFolder:
         return self.path / "states" / f"{t:02d}"
 
     def results(self) -> list[Results]:
-        """Every finished state's figures, of the methods that all states scored.
+        """Return every finished state's figures, of the methods that all states scored.
 
         A run that went on with other `methods` has some in a part of its states only.
         """
@@ -172,15 +172,15 @@ class RunFolder:
                 raise StoreError(f"the file {self.state(t) / name} is missing: {MEND}")
 
     def holds(self, t: int, name: str) -> bool:
-        """Whether state t left a file of tensors of this name."""
+        """Return whether state t left a file of tensors of this name."""
         return f"{name}.safetensors" in self._sums(t)
 
     def arrays(self, t: int, name: str) -> dict[str, np.ndarray]:
-        """A file of arrays that state t left."""
+        """Return a file of arrays that state t left."""
         return self.arrays_and_facts(t, name)[0]
 
     def arrays_and_facts(self, t: int, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """A file of arrays that state t left, and the facts in its header."""
+        """Return a file of arrays that state t left, and the facts in its header."""
         self.reading(self, t)
         self._read_results(t)
         arrays, facts = from_bytes(self._read(t, f"{name}.safetensors"))
@@ -212,7 +212,7 @@ class RunFolder:
 
     @contextmanager
     def fitting(self, t: int) -> Iterator[None]:
-        """Within, what cannot be made of the files of state t is one sentence."""
+        """Turn what the files of state t do not allow into one sentence."""
         try:
             yield
         except (RuntimeError, LookupError, TypeError, ValueError) as error:
@@ -270,7 +270,7 @@ class RunFolder:
         return bool(Checkpoint(self.checkpoint, self.id).read()[0])
 
     def start(self, run: Description) -> RunFolder:
-        """Write down what the run is, unless it has begun before; gives the folder to go on in."""
+        """Write down what the run is, unless it has begun; return the folder to go on in."""
         if self.exists and not self._differing(run):
             return self
         _remove(self.checkpoint)  # of a run that `verify` found not worth keeping
@@ -297,7 +297,7 @@ def _sha256(path: Path) -> str:
 
 
 def _read_sums(file: Path) -> dict[str, str]:
-    """The checksums in a file that `sha256sum --check` understands, by name."""
+    """Return the checksums in a file that `sha256sum --check` understands, by name."""
     with reading(file, MEND):
         pairs = [line.split("  ", 1) for line in file.read_text("utf-8").splitlines()]
         return {name: digest for digest, name in pairs}
@@ -318,7 +318,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def find_runs(places: Sequence[Path]) -> list[RunFolder]:
-    """Every run in these folders, each a run or a folder of runs."""
+    """Return every run in these folders, each a run or a folder of runs."""
     if not places:
         raise ConfigError(
             "name at least one run folder, such as runs/latest, before flags that take several "
@@ -336,7 +336,7 @@ def find_runs(places: Sequence[Path]) -> list[RunFolder]:
 
 
 def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
-    """The runs in these folders that have finished state 1, or an error if none has."""
+    """Return the runs in these folders that have finished state 1, or an error if none has."""
     found = find_runs(places)
     later = [run for run in found if run.finished > 1]
     if later:
@@ -349,12 +349,12 @@ def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
 
 
 def last_record(run: RunFolder) -> Record:
-    """The record of the last finished state."""
+    """Return the record of the last finished state."""
     return _record(run, run.finished - 1, "record")
 
 
 def read_rows(run: RunFolder, t: int) -> Record:
-    """What every strategy keeps, after state t."""
+    """Return what every strategy keeps, after state t."""
     return _record(run, t, "rows")
 
 
@@ -365,19 +365,19 @@ def _record(run: RunFolder, t: int, name: str) -> Record:
 
 
 def _fixed(run: RunFolder) -> bool:
-    """Whether a run's features are fixed."""
+    """Return whether a run's features are fixed."""
     return not STRATEGIES[run.about.config.strategy].backbone_learns
 
 
 def composable(config: Config) -> tuple[str, ...]:
-    """The transports that births and drifts can give, whatever the record held."""
+    """Return the transports that births and drifts can give, whatever the record held."""
     if not STRATEGIES[config.strategy].backbone_learns:
         return ("none",)
     return tuple(n for n, t in TRANSPORTS.items() if not t.follows or n in config.transports)
 
 
 def states_of(run: RunFolder) -> Iterator[EndOfState]:
-    """What each finished state left, statistics composed of births and drifts."""
+    """Yield what each finished state left, statistics composed of births and drifts."""
     before: Record | None = None
     for t in range(run.finished):
         record = read_rows(run, t)
@@ -396,7 +396,7 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
 
 
 def last_state(run: RunFolder) -> EndOfState:
-    """What the last finished state left."""
+    """Return what the last finished state left."""
     return _end_of_state(run, run.finished - 1, last_record(run))
 
 
@@ -422,12 +422,12 @@ LABELLED = ("features", "labels")
 
 
 def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels of the test images after state t."""
+    """Return features and labels of the test images after state t."""
     return _pair(run, t, "test", *LABELLED)
 
 
 def _pair(run: RunFolder, t: int, name: str, *keys: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two arrays of a file."""
+    """Return two arrays of a file."""
     arrays = run.arrays(t, name)
     with run.fitting(t):
         one, two = (arrays[key] for key in keys)

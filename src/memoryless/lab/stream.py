@@ -79,7 +79,7 @@ class Stream(Sequence[State]):
 
 
 def state_sizes(states: str, classes: int) -> list[int]:
-    """How many classes each state brings; what does not divide is spread over the first states.
+    """Return how many classes each state brings; a remainder is spread over the first states.
 
     >>> state_sizes("3", 10), state_sizes("5,2,3", 10)
     ([4, 3, 3], [5, 2, 3])
@@ -107,7 +107,7 @@ def state_sizes(states: str, classes: int) -> list[int]:
 
 
 def class_order(order: str, dataset: Dataset) -> list[int]:
-    """Class indices in the order of their arrival."""
+    """Return class indices in the order of their arrival."""
     number = len(dataset.classes)
     seed = re.fullmatch(rf"seed:({NUMBER})", order)
     if order == "natural":

@@ -79,7 +79,7 @@ def table(
 def _tables(
     runs: Sequence[RunFolder], show: Kind, names: Sequence[str], every: bool, k: int
 ) -> list[Table]:
-    """The tables of a kind."""
+    """Return the tables of a kind."""
     if show == "data":
         return [data_table(runs)] if runs else []
     if show == "typology":
@@ -110,7 +110,7 @@ ONE_STATE = ("top-1", "top-5", "kept")  # where there is no average, and nothing
 
 
 def method_table(comparison: Comparison, every: bool = False) -> Table:
-    """The methods to look at first, or all of them, with chance and Full below."""
+    """Return the methods to look at first, or all of them, with chance and Full below."""
     columns = ONE_STATE if comparison.main.one_state else tuple(COLUMNS)
     entries = comparison.entries if every else comparison.shown
     roles = {entry.label: comparison.role(entry) for entry in entries}
@@ -134,7 +134,7 @@ def method_table(comparison: Comparison, every: bool = False) -> Table:
 
 
 def _bounds(comparison: Comparison) -> dict[str, dict[str, str]]:
-    """What guessing reaches, and all classes learned at once, which has a last state only."""
+    """Return what guessing reaches, and learning all classes at once, which has one state."""
     row = comparison.row
     found = {"chance": {"top-1": cell(row.chance_top1), "top-5": cell(row.chance_top5)}}
     if comparison.full:
@@ -145,7 +145,7 @@ def _bounds(comparison: Comparison) -> dict[str, dict[str, str]]:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    if comparison.role(comparison.reference):
+    if comparison.role(comparison.reference) == "reference":
         yield "The reference method was fixed in advance"
     if comparison.control:
         yield "The control is a network that never learned"
@@ -161,14 +161,14 @@ KINDS = ("c(p)", "e(p,p)", "e(p,n)", "c(n)", "e(n,n)", "e(n,p)")
 def typology_tables(
     runs: Sequence[RunFolder], methods: Sequence[str] = (), every: bool = False
 ) -> list[Table]:
-    """The supplement's error analysis: where the images of past and new classes go in each run."""
+    """Show where the images of past and new classes go in each run, as in the supplement."""
     results = results_frame(runs, methods)
     later = results[results["state"] > 0] if len(results) else results
     return [_typology(run, own, every) for run, own in later.groupby("run", sort=False)]
 
 
 def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
-    """One run after its last state; the figures have every state."""
+    """Show one run after its last state; the figures have every state."""
     names = own["method"].unique()
     shown = own if every else own[own["method"].isin(headline(names) or names[:1])]
     last = shown[shown["state"] == shown["state"].max()]
@@ -185,7 +185,7 @@ def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
 
 
 def data_table(runs: Sequence[RunFolder]) -> Table:
-    """The images of each data set, as in the supplement's first table."""
+    """Return the images of each data set, as in the supplement's first table."""
     import pandas as pd
 
     train = {run.about.dataset: np.array(run.about.train_images) for run in runs}
@@ -204,7 +204,7 @@ def data_table(runs: Sequence[RunFolder]) -> Table:
 
 
 def paired_tables(found: Sequence[Comparison], k: int = 1, every: bool = False) -> list[Table]:
-    """What other methods of each training reach more than its first one."""
+    """Return what other methods of each training reach more than its first one."""
     return [
         _paired(comparison, training, list(methods), k)
         for comparison in found
@@ -248,7 +248,7 @@ def _signed(points: float) -> str:
 
 
 def interval(differences: np.ndarray) -> tuple[float, float]:
-    """The 95 % interval of a sum over images, from what each adds to it in each run (S, n).
+    """Return the 95 % interval of a sum over images, from what each adds to it in each run (S, n).
 
     Images and seeds are drawn: their variances add up, that of seeds only where there are several.
 
