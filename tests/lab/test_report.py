@@ -70,6 +70,7 @@ def test_the_page_has_everything(runs, page):
         "c(p)", "seed", *about.config.own(),
     ):  # fmt: skip
         assert part in page.text, part
+    assert "--all" not in page.text  # which a page has no use for
     assert page.tags.count("svg") == 3 + len(OF_THE_PAPER)
     reached = f"{comparisons(runs)[0].reference.top1:.1f}\xa0%"
     assert page.text.index(reached) < page.text.index("A_inc")  # it begins with the reference

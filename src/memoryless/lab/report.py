@@ -14,7 +14,13 @@ import numpy as np
 
 from memoryless import pages
 from memoryless.errors import ConfigError
-from memoryless.lab.comparison import Comparison, cell, comparisons, main_comparisons
+from memoryless.lab.comparison import (
+    Comparison,
+    cell,
+    comparisons,
+    main_comparisons,
+    protocol,
+)
 from memoryless.lab.conclusion import sentences
 from memoryless.lab.frame import without_repeats
 from memoryless.lab.measures import class_accuracies
@@ -96,7 +102,7 @@ def render(
         "report",
         title=f"memoryless: report of {counted(len(runs), 'run', 'runs')}",
         leads=[list(sentences(c)) for c in main_comparisons(found)],
-        methods=[[method_table(c), method_table(c, every=True)] for c in found],
+        methods=[_method_tables(comparison) for comparison in found],
         states=states_tables(found),
         paper=paper_measures(found),
         charts=charts,
@@ -122,6 +128,13 @@ def run_names(runs: Sequence[RunFolder], found: Sequence[Comparison]) -> dict[Pa
         for training in comparison.trainings
         for run in training.runs
     }
+
+
+def _method_tables(comparison: Comparison) -> list[Table]:
+    """Return the methods to look at first, and all of them; the page explains the columns."""
+    caption = f"percent of the {comparison.row.images} images; {protocol(comparison.main)}"
+    tables = [method_table(comparison, every) for every in (False, True)]
+    return [replace(table, title=comparison.title, caption=caption) for table in tables]
 
 
 def states_tables(found: Sequence[Comparison]) -> list[list[Table]]:

@@ -129,7 +129,8 @@ def method_table(comparison: Comparison, every: bool = False) -> Table:
         ["method", *columns, ""],
         rows,
         figures_of(entries).assign(role=list(roles.values())),
-        kinds=roles | {"chance": "bound", "Full": "bound"},
+        kinds={label: role for label, role in roles.items() if role in ("reference", "control")}
+        | {"chance": "bound", "Full": "bound"},
     )
 
 
