@@ -52,7 +52,7 @@ class Training:
     kind: str = ""
     """What its statistics are of, where trainings with its strategy gathered several kinds."""
     settings: str = ""
-    """The settings that set it apart from other trainings with its strategy."""
+    """The settings that distinguish it from other trainings with its strategy."""
 
     def __post_init__(self) -> None:
         self.row: Any = next(self.methods.itertuples(index=False))  # facts that all methods share
@@ -193,7 +193,7 @@ class Comparison:
         return [e for e in few if e.head in ("current", "siw") or e in last]
 
     def role(self, entry: Any) -> str:
-        """Return what a row is for the reader, if it stands out."""
+        """Return the role of a row, if it has one."""
         if entry is self.control_entry:
             return "control"
         if not entry.memoryless:

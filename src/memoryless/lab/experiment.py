@@ -279,8 +279,8 @@ class Run:
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
-        tell = partial(self.observer.working, "scores")
-        scored = score_methods(features, state.test.labels, self.methods, end, tell)
+        progress = partial(self.observer.working, "scores")
+        scored = score_methods(features, state.test.labels, self.methods, end, progress)
         past = self.stream[: state.index + 1]
         results = Results(
             state=state.index,

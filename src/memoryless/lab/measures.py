@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import normaltest
 
 from memoryless.lab.evaluate import score
-from memoryless.lab.runs import RunFolder, last_state, read_rows, read_test
+from memoryless.lab.runs import RunFolder, last_state, read_layer, read_rows, read_test
 from memoryless.randomness import numpy_generator
 from memoryless.stats.heads import siw
 from memoryless.stats.methods import parse_method
@@ -24,9 +24,9 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
     magnitudes: dict[str, list[float]] = {"new": [], "past": [], "siw_new": [], "siw_past": []}
     for t in range(1, run.finished):
         record = read_rows(run, t)
-        layer = run.arrays(t, "layer")
+        trained, _ = read_layer(run, t)
         is_new = record.class_state == t
-        for prefix, W in (("", layer["W"]), ("siw_", siw(record.W, record.b)[0])):
+        for prefix, W in (("", trained), ("siw_", siw(record.W, record.b)[0])):
             magnitudes[f"{prefix}new"].append(float(np.abs(W[is_new]).mean()))
             magnitudes[f"{prefix}past"].append(float(np.abs(W[~is_new]).mean()))
     return magnitudes
@@ -47,7 +47,7 @@ def feature_similarity(run: RunFolder) -> list[float]:
 
 @dataclass(frozen=True)
 class RowDistribution:
-    """The values of one classifier's row, and whether they look normal."""
+    """The values of one classifier's row, with a test of normality."""
 
     label: str
     values: np.ndarray
@@ -57,8 +57,8 @@ class RowDistribution:
 
 def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[RowDistribution]:
     """Return rows of the last state's layer, chosen by a seed (Fig. 4)."""
-    layer = run.arrays(run.finished - 1, "layer")
-    W = layer["W"].astype(np.float64)
+    rows, _ = read_layer(run, run.finished - 1)
+    W = rows.astype(np.float64)
     chosen = numpy_generator(seed, "rows").permutation(len(W))[:number]
     names = run.about.classes
     return [RowDistribution(names[c], W[c], float(normaltest(W[c]).pvalue)) for c in sorted(chosen)]

@@ -224,7 +224,7 @@ class PaperTable:
     def train(self, share: Sequence[Config], observer: Observer) -> list[Path]:
         """Run some cells and controls; what is finished costs nothing.
 
-        Gives the folders of controls that are left out, since another process runs them.
+        Return the folders of controls that are left out, since another process runs them.
         """
         from memoryless.lab.experiment import run
 

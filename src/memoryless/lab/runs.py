@@ -66,7 +66,7 @@ class RunFolder:
         self._results: dict[int, Results] = {}
         self._widths: dict[str, int] = {}  # letters of SHAPES that are the same in all files
         self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
-        """A listener that is told of each state whose tensors are read: what takes time later."""
+        """A listener, called before the arrays of a state are read, for progress."""
 
     @property
     def exists(self) -> bool:
@@ -401,8 +401,7 @@ def last_state(run: RunFolder) -> EndOfState:
 
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
-    W, b = _pair(run, t, "layer", "W", "b")
-    held_out = _pair(run, t, "held_out", *LABELLED) if run.holds(t, "held_out") else None
+    held_out = _pair(run, t, "held_out") if run.holds(t, "held_out") else None
     fitted: dict[str, Scorer] = {}
     view = view_of(run.about.config, record.W.shape[1])
     if run.holds(t, "fitted"):
@@ -415,20 +414,23 @@ def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
                 fitted[name] = restore(kind, part(arrays, f"{name}."))
                 for problem in misshapen(fitted[name], sizes):
                     raise ValueError(f"fitted {name}: {problem}")
-    return EndOfState(record, (W, b), fitted, held_out, view)
+    return EndOfState(record, read_layer(run, t), fitted, held_out, view)
 
 
-LABELLED = ("features", "labels")
+def read_layer(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and biases of the classification layer as trained in state t."""
+    return _pair(run, t, "layer", "W", "b")
 
 
 def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
     """Return features and labels of the test images after state t."""
-    return _pair(run, t, "test", *LABELLED)
+    return _pair(run, t, "test")
 
 
-def _pair(run: RunFolder, t: int, name: str, *keys: str) -> tuple[np.ndarray, np.ndarray]:
+def _pair(
+    run: RunFolder, t: int, name: str, first: str = "features", second: str = "labels"
+) -> tuple[np.ndarray, np.ndarray]:
     """Return two arrays of a file."""
     arrays = run.arrays(t, name)
     with run.fitting(t):
-        one, two = (arrays[key] for key in keys)
-    return one, two
+        return arrays[first], arrays[second]
