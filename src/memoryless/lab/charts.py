@@ -27,8 +27,8 @@ from memoryless.lab.comparison import MOST_LINES, Comparison, comparisons, paret
 from memoryless.lab.runs import RunFolder
 from memoryless.names import choose, printable
 
-# Okabe and Ito's colours, which colour-blind people can distinguish, without black and yellow: one of
-# them is always too near to the page, light or dark.
+# Okabe and Ito's colours, which colour-blind people can distinguish. Black and yellow are left out:
+# one of them is always too near to the page, light or dark.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", *((0, dashes) for dashes in ((6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (1, 3))))
 MARKERS = ("o", "s", "^", "D", "v", "P")
