@@ -16,11 +16,11 @@ import msgspec
 import torch
 
 from memoryless.lab.config import Config
+from memoryless.lab.described import Description, Preparation, Results
 from memoryless.lab.experiment import provenance
 from memoryless.lab.frame import results_frame
 from memoryless.lab.rescore import combinations
-from memoryless.lab.runs import Description, Preparation, RunFolder
-from memoryless.lab.scores import Results
+from memoryless.lab.runs import RunFolder
 from memoryless.tensors import to_bytes
 
 STATES, NEW, FEATURES, TESTED = 10, 10, 512, 100

@@ -22,10 +22,20 @@ from memoryless.cli import main
 from memoryless.images import Dataset, Split, from_arrays
 from memoryless.images.sources import SOURCES, Source
 from memoryless.lab.config import Config
+from memoryless.lab.described import (
+    Description,
+    Durations,
+    History,
+    Machine,
+    Preparation,
+    Results,
+    Scored,
+    Sizes,
+    Typology,
+)
 from memoryless.lab.experiment import run
 from memoryless.lab.presets import Preset
-from memoryless.lab.runs import Description, Machine, Preparation, RunFolder
-from memoryless.lab.scores import Durations, History, Results, Scored, Sizes, Typology
+from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats import heads

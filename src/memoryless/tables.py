@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Table:
     """Rows of cells for people, and in the laboratory a frame of the full figures for programs.
 
-    A row begins with its name. On a page, a cell that is a float is a percentage with a bar.
+    A row begins with its name. A last column without a heading holds remarks about rows, which a
+    page shows beside their names. On a page, a cell that is a float is a percentage with a bar.
     """
 
     title: str
@@ -22,9 +23,7 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     figures: pd.DataFrame | None = None
-    marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What a page says beside a row's name, by that name."""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """How a page styles a row, by its name: reference, control, strategy or bound."""
+    """How a page styles a row, by its name: reference, control or bound."""
     sortable: bool = False
     """Whether a reader of the page can sort the rows."""

@@ -11,9 +11,8 @@ from memoryless.lab.comparison import (
     Comparison,
     comparisons,
     main_comparisons,
+    pareto_front,
     reads_statistics,
-    shown_first,
-    training_names,
 )
 from memoryless.lab.conclusion import average_line, sentences
 
@@ -34,19 +33,9 @@ def labels(comparison: Comparison) -> list[str]:
     return [entry.label for entry in comparison.entries]
 
 
-def joint(states: int = 1, **about) -> FakeRun:
-    classes = {"classes": ["a"] * 6, "sizes": [6]} if states == 1 else {}
-    return FakeRun(
-        {"joint": [88.0] * states}, "joint/s", config={"strategy": "joint"}, memoryless=False,
-        **classes | about,
-    )  # fmt: skip
-
-
-def test_what_is_shown_first_does_not_depend_on_accuracies():
-    assert shown_first(MORE) == ["finetune", "finetune+siw", "finetune+rda+widened"]
-    assert shown_first(["finetune+siw+mc", "finetune+l2+mc"]) == ["finetune+siw+mc"]
-    names = ["finetune", "finetune+siw", "finetune+ncm", "frozen+projection"]
-    assert [reads_statistics(name) for name in names] == [False, False, True, True]
+def joint() -> FakeRun:
+    return FakeRun({"joint": [88.0]}, "joint/s", config={"strategy": "joint"}, memoryless=False,
+                   classes=["a"] * 6, sizes=[6])  # fmt: skip
 
 
 def test_entries_stand_by_top1_and_the_reference_is_fixed():
@@ -54,14 +43,21 @@ def test_entries_stand_by_top1_and_the_reference_is_fixed():
     assert labels(comparison) == [
         "finetune+rda", "finetune+rda+widened", "finetune+siw", "finetune",
     ]  # fmt: skip
-    assert comparison.reference.label == "finetune+rda+widened"
+    assert comparison.main.headline == ["finetune", "finetune+siw", "finetune+rda+widened"]
     assert comparison.reference.top1 == 65
     assert [comparison.role(e) for e in comparison.entries] == ["", "reference", "", ""]
     assert [e.label for e in comparison.before_and_after] == ["finetune", "finetune+rda+widened"]
 
 
+def test_a_training_without_its_strategys_own_method_has_a_reference():
+    methods = {"finetune+siw+mc": [9.0, 8.0], "finetune+l2+mc": [9.0, 9.0]}
+    assert only(FakeRun(methods)).reference.label == "finetune+siw+mc"
+
+
 def test_kinds_of_statistics_are_named_in_every_number_of_states():
-    runs = [FakeRun(MORE, "a/seed-0", config=FULL), FakeRun(MORE, "b/seed-0", config=MIDDLE)]
+    """What reads no statistics stands once, as in the training that is preferred."""
+    runs = [FakeRun(MORE, "a/seed-0", config=FULL)]
+    runs += [FakeRun(MORE, f"b/seed-{s}", seed=s, config=MIDDLE) for s in (0, 1)]
     short = {name: values[:2] for name, values in MORE.items()}
     runs.append(FakeRun(short, "c/seed-0", config=MIDDLE | {"states": "2"}))
     small, large = comparisons(runs)
@@ -75,28 +71,30 @@ def test_kinds_of_statistics_are_named_in_every_number_of_states():
         "finetune+siw",
     ]
     assert small.reference.label == large.reference.label
-    # what reads no statistics stands once
-    assert large.entry(large.main, "finetune").training is large.trainings[0]
-
-
-def test_shared_methods_stand_with_the_most_seeds():
-    runs = [FakeRun(MORE, f"b/seed-{s}", seed=s, config=MIDDLE) for s in (0, 1)]
-    comparison = only(FakeRun(MORE, "a/seed-0", config=FULL), *runs)
-    assert {e.label: e.seeds for e in comparison.entries}["finetune"] == 2
+    assert {e.label: e.seeds for e in large.entries}["finetune"] == 2
+    names = ["finetune", "finetune+siw", "finetune+ncm", "frozen+projection"]
+    assert [reads_statistics(name) for name in names] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "found", "names"),
     [
-        ([{"config": {"lr": 0.1}}, {"config": {"lr": 0.2}}], ["lr 0.1", "lr 0.2"]),
-        ([{"classes": [*"abcdef"]}, {"classes": [*"fedcba"]}], ["1", "2"]),
+        ([{"lr": 0.1}, {"lr": 0.2}],
+         ["finetune (lr 0.1)", "finetune+rda (lr 0.1)", "finetune (lr 0.2)"],
+         ["finetune (lr 0.1)", "finetune (lr 0.2)"]),
+        ([FULL, {"statistics": "tied"}],
+         ["finetune", "finetune+rda (statistics full)", "finetune+rda (statistics tied)"],
+         ["finetune (statistics full)", "finetune (statistics tied)"]),
+        ([FULL, {}], ["finetune", "finetune+rda (last stage)"],
+         ["finetune (last stage)", "finetune"]),
     ],
-)
-def test_equal_labels_get_what_distinguishes_them(settings, words):
-    runs = [FakeRun(FT, f"{i}/seed-0", **given) for i, given in enumerate(settings)]
+)  # fmt: skip
+def test_equal_labels_get_the_settings_that_distinguish_them(settings, found, names):
+    runs = [FakeRun(MORE, f"{i}/s", config=given) for i, given in enumerate(settings)]
     comparison = only(*runs)
-    assert {f"finetune ({word})" for word in words} <= {*labels(comparison)}
-    assert list(training_names(comparison.trainings)) == [f"finetune ({word})" for word in words]
+    assert {*found} <= {*labels(comparison)}
+    assert len(labels(comparison)) == len({*labels(comparison)})
+    assert [training.name for training in comparison.trainings] == names
 
 
 def test_data_sets_and_numbers_of_states_stand_apart_in_order():
@@ -116,13 +114,12 @@ def test_data_sets_and_numbers_of_states_stand_apart_in_order():
     assert main.states == "5"
 
 
-def test_orders_and_numbers_distinguish_comparisons():
-    orders = [FakeRun(FT, f"{o}/s", config={"order": o}) for o in ("natural", "seed:1")]
-    assert [c.title for c in comparisons(orders)] == [
-        "toy, 3 states, order natural", "toy, 3 states, order seed:1",
+def test_titles_name_other_orders_and_unequal_states():
+    runs = [FakeRun(FT), FakeRun(FT, "b/s", sizes=[4, 1, 1]),
+            FakeRun(FT, "c/s", config={"order": "seed:1"}, classes=[*"fedcba"])]  # fmt: skip
+    assert [c.title for c in comparisons(runs)] == [
+        "toy, 3 states", "toy, 3 states of 4 1 1 classes", "toy, 3 states, order seed:1",
     ]  # fmt: skip
-    sizes = [FakeRun(FT, f"{i}/s", sizes=s) for i, s in enumerate(([2, 2, 2], [4, 1, 1]))]
-    assert [c.number for c in comparisons(sizes)] == [" (1)", " (2)"]
 
 
 def test_the_control_is_no_reference_and_full_stands_beside():
@@ -141,8 +138,8 @@ def test_the_control_is_no_reference_and_full_stands_beside():
 
 def test_full_alone_and_beside_unfinished_runs():
     assert only(joint()).full is None
-    part = FakeRun(FT, "p/s", sizes=[1, 1, 1, 3], classes=["a"] * 6)
-    unfinished, *_ = comparisons([part, joint()])
+    part = FakeRun(FT, "p/s", sizes=[1, 2, 1, 2], classes=["a"] * 6)
+    (unfinished,) = comparisons([part, joint()])
     assert (unfinished.title, unfinished.full) == ("toy, 3/4 states", None)
 
 
@@ -151,8 +148,9 @@ def test_what_is_not_memoryless_is_no_reference():
                      memoryless=False)  # fmt: skip
     assert only(replay, FakeRun(FT)).reference.label == "finetune+siw"
     comparison = only(replay)
-    assert comparison.role(comparison.reference) == ""
-    assert list(training_names(comparison.trainings)) == ["replay 1% (not memoryless)"]
+    assert comparison.role(comparison.reference) == "not memoryless"
+    assert comparison.main.name == "replay (not memoryless)"
+    assert average_line(comparison) == "Average of states 1-2: replay 80.0 (not memoryless)"
 
 
 def test_of_many_trainings_few_methods_are_shown_and_drawn():
@@ -163,7 +161,7 @@ def test_of_many_trainings_few_methods_are_shown_and_drawn():
     assert len(comparison.lines) == MOST_LINES
 
 
-def test_the_reference_is_unknown_where_methods_are_named(finished):
+def test_there_is_no_reference_where_methods_are_named(finished):
     (comparison,) = comparisons([finished], ["finetune+siw", "finetune"])
     assert [comparison.role(entry) for entry in comparison.entries] == ["", ""]
 
@@ -176,6 +174,21 @@ def test_averages_by_state_over_seeds():
     assert by_state["std"].tolist() == [0, pytest.approx(200**0.5)]
 
 
+def test_the_front_keeps_something_and_beats_all_that_keep_less():
+    row = only(FakeRun(FT)).row
+    facts = {
+        "nothing": (0, 7),
+        "few": (10, 9),
+        "worse": (20, 8),
+        "equal": (30, 9),
+        "many": (40, 50),
+    }
+    rows = [row._replace(method=n, bytes=size, top1=top) for n, (size, top) in facts.items()]
+    assert [row.method for row in pareto_front(rows)] == ["few", "many"]
+    assert pareto_front([row._replace(bytes=5, top1=6.0), *rows[:1]]) == []
+    assert pareto_front([row._replace(memoryless=False)]) == []
+
+
 def test_the_conclusion_has_the_numbers_and_calls_nothing_best():
     runs = [FakeRun(MORE, "a/s", config=MIDDLE), FakeRun(CONTROL, "b/s", config=UNTRAINED)]
     comparison = only(*runs)
@@ -184,16 +197,10 @@ def test_the_conclusion_has_the_numbers_and_calls_nothing_best():
         "(control), finetune+siw 35.0, finetune 15.0"
     )
     text = " ".join(sentences(comparison))
-    for part in (
-        "is finetune+rda+widened. It gets 65.0 % of the test images right",
-        "chance is 20.8 %",
-        "It forgets 20.0 points",  # 90 - 60 of state 0, 60 - 50 of state 1
-        "It keeps 300 bytes of the past",
-        "gets 45.0 %: training adds 20.0 points (one seed)",
-    ):
-        assert part in text
-    alone = " ".join(sentences(only(runs[0])))
-    assert "`memoryless run` adds one" in alone
+    # 90 - 60 of state 0 and 60 - 50 of state 1 are forgotten
+    for number in ("65.0 %", "20.8 %", "forgets 20.0 points", "300 bytes", "adds 20.0 points"):
+        assert number in text
+    assert "`memoryless run`" in " ".join(sentences(only(runs[0])))
 
 
 def test_a_difference_within_seeds_is_called_that():

@@ -12,31 +12,19 @@ from memoryless.errors import ConfigError
 from memoryless.images import Dataset
 from memoryless.images.sources import SOURCES, Source
 from memoryless.lab import estimate as module
-from memoryless.lab.config import Config
 from memoryless.lab.estimate import (
-    A_WHILE,
     OVERHEAD,
     features_bytes,
     free_bytes,
-    looks_long,
     passes,
     training_bytes,
 )
 from memoryless.lab.experiment import run
 from memoryless.lab.stream import Stream
-from memoryless.progress import Observer
 from memoryless.train.augment import Preparation
 from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.learner import Learner
 from memoryless.train.loop import LESS
-
-
-class Listen(Observer):
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def photos() -> Dataset:
@@ -64,20 +52,6 @@ def test_free_memory_is_told_here():
     assert 2**20 < free_bytes() < 2**50
 
 
-def test_the_size_of_a_long_run_is_printed_before_it_starts(tiny, monkeypatch):
-    """16 training images and 4 + 8 test images pass once; the images of later states do too."""
-    monkeypatch.setattr("memoryless.lab.experiment.images_per_second", lambda *given: 0.5)
-    config = replace(tiny, states="2", epochs=3, epochs_later=2, batch_size=4)
-    observer = Listen()
-    run(config, photos(), observer=observer)
-    size, started, *_ = observer.notes
-    assert size == "about 0.0 GB of memory and 0:02:16 for 68 image passes"
-    assert started.endswith("seed-0: 2 states")
-    run(config, photos(), observer=observer)
-    assert observer.notes[-1].endswith("2 states, complete already")
-    assert observer.notes.count(size) == 1
-
-
 def test_features_are_estimated_by_what_is_held_at_once(tiny):
     """Weights, a batch, thrice the widest layer, and the features of the most images."""
     config = replace(tiny, strategy="fixed", states="2", batch_size=4).resolved(65)
@@ -90,19 +64,9 @@ def test_features_are_estimated_by_what_is_held_at_once(tiny):
 
 @pytest.mark.parametrize(
     ("strategy", "what", "fix"),
-    [
-        (
-            "finetune",
-            "training on batches of 256 images of 65 pixels takes about ",
-            LESS,
-        ),
-        (
-            "fixed",
-            "the features of a state and batches of 256 images of 65 pixels take about ",
-            "lower `batch_size`, or split the classes into more `states`",
-        ),
-    ],
-)
+    [("finetune", "training on batches of 256 images of 65 pixels", LESS),
+     ("fixed", "the features of a state", "split the classes into more `states`")],
+)  # fmt: skip
 def test_too_little_memory_is_said_before_anything_is_written(
     strategy, what, fix, tiny, monkeypatch
 ):
@@ -112,7 +76,7 @@ def test_too_little_memory_is_said_before_anything_is_written(
     with pytest.raises(ConfigError) as caught:
         run(config)
     assert str(caught.value).startswith(what)
-    assert str(caught.value).endswith(f"GB, and 0.0 GB are free: {fix}")
+    assert str(caught.value).endswith(fix)
     assert not tiny.output.exists()
 
 
@@ -129,15 +93,3 @@ def test_image_passes_by_hand(strategy, statistics, by_hand, tiny):
     """Four classes with four training and two test images each, in two states."""
     settings = replace(tiny, strategy=strategy, statistics=statistics, epochs=5, epochs_later=3)
     assert passes(settings.resolved(8), Stream(photos(), "2")) == by_hand
-
-
-def test_only_long_trainings_are_measured(toy):
-    """The embedded drawings at their own settings are not; at the standard width they are."""
-    drawings = replace(toy, image_size=28)
-    config = Config().resolved()
-    assert A_WHILE == 240_000 * (8 * 28) ** 2
-    assert not looks_long(config, drawings, 240_000)
-    assert looks_long(config, drawings, 250_000)
-    assert looks_long(replace(config, width=64), drawings, 10_000)
-    assert looks_long(config, photos(), 1)
-    assert not looks_long(config, photos(), 0)

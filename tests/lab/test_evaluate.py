@@ -11,8 +11,8 @@ import pytest
 
 from conftest import NUMBERS, single
 from memoryless.lab import evaluate
+from memoryless.lab.described import Typology
 from memoryless.lab.evaluate import Outcome, SharedProducts, figures_of, score, score_methods
-from memoryless.lab.scores import Typology
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS, Head
@@ -99,12 +99,6 @@ def test_ranks_are_those_of_the_metrics_for_any_number_of_classes(classes):
     assert outcome.predictions.tolist() == scores.argmax(1).tolist()
 
 
-def test_scores_of_nan_are_wrong_answers():
-    end = end_of(np.full((9, 6), np.nan, np.float32), zeros(9))
-    outcome = score(single(5, 6), np.arange(5), {"it": PLAIN}, end)["it"]
-    assert outcome.ranks.tolist() == [8] * 5
-
-
 def test_shared_products_are_as_exact_as_direct_ones():
     """Rows far from 0, where a difference of large numbers would lose digits."""
     end = end_of(1 + single(40, 64) / 100, zeros(40))
@@ -115,24 +109,19 @@ def test_shared_products_are_as_exact_as_direct_ones():
     assert (score(features, labels, methods, end)["inFT_siw"].ranks != exact).sum() <= 1
 
 
-def test_other_rows_get_a_product_of_their_own():
-    rows = single(4, 6)
-    nudged = rows.copy()
-    nudged[3, 5] += 0.01
-    layers = {name: Linear(W, zeros(4)) for name, W in (("a", rows), ("b", nudged))}
-    assert len(SharedProducts.of(layers).products) == 2
-
-
 def test_multiples_of_rows_share_their_product_whatever_their_sign():
     rows = -np.abs(single(4, 6)) - 1
     factors = np.array([2, -1, 0.5, 3], np.float32)
+    nudged = rows.copy()
+    nudged[3, 5] += 0.01
     layers = {"a": Linear(rows, zeros(4)), "b": Linear(rows * factors[:, None], zeros(4) + 1)}
-    shared = SharedProducts.of(layers)
-    assert len(shared.products) == 1
+    shared = SharedProducts.of(layers | {"c": Linear(nudged, zeros(4))})
+    assert len(shared.products) == 2  # other rows get one of their own
     np.testing.assert_allclose(shared.layers["b"].gain, factors, rtol=1e-5)
     features = single(9, 6, seed=1)
-    for name, scores in shared(features):
-        np.testing.assert_allclose(scores, layers[name](features), rtol=1e-5, atol=1e-5)
+    found = dict(shared(features))
+    for name, layer in layers.items():
+        np.testing.assert_allclose(found[name], layer(features), rtol=1e-5, atol=1e-5)
 
 
 def test_features_may_be_stored_in_half_precision():
@@ -142,10 +131,12 @@ def test_features_may_be_stored_in_half_precision():
     assert_same_outcomes(half, whole)
 
 
-def test_features_of_zero_have_scores():
+def test_features_of_zero_have_scores_and_nan_is_a_wrong_answer():
     end = end_of(single(4, 6), np.array([0, 3, 1, 2], np.float32))
     outcome = score(zeros(2, 6), np.array([1, 0]), {"it": UNIT}, end)["it"]
     assert (outcome.predictions.tolist(), outcome.ranks.tolist()) == ([1, 1], [0, 3])
+    end = end_of(np.full((9, 6), np.nan, np.float32), zeros(9))
+    assert score(single(5, 6), np.arange(5), {"it": PLAIN}, end)["it"].ranks.tolist() == [8] * 5
 
 
 @pytest.mark.parametrize("rows", [PLAIN, UNIT], ids=["plain", "unit"])
@@ -169,20 +160,12 @@ def over(statistics: ClassStatistics, held_out=None) -> EndOfState:
     return EndOfState(record, (record.W, record.b), held_out=held_out)
 
 
-def test_methods_without_any_rows_are_scored(data, statistics):
-    assert_as_alone(*data, {"it": Method("finetune", "rda")}, over(statistics))
-
-
-def test_a_calibration_does_not_spoil_what_it_shares(data, statistics):
-    plain, calibrated = (Method("finetune", "rda", c) for c in ("none", "bg_z"))
-    methods = {"first": plain, "calibrated": calibrated, "again": plain}
+def test_heads_over_statistics_and_rows_answer_in_the_order_of_their_methods(data, statistics):
+    heads = ("lda", "initial", "ncm", "current", "rda")
+    methods = {head: Method("finetune", head) for head in heads}
+    methods["calibrated"] = Method("finetune", "rda", "bg_z")
+    methods["again"] = methods["rda"]  # a calibration does not spoil what it shares
     assert_as_alone(*data, methods, over(statistics, held_out=data))
-
-
-def test_answers_stand_in_the_order_of_their_methods(data, statistics):
-    heads = ("lda", "initial", "ncm", "current")
-    found = score(*data, {h: Method("finetune", h) for h in heads}, over(statistics))
-    assert tuple(found) == heads
 
 
 def test_a_head_is_made_and_scored_once_for_all_its_calibrations(monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import resource
 import signal
@@ -24,7 +23,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.evaluate import score
 from memoryless.lab.experiment import passes_left, run
 from memoryless.lab.frame import results_frame
-from memoryless.lab.runs import RunFolder, find_runs, last_record, read_rows, read_test
+from memoryless.lab.runs import RunFolder, read_rows, read_test
 from memoryless.progress import Observer
 from memoryless.stats.methods import EndOfState, methods_of
 from memoryless.stats.metrics import accuracy_at, error_typology
@@ -94,11 +93,19 @@ def test_test_images_change_no_weight(tiny):
     assert all(np.array_equal(networks[0][k], networks[1][k]) for k in networks[0])
 
 
-@pytest.mark.parametrize(("state", "epoch"), [(0, 0), (0, 1), (1, 1), (2, 0)])
-def test_interrupted_anywhere_it_ends_with_the_same_bits(tiny, toy, finished_run, state, epoch):
+@pytest.mark.parametrize(
+    ("state", "epoch", "damaged"), [(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 1, 50), (2, 0, 0)]
+)
+def test_interrupted_anywhere_it_ends_with_the_same_bits(
+    gathering, toy, gathered_run, state, epoch, damaged
+):
+    """A damaged checkpoint costs only its state."""
     with pytest.raises(KeyboardInterrupt):
-        run(tiny, toy, observer=Interrupt(state, epoch))
-    assert_same_run(run(tiny, toy)[0], finished_run)
+        run(gathering, toy, observer=Interrupt(state, epoch))
+    if damaged:
+        checkpoint = RunFolder(gathering.output / "seed-0").checkpoint
+        checkpoint.write_bytes(checkpoint.read_bytes()[:-damaged])
+    assert_same_run(run(gathering, toy)[0], gathered_run)
 
 
 def test_dropout_is_resumed_to_the_bit(tiny, toy):
@@ -122,70 +129,55 @@ def test_what_a_kill_between_two_files_leaves_is_tidied(tiny, toy):
     assert not (folder.state(0) / "network.safetensors").exists()
 
 
-def test_results_are_strict_json(finished):
-    def refuse(constant):
-        raise AssertionError(constant)
-
-    files = list(finished.path.rglob("*.json"))
-    assert len(files) == 1 + 3  # run.json, and results.json of each state
-    for file in files:
-        json.loads(file.read_text(), parse_constant=refuse)
-
-
-def test_a_foreign_seed_is_found_before_any_training(tiny, toy):
-    run(replace(tiny, epochs=1, seeds=(1,)), toy)
-    with pytest.raises(ConfigError, match="seed-1 holds another experiment"):
-        run(replace(tiny, seeds=(0, 1)), toy)
-    assert not (tiny.output / "seed-0").exists()
+OTHER = {
+    "epochs": ({"epochs": 1}, {}, "epochs 2 there, 1 here; epochs_later 2 there, 1 here"),
+    "image size": ({"image_size": 6}, {}, "image_size none there, 6 here"),
+    "grey": ({"grey": True}, {}, "grey no there, yes here"),
+    "milestones": ({"milestones": (0.5,)}, {}, r"milestones 0\.5 0\.75 there, 0\.5 here"),
+    "statistics": ({"statistics": "mean"}, {}, "statistics none there, mean here"),
+    "images": ({}, {"train": 13}, "other train_images"),
+    "classes": ({}, {"classes": 5}, "other classes; other sizes; other train_images"),
+}
 
 
-def test_other_images_are_another_experiment(tiny, finished):
-    with pytest.raises(ConfigError, match="other train_images"):
-        run(tiny, make_toy(train=13))
+@pytest.mark.parametrize("other", OTHER)
+def test_another_experiment_in_the_folder_is_refused(other, tiny, finished):
+    settings, data, differing = OTHER[other]
+    with pytest.raises(
+        ConfigError, match=rf"seed-0 holds another experiment \({differing}.*output"
+    ):
+        run(replace(tiny, seeds=(1, 0), **settings), make_toy(**data))
+    assert not (tiny.output / "seed-1").exists()  # it is found before any training
+
+
+def test_other_pixels_and_a_renamed_seed_are_another_experiment(tiny, toy, finished):
     brighter = make_toy()
     brighter.train.images.pixels[:] //= 2
     with pytest.raises(ConfigError, match="other preparation"):
         run(tiny, brighter)
+    finished.path.rename(finished.path.with_name("seed-1"))
+    with pytest.raises(ConfigError, match="other seed"):
+        run(replace(tiny, seeds=(1,)), toy)
 
 
-def test_a_foreign_run_json_is_named(finished):
-    (finished.path / "run.json").write_text("[]")
-    with pytest.raises(StoreError, match="Expected `object`, got `array`"):
-        results_frame(find_runs([finished.path]))
-
-
-def test_a_finished_run_is_not_run_again(tiny, toy, finished):
+def test_how_statistics_would_be_made_makes_no_other_experiment(tiny, toy, finished):
     started = []
 
     class Watch(Observer):
         def training(self, progress):
             started.append(progress)
 
-    run(tiny, toy, observer=Watch())
-    assert not started
-
-
-def test_another_experiment_in_the_folder_is_refused(tiny, toy):
-    run(replace(tiny, epochs=1), toy)
-    with pytest.raises(ConfigError) as caught:
-        run(tiny, toy)
-    assert str(caught.value) == (
-        f"{tiny.output / 'seed-0'} holds another experiment (epochs 1 there, 2 here; "
-        "epochs_later 1 there, 2 here): choose another `output`, or delete that folder"
-    )
-    with pytest.raises(ConfigError, match=r"other classes; other sizes; other train_images"):
-        run(replace(tiny, epochs=1), make_toy(classes=5))
+    idle = {"transports": ("linear",), "level": "middle", "square_roots": True}
+    run(replace(tiny, **idle), toy, observer=Watch())
+    assert not started  # a finished run is not run again
 
 
 def test_other_files_in_the_folder_are_left_alone(tiny, toy):
     folder = tiny.output / "seed-0"
     folder.mkdir(parents=True)
     (folder / "thesis.doc").write_text("mine")
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(StoreError, match=r"holds other files \(thesis.doc\)") as caught:
         run(tiny, toy)
-    assert str(caught.value) == (
-        f"{folder} holds other files (thesis.doc): choose another `output`, or empty it"
-    )
     assert caught.value.exit_code == 3
     assert [path.name for path in folder.iterdir()] == ["thesis.doc"]
 
@@ -239,47 +231,12 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tiny, toy):
     assert folder.finished == 3
 
 
-def test_damaged_state_is_named(tiny, toy):
-    with pytest.raises(KeyboardInterrupt):
-        run(tiny, toy, observer=Interrupt(1, 0))
-    file = tiny.output / "seed-0" / "states" / "00" / "network.safetensors"
-    file.write_bytes(file.read_bytes()[:-50])
-    with pytest.raises(StoreError, match=r"network.safetensors is damaged"):
-        run(tiny, toy)
-
-
-def test_a_damaged_checkpoint_costs_only_its_state(tiny, toy, finished_run):
-    with pytest.raises(KeyboardInterrupt):
-        run(tiny, toy, observer=Interrupt(1, 1))
-    checkpoint = RunFolder(tiny.output / "seed-0").checkpoint
-    checkpoint.write_bytes(checkpoint.read_bytes()[:-50])
-    assert_same_run(run(tiny, toy)[0], finished_run)
-
-
 def test_wrong_names_are_all_reported_at_once():
     with pytest.raises(ConfigError) as caught:
         run(Config(strategy="finetun", schedule="cosinus", augment=("flap",)))
     message = str(caught.value)
     for part in ("strategy 'finetun'", "schedule 'cosinus'", "augmentation 'flap'"):
         assert part in message
-
-
-def test_a_killed_run_with_statistics_goes_on_to_the_bit(gathering, toy, tmp_path, short_fits):
-    gathering = replace(gathering, level="middle", square_roots=True)
-    whole = RunFolder(run(gathering, toy)[0])
-
-    class Kill(Observer):
-        def state_finished(self, results):
-            if results.state == 1:
-                raise KeyboardInterrupt
-
-    again = replace(gathering, output=tmp_path / "again")
-    with pytest.raises(KeyboardInterrupt):
-        run(again, toy, observer=Kill())
-    folder = RunFolder(run(again, toy)[0])
-    for part, array in last_record(whole).arrays().items():
-        assert np.array_equal(array, last_record(folder).arrays()[part]), part
-    assert not (folder.state(1) / "record.safetensors").exists()
 
 
 def test_methods_asked_for_are_scored_in_the_run(gathering, toy, short_fits):
@@ -295,33 +252,12 @@ def test_methods_asked_for_are_scored_in_the_run(gathering, toy, short_fits):
             replace(gathering, methods=(wrong,), held_out=0.0).resolved(8)
 
 
-def test_how_statistics_are_made_without_them_does_not_make_another_experiment(tiny, toy, finished):
-    run(replace(tiny, transports=("linear",), level="middle", square_roots=True), toy)
-    assert read_test(finished, 0)[0].shape == (8, 16)
-    with pytest.raises(ConfigError, match="statistics none there, mean here"):
-        run(replace(tiny, statistics="mean"), toy)
-
-
 def test_passes_left_are_those_of_states_and_seeds_that_are_not_finished(tiny, toy):
     both = replace(tiny, seeds=(0, 1))
     one = passes_left(tiny, toy)
     assert passes_left(both, toy) == 2 * one
     run(tiny, toy)
     assert (passes_left(tiny, toy), passes_left(both, toy)) == (0, one)
-
-
-@pytest.mark.parametrize(
-    ("other", "told"),
-    [
-        ({"image_size": 6}, r"\(image_size not given there, 6 here\)"),
-        ({"grey": True}, r"\(grey no there, yes here\)"),
-        ({"milestones": (0.5,)}, r"\(milestones 0\.5 0\.75 there, 0\.5 here\)"),
-    ],
-)
-def test_settings_that_differ_are_told_in_words(other, told, tiny, toy):
-    run(tiny, toy)
-    with pytest.raises(ConfigError, match=f"holds another experiment {told}"):
-        run(replace(tiny, **other), toy)
 
 
 @pytest.mark.parametrize("strategy", ["untrained", "frozen"])

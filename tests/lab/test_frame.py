@@ -8,7 +8,7 @@ import pytest
 from conftest import FakeRun
 from memoryless.lab import results
 from memoryless.lab.experiment import run
-from memoryless.lab.frame import averages, in_percent, in_shares, results_frame
+from memoryless.lab.frame import averages, in_shares, results_frame
 
 NAMES = ["strategy", "head", "calibration", "transport", "shrinkage", "paper_name"]
 
@@ -19,8 +19,8 @@ def test_a_row_by_hand():
     assert [getattr(second, name) for name in NAMES] == [
         "finetune", "siw", "mc", "none", "", "inFT_siw_mc",
     ]  # fmt: skip
-    assert (second.top1, second.top5, second.past, second.new) == (0.3, 0.15, 0.30, 0.33)
-    assert (first.forgetting, second.forgetting) == (0, 0.5)  # 80 on state 0, then 30
+    assert (second.top1, second.top5, second.past, second.new) == (30, 15, 30, 33)
+    assert (first.forgetting, second.forgetting) == (0, 50)  # 80 on state 0, then 30
     assert (second.bytes, second.bytes_of_run, second.multiplications) == (200, 650, 14)
     assert (second.T, second.finished, second.seed, second.seconds) == (2, 2, 0, 1.5)
     assert (second.network, second.augmentation) == ("resnet18_3x3, width 2", "flip")
@@ -32,13 +32,13 @@ def test_it_is_read_from_folders_each_run_once(tiny, finished):
     assert len(frame) == sum(map(len, stored))
     assert {"finetune", "finetune+siw+mc"} <= {*frame["method"]} == {*stored[0]}
     last = frame[(frame["method"] == "finetune") & (frame["state"] == 2)]
-    assert last["top1"].tolist() == [stored[-1]["finetune"].top1 / 100]
+    assert last["top1"].tolist() == [pytest.approx(stored[-1]["finetune"].top1 / 100)]
 
 
 def test_averages_over_states_and_seeds_by_hand():
     runs = [FakeRun({"FT": [90.0, x, 10.0]}, f"{x}/s", seed=seed) for seed, x in ((0, 20), (1, 40))]
-    (row,) = in_percent(averages(results_frame(runs))).itertuples()
-    assert (row.top1, row.A_inc, row.A_last) == (20, 43.333333333333, 10)
+    (row,) = averages(results_frame(runs)).itertuples()
+    assert (row.top1, row.A_inc, row.A_last) == (20, pytest.approx(130 / 3), 10)
     assert row.top1_std == pytest.approx(50**0.5)  # of 15 and 25
     assert (row.top5, row.last_top5, row.A_last_std) == (10, 5, 0)
     # the best earlier accuracies are 90 and 10 (20 - 10), the last 10 and 0; and 90 and 30
@@ -50,7 +50,7 @@ def test_averages_over_states_and_seeds_by_hand():
 
 def test_the_only_state_counts():
     (row,) = averages(results_frame([FakeRun({"Full": [70.0]})])).itertuples()
-    assert (row.top1, row.A_inc, row.A_last, row.forgetting) == (0.7, 0.7, 0.7, 0)
+    assert (row.top1, row.A_inc, row.A_last, row.forgetting) == (70, 70, 70, 0)
     assert pd.isna(row.top1_std)  # one seed has no deviation
 
 
@@ -72,10 +72,9 @@ def test_a_run_that_has_not_ended_is_another_training(tiny, toy, monkeypatch):
     assert (frame["T"].iloc[0], frame["finished"].iloc[0]) == (3, 2)
 
 
-def test_shares_and_percent_are_the_same_numbers():
-    frame = averages(results_frame([FakeRun({"FT": [80.0, 45.25]})]))
-    assert in_percent(frame)["top1"].tolist() == [45.25]
-    pd.testing.assert_frame_equal(in_shares(in_percent(frame)), frame)
+def test_programs_read_shares():
+    frame = in_shares(averages(results_frame([FakeRun({"FT": [80.0, 45.25]})])))
+    assert (frame["top1"].tolist(), frame["A_inc"].tolist()) == ([0.4525], [0.62625])
 
 
 def test_validation_images_are_another_data_set():

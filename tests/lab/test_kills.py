@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from conftest import make_photos
-from memoryless.lab.config import Config
-from memoryless.lab.experiment import run
-from memoryless.progress import Observer
 from memoryless.strategies import STRATEGIES
 
 KILLS = int(os.environ.get("MEMORYLESS_KILLS", "100"))
@@ -22,11 +19,6 @@ FLAGS = (
 ).split()
 # Every state boundary, and one epoch inside each state; one of each kind always.
 MOMENTS = [[0, 1], [0], [1, 1], [1], [2, 1], [2]]
-EVERY_MOMENT = pytest.mark.parametrize(
-    "moment",
-    [m if m in ([0], [1, 1]) else pytest.param(m, marks=pytest.mark.kills) for m in MOMENTS],
-    ids=str,
-)
 
 
 @pytest.fixture(scope="module")
@@ -51,39 +43,17 @@ def assert_same(one: Path, two: Path) -> None:
         assert (one / file).read_bytes() == (two / file).read_bytes(), file
 
 
-@EVERY_MOMENT
+@pytest.mark.parametrize(
+    "moment",
+    [m if m in ([0], [1, 1]) else pytest.param(m, marks=pytest.mark.kills) for m in MOMENTS],
+    ids=str,
+)
 def test_after_sigkill_it_ends_with_the_same_bytes(moment, photos, whole, forks, tmp_path):
     words = ["run", *FLAGS, "--root", str(photos), "--output", str(tmp_path / "out")]
     assert forks.run(*words, die_at=moment).code == -9
     ended = forks.run(*words)
     assert (ended.code, ended.err) == (0, "")
     assert_same(tmp_path / "out" / "seed-0", whole)
-
-
-class Interrupt(Observer):
-    """Stops a run at a moment."""
-
-    def __init__(self, moment: list[int]):
-        self.moment = moment
-
-    def training(self, progress):
-        if [progress.state, progress.epoch] == self.moment:
-            raise KeyboardInterrupt
-
-    def state_finished(self, results):
-        if [results.state] == self.moment:
-            raise KeyboardInterrupt
-
-
-@EVERY_MOMENT
-def test_after_an_interrupt_it_ends_with_the_same_bytes(moment, photos, whole, tmp_path):
-    config = Config(
-        data="folder", root=photos, image_size=8, width=2, states="3", epochs=2, batch_size=4,
-        lr=0.01, statistics="full", held_out=0.2, threads=1, device="cpu", output=tmp_path / "out",
-    )  # fmt: skip
-    with pytest.raises(KeyboardInterrupt):
-        run(config, observer=Interrupt(moment))
-    assert_same(run(config)[0], whole)
 
 
 @pytest.mark.kills

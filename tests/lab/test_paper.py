@@ -14,7 +14,7 @@ from memoryless.cli import main
 from memoryless.errors import DataError
 from memoryless.images.sources import SOURCES, Source
 from memoryless.lab.charts import draw_similarity, shown
-from memoryless.lab.paper import PaperTable
+from memoryless.lab.paper import PaperTable, finished
 from memoryless.lab.paper_tables import CLAIMS, NORMALISATIONS
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS
 from memoryless.lab.runs import RunFolder
@@ -33,7 +33,7 @@ def test_another_data_set_is_refused_before_training(table):
     wrong = replace(table, preset=replace(TOY_PRESET, classes=7, train_images=100))
     message = "preset toy is for another data set: there are 6 classes instead of 7, 72 training"
     with pytest.raises(DataError, match=message):
-        wrong.train(0, 1, Observer())
+        wrong.train(wrong.share(), Observer())
     assert not list(table.output.iterdir())
 
 
@@ -49,8 +49,8 @@ def test_the_trainings_of_figure_3(table):
     few = replace(table, strategies=strategies, states=(3,), seeds=(0,))
     assert [(c.strategy, c.memory) for c in few.cells[1:3]] == [("replay", 0.25), ("replay", 0.5)]
     assert few.cells[2].output == table.output / "toy/3-states/replay-0.5"
-    few.train(0, 1, Observer())
-    methods = [line[0] for table in few.tables(few.complete()) for line in table.rows]
+    few.train(few.share(), Observer())
+    methods = [line[0] for table in few.tables(finished(few.cells)) for line in table.rows]
     assert "independent" in methods
     assert "replay" not in methods  # it is not memoryless
     runs = [RunFolder(c.output / "seed-0") for c in few.cells]
@@ -64,26 +64,26 @@ def shards(tmp_path_factory) -> Iterator[tuple[PaperTable, list]]:
         patch.setitem(SOURCES, "toy", Source(lambda settings: make_toy(), 8))
         output = tmp_path_factory.mktemp("paper")
         table = PaperTable("toy", TOY_PRESET, TOY_PRESET.states, PAPER_STRATEGIES, (0, 1), output)
-        table.train(0, 2, Observer())
+        table.train(table.share(0, 2), Observer())
         started: list[TrainingProgress] = []
 
         class Watch(Observer):
             def training(self, progress):
                 started.append(progress)
 
-        table.train(0, 2, Watch())
+        table.train(table.share(0, 2), Watch())
         seen = [
-            table.tables(table.complete())[0].title,
+            table.tables(finished(table.cells))[0].title,
             started,
-            [seconds for *_, seconds in table.estimate()],
+            [seconds for *_, seconds in table.estimate(Observer())],
         ]
-        table.train(1, 2, Observer())
+        table.train(table.share(1, 2), Observer())
         yield table, seen
 
 
 def test_the_whole_table(shards, tmp_path):
     table, _ = shards
-    first, normalisations, claims = table.tables(table.complete())
+    first, normalisations, claims = table.tables(finished(table.cells))
     assert first.title == "toy: 14 of 14 trainings, Table 1: top-5"
     named = [f"{method_name(m)} ({name})" for name, m in METHODS.items() if name != "Full"]
     own = [name for name in named if name.split()[0] not in NORMALISATIONS[:2]]
@@ -107,8 +107,8 @@ def test_shards_do_every_cell_once_and_finished_ones_are_skipped(shards):
     assert title == "toy: 7 of 14 trainings, Table 1: top-5"
     assert not started
     assert [left == 0 for left in seconds] == [True, False] * 7
-    assert table.tables(table.complete())[0].title == "toy: 14 of 14 trainings, Table 1: top-5"
-    assert all(left == 0 for _, left, _ in table.estimate())
+    assert table.tables(finished(table.cells))[0].title == "toy: 14 of 14 trainings, Table 1: top-5"
+    assert all(left == 0 for _, left, _ in table.estimate(Observer()))
 
 
 def test_the_control_is_the_same_whatever_it_stands_beside(table):
@@ -124,7 +124,7 @@ def test_the_control_is_the_same_whatever_it_stands_beside(table):
 def test_the_time_of_controls_is_estimated_too(table, monkeypatch):
     monkeypatch.setattr("memoryless.lab.estimate.images_per_second", lambda *given: 2.0)
     few = replace(table, strategies=("finetune",), states=(2,), seeds=(0,), control=True)
-    sizes = [(config.strategy, left, seconds) for config, left, seconds in few.estimate()]
+    sizes = [(config.strategy, left, seconds) for config, left, seconds in few.estimate(Observer())]
     trained, untrained = 72 + 72 + 12 + 24, 72 + 12 + 12
     assert sizes == [
         ("finetune", trained, trained / 2),
@@ -172,22 +172,11 @@ def test_paper_command(toy_preset, capsys):
     assert len(entries) == 18  # two methods in both
     assert entries[13]["method"] == "untrained+lda"  # the last row of the first table
     assert Path("runs/paper/toy/2-states/untrained/seed-0/run.json").exists()
-
-
-def test_paper_with_methods_beyond_it(toy_preset, capsys):
-    words = (
-        "paper --preset toy --strategies finetune --statistics full --square-roots --held-out 0.25"
-    )
-    name = "finetune+lda:0.3+bg_z+linear"
-    assert main([*words.split(), "--methods", name]) == 0
-    assert name in capsys.readouterr().out
-
-
-def test_paper_without_the_control(toy_preset, capsys):
-    words = "paper --preset toy --strategies finetune --no-control"
+    words = "paper --preset toy --strategies finetune --statistics full --square-roots --held-out"
+    words += " 0.25 --no-control --output other --methods finetune+lda:0.3+bg_z+linear"
     assert main(words.split()) == 0
-    assert "untrained" not in capsys.readouterr().out
-    assert not Path("runs/paper/toy/2-states/untrained").exists()
+    assert "finetune+lda:0.3+bg_z+linear" in capsys.readouterr().out
+    assert not Path("other/toy/2-states/untrained").exists()
 
 
 def test_a_control_that_another_process_runs_is_left_out(toy_preset, capsys):

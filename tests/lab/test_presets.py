@@ -22,31 +22,26 @@ def test_every_preset_makes_a_config(name, strategy, tmp_path):
     assert (config.seeds, config.order, config.strategy) == ((7,), "seed:3", strategy)
 
 
+PUBLISHED = {
+    ("cifar100", "finetune"): {
+        "epochs": 300, "epochs_later": 70, "patience": 60, "patience_later": 15,
+        "batch_size": 128, "weight_decay": 5e-4, "momentum": 0.9, "lr": 0.1,
+        "image_size": 224, "backbone": "resnet18", "augment": ("resized_crop", "flip"),
+    },
+    ("landmarks", "finetune"): {
+        "epochs": 120, "epochs_later": 35, "patience": 10, "patience_later": 5,
+        "batch_size": 256, "weight_decay": 1e-4,
+    },
+    ("ilsvrc", "lwf"): {"lr": 2.0, "epochs": 70, "weight_decay": 1e-5, "outputs": "all"},
+    ("ilsvrc", "lucir"): {"epochs": 90, "lambda_base": 10.0, "weight_decay": 1e-4},
+}  # fmt: skip
+
+
 def test_settings_as_published():
     """The supplement's section 3 and the table of data sets."""
-    cifar = PRESETS["cifar100"].config("finetune", 10, 0, Path("x"), {})
-    assert (cifar.epochs, cifar.epochs_later, cifar.patience, cifar.patience_later) == (
-        300,
-        70,
-        60,
-        15,
-    )
-    assert (cifar.batch_size, cifar.weight_decay, cifar.momentum, cifar.lr) == (128, 5e-4, 0.9, 0.1)
-    assert (cifar.image_size, cifar.backbone, cifar.augment) == (
-        224, "resnet18", ("resized_crop", "flip"),
-    )  # fmt: skip
-    large = PRESETS["landmarks"].config("finetune", 10, 0, Path("x"), {})
-    assert (large.epochs, large.epochs_later, large.patience, large.patience_later) == (
-        120,
-        35,
-        10,
-        5,
-    )
-    assert (large.batch_size, large.weight_decay) == (256, 1e-4)
-    lwf = PRESETS["ilsvrc"].config("lwf", 10, 0, Path("x"), {})
-    assert (lwf.lr, lwf.epochs, lwf.weight_decay, lwf.outputs) == (2.0, 70, 1e-5, "all")
-    lucir = PRESETS["ilsvrc"].config("lucir", 10, 0, Path("x"), {})
-    assert (lucir.epochs, lucir.lambda_base, lucir.weight_decay) == (90, 10.0, 1e-4)
+    for (name, strategy), expected in PUBLISHED.items():
+        config = PRESETS[name].config(strategy, 10, 0, Path("x"), {})
+        assert {setting: getattr(config, setting) for setting in expected} == expected
     for preset in PRESETS.values():
         if preset.published:
             facts = published()["datasets"][preset.published]

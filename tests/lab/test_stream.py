@@ -56,6 +56,7 @@ def test_order_seeds_differ():
     orders = {tuple(Stream(TOY, "1", f"seed:{n}").order) for n in range(9)}
     assert len(orders) > 5
     assert Stream(TOY, "1", "natural").order == list(range(7))
+    assert sorted(Stream(TOY, "1", "seed:" + "9" * 99).order) == list(range(7))
 
 
 def test_belouadah_is_a_permutation_for_cifar100_only():
@@ -73,23 +74,17 @@ def test_order_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("0\n1\n2\n3\n4\n5\n", "lacks 6: each class must stand there exactly once"),
-        ("0\n1\n2\n3\n4\n5\n6\n6\n", "names a class twice"),
-        ("0\nfox\n2\n3\n4\n5\n99\n", "names unknown classes: fox, 99; name those of toy"),
-        ("9" * 5000, r"names unknown classes: 9{60}\.\.\. \(5,000 signs\); name those of toy"),
+        (b"0\n1\n2\n3\n4\n5\n", "lacks 6: each class must stand there exactly once"),
+        (b"0\n1\n2\n3\n4\n5\n6\n6\n", "names a class twice"),
+        (b"0\nfox\n2\n3\n4\n5\n99\n", "names unknown classes: fox, 99; name those of toy"),
+        (b"\xff\xfe\x00\x81", "cannot be read"),
+        (b"9" * 5000, "names unknown classes: 9999"),
     ],
 )
 def test_bad_order_files(tmp_path, content, message):
     file = tmp_path / "order.txt"
-    file.write_text(content)
+    file.write_bytes(content)
     with pytest.raises(DataError, match=message):
-        Stream(TOY, "2", str(file))
-
-
-def test_an_order_that_is_no_text(tmp_path):
-    file = tmp_path / "order.txt"
-    file.write_bytes(b"\xff\xfe\x00\x81")
-    with pytest.raises(DataError, match="cannot be read"):
         Stream(TOY, "2", str(file))
 
 
@@ -102,11 +97,7 @@ def test_an_order_that_is_no_text(tmp_path):
         ("7,0", "the sizes must be at least 1"),
         ("ten", "states 'ten' is neither a number nor a list such as 50,10,10"),
         ("-1", "neither a number"),
-        (
-            "1" * 5000,
-            r"states '1{60}\.\.\. \(5,000 signs\)' is neither a number nor a list such as",
-        ),
-        ("2," + "1" * 5000, r"\(5,002 signs\)' is neither a number nor a list such as 50,10,10"),
+        ("2," + "1" * 5000, "is neither a number nor a list such as 50,10,10"),
     ],
 )
 def test_bad_states(states, message):
@@ -114,22 +105,14 @@ def test_bad_states(states, message):
         Stream(TOY, states)
 
 
-@pytest.mark.parametrize(
-    ("order", "hint"), [("seed:" + "1" * 5000, "; N has at most 99 digits"), ("x" * 5000, "")]
-)
-def test_an_order_of_5000_signs(order, hint):
-    with pytest.raises(ConfigError) as caught:
+@pytest.mark.parametrize("order", ["seed:" + "1" * 5000, "x" * 5000, "natual"])
+def test_unknown_orders(order):
+    with pytest.raises(
+        ConfigError, match="choose natural, seed:N with a number N, belouadah, or a file"
+    ):
         Stream(TOY, "2", order)
-    assert str(caught.value) == (
-        f"unknown order '{order[:60]}... ({len(order):,} signs)': choose natural, seed:N with a "
-        f"number N, belouadah, or a file with one class a line{hint}"
-    )
 
 
 def test_no_classes_make_no_states():
     with pytest.raises(DataError, match="a data set without classes gives no states: add images"):
         state_sizes("1", 0)
-
-
-def test_a_seed_of_99_digits():
-    assert sorted(Stream(TOY, "1", "seed:" + "9" * 99).order) == list(range(7))

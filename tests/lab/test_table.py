@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from conftest import FakeRun
+from memoryless.cli import main
 from memoryless.lab.compare import compare_table
-from memoryless.lab.comparison import comparisons, pareto_front
+from memoryless.lab.comparison import comparisons
+from memoryless.lab.experiment import run
 from memoryless.lab.frame import TYPOLOGY
-from memoryless.lab.table import data_table, method_table, typology_tables
+from memoryless.lab.table import (
+    data_table,
+    interval,
+    method_table,
+    paired_tables,
+    typology_tables,
+)
 from memoryless.output import show
 
 VALUES = {
@@ -38,15 +51,11 @@ def test_a_table_by_hand():
         ["finetune+siw", "35.0", "53.3", "30.0", "17.5", "35.0", "300 bytes", "reference"],
         ["finetune", "15.0", "40.0", "10.0", "7.5", "45.0", "300 bytes", ""],
         ["chance", "20.8", "", "", "91.7", "", "", ""],
-        ["Full", "", "", "80.0", "", "", "images", ""],
+        ["Full", "", "", "80.0", "", "", "images", "not memoryless"],
     ]
-    for part in (
-        "resnet18_3x3, width 2, epochs 2 (later 2), augmentation flip, order natural, seeds 0.",
-        "fixed in advance",
-        "never learned",
-        "--all shows 2 more",
-    ):
+    for part in ("resnet18_3x3, width 2, epochs 2 (later 2)", "seeds 0", "shows 2 more"):
         assert part in shown.caption
+    assert shown.kinds["finetune+siw"] == "reference"
     assert len(table(FakeRun(VALUES), CONTROL, every=True).rows) == 6
     assert shown.figures["top1"].tolist() == [0.45, 0.35, 0.15]
     assert shown.figures["role"].tolist() == ["control", "reference", ""]
@@ -55,8 +64,8 @@ def test_a_table_by_hand():
 def test_one_state_has_no_average():
     shown = table(JOINT)
     assert shown.columns == ["method", "top-1", "top-5", "kept", ""]
-    assert shown.rows[0] == ["joint", "80.0", "40.0", "images", ""]
-    assert "joint kept images of the past" in shown.caption
+    assert shown.rows[0] == ["joint", "80.0", "40.0", "images", "not memoryless"]
+    assert "reference" not in shown.caption
 
 
 @pytest.mark.parametrize("every", [False, True])
@@ -73,36 +82,6 @@ def test_no_line_is_wider_than_a_terminal(every):
     assert any("30.5±6.4" in line for line in lines)
 
 
-def test_the_front_keeps_something_and_beats_all_that_keep_less():
-    (comparison,) = comparisons([FakeRun(VALUES)])
-    row = comparison.row
-    facts = {
-        "nothing": (0, 7),
-        "few": (10, 9),
-        "worse": (20, 8),
-        "equal": (30, 9),
-        "many": (40, 50),
-    }
-    rows = [row._replace(method=n, bytes=size, top1=top) for n, (size, top) in facts.items()]
-    assert [row.method for row in pareto_front(rows)] == ["few", "many"]
-    assert pareto_front([row._replace(bytes=5, top1=6.0), *rows[:1]]) == []
-    assert pareto_front([row._replace(memoryless=False)]) == []
-
-
-def test_compare_shows_the_best_the_front_and_the_reference():
-    heads = ("l2", "mean", "min_max", "l2+mc", "mean+mc", "min_max+mc", "siw+mc", "initial")
-    many = {f"finetune+{head}": [90.0, 70.0 + i, 70.0] for i, head in enumerate(heads)}
-    more = {f"finetune+{c}+bg_z": [9.0, 75.5, 70.0] for c in ("siw", "l2", "initial")}
-    (comparison,) = comparisons([FakeRun(VALUES | many | more)])
-    few, every = (compare_table(comparison, every=every) for every in (False, True))
-    assert len(every.rows) == 15
-    assert [row[0] for row in few.rows[:2]] == ["finetune+initial", "finetune+siw+mc"]
-    assert few.rows[0] == ["finetune+initial", "73.5", "36.8", "300 bytes", "21", "*"]
-    assert len(few.rows) == 10
-    assert "--all shows 5 more methods" in few.caption
-    assert few.figures["front"].tolist() == [True] + [False] * 9
-
-
 def test_typology_has_the_stored_percentages():
     (first, second) = typology_tables([FakeRun(VALUES, "a/s"), FakeRun(VALUES, "b/s", seed=1)])
     assert first.title == "a/s: answers after state 2"
@@ -111,6 +90,7 @@ def test_typology_has_the_stored_percentages():
     assert first.rows[0][1:] == [f"{getattr(stored, kind):.1f}" for kind in TYPOLOGY.values()]
     assert second.figures["seed"].unique().tolist() == [1]
     assert sorted(first.figures["state"].unique()) == [1, 2]
+    assert first.figures["past"].tolist()[-1] == pytest.approx(0.3)
     (every,) = typology_tables([FakeRun(VALUES)], every=True)
     assert len(every.rows) == 4
     assert typology_tables([JOINT]) == []
@@ -121,3 +101,92 @@ def test_images_of_data_sets():
     shown = data_table([run, run, FakeRun(VALUES, dataset="other")])
     assert shown.rows[0] == ["toy", "3", "60", "6", "20.00", f"{np.std([10, 20, 30]):.2f}"]
     assert [row[0] for row in shown.rows] == ["toy", "other"]
+
+
+def test_the_interval_adds_variances_of_images_and_seeds():
+    low, high = interval(np.array([[1.0, 0.0, 0.0, 0.0]]))
+    assert (low + high) / 2 == 1
+    assert (high - low) / 2 == pytest.approx(1.96 * (4 * 0.25) ** 0.5)
+    low, high = interval(np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0]]))
+    images = 4 * np.var([0.5, 0, 0, 1.5], ddof=1)
+    assert (low + high) / 2 == 2
+    assert (high - low) / 2 == pytest.approx(1.96 * (images + 2 / 2) ** 0.5)
+
+
+def test_pairs_of_a_finished_run(finished):
+    (made,) = paired_tables(comparisons([finished], ["finetune", "finetune+siw"]))
+    stored = [state.methods for state in finished.results()[1:]]
+    gains = [s["finetune+siw"].top1 - s["finetune"].top1 for s in stored]
+    (row,) = made.figures.itertuples()
+    assert (row.method, row.against, row.pairs) == ("finetune+siw", "finetune", 2)
+    assert row.difference == pytest.approx(sum(gains) / 2)
+    assert row.low < row.difference < row.high
+    assert row.better == sum(gain > 0 for gain in gains)
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from memoryless.cli import main
+
+for show in ("accuracy", "paired", "typology", "data"):
+    files = [f"{show}.{form}" for form in ("csv", "json", "md", "tex")]
+    assert main(["table", sys.argv[1], "--all", "--show", show, "--write", *files]) == 0
+"""
+
+
+def test_stored_results_are_shown_without_torch(finished, tmp_path):
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(finished.path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    for part in ("finetune+siw+mc", "against finetune", "c(p)", "data sets"):
+        assert part in done.stdout
+    assert len(list(tmp_path.glob("*.*"))) == 16
+    stored = finished.results()[-1].methods["finetune+siw"]
+    rows = json.loads((tmp_path / "accuracy.json").read_text())
+    (row,) = [row for row in rows if row["method"] == "finetune+siw"]
+    assert row["A_last"] == pytest.approx(stored.top1 / 100)
+    assert row["bytes"] == stored.bytes
+
+
+READERS = ["table", "table --show paired", "table --show typology", "compare", "report"]
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_methods_of_another_strategy_are_called_that(command, toy_runs, capsys):
+    name, *flags = command.split()
+    assert main([name, str(toy_runs), *flags, "--methods", "FT", "lwf+siw"]) == 2
+    assert "lwf+siw needs a run of the strategy lwf" in capsys.readouterr().err
+
+
+def test_methods_of_two_strategies(tiny, toy_runs, capsys):
+    run(replace(tiny, data="toy", strategy="lwf", epochs=1, output=Path("runs/lwf")))
+    assert main(["table", "runs", "--methods", "FT", "lwf+siw"]) == 0
+    assert "lwf+siw" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["table", "table --show typology", "compare"])
+def test_a_method_has_one_name(command, toy_runs, capsys):
+    """The composed one; the paper's is taken for it."""
+    name, *flags = command.split()
+    assert main([name, str(toy_runs), *flags, "--methods", "FT", "inFT_siw", "finetune+siw"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("finetune+siw ") == 1
+    assert "inFT" not in out
+
+
+def test_nothing_there_yet(toy_runs, capsys):
+    (toy_runs / "ft/seed-0/states").rename(toy_runs / "ft/seed-0/gone")
+    assert main(["table", str(toy_runs)]) == 2
+    assert "let memoryless run go on" in capsys.readouterr().err
+
+
+def test_control_signs_of_a_folder_are_shown(toy_runs, capsys):
+    Path("runs/ft").rename("runs/\x1b[31mred")
+    words = ["table", "runs", "--show", "typology", "--write", "t.md", "t.csv", "t.tex"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert r"runs/\x1b[31mred" in out.replace("\n", "")
+    for ending in ("md", "csv", "tex"):
+        assert "\x1b" not in Path(f"t.{ending}").read_text()

@@ -144,13 +144,15 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
             "`backbone`"
         ) from error
     names = [output.name for output in joined.graph.output]
-    join: tuple[str, dict[str, int]] = ("Concat", {"axis": 1}) if names[1:] else ("Identity", {})
-    joined.graph.node.append(helper.make_node(join[0], names, ["features"], **join[1]))
-    if names[1:]:
-        del joined.graph.output[:]
+    if len(names) > 1:
+        node = helper.make_node("Concat", names, ["features"], axis=1)
         rows = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", "d"])
+        del joined.graph.output[:]
         joined.graph.output.append(rows)
-    joined.graph.output[0].name = "features"
+    else:
+        node = helper.make_node("Identity", names, ["features"])
+        joined.graph.output[0].name = "features"
+    joined.graph.node.append(node)
     _forget_origins(joined)
     return joined.SerializeToString(deterministic=True)
 

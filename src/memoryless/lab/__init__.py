@@ -18,6 +18,6 @@ def results(*runs: Path | str) -> pd.DataFrame:
     from memoryless.lab.runs import find_runs
 
     with extras():
-        from memoryless.lab.frame import results_frame
+        from memoryless.lab.frame import in_shares, results_frame
 
-        return results_frame(find_runs([Path(run) for run in runs]))
+        return in_shares(results_frame(find_runs([Path(run) for run in runs])))

@@ -20,7 +20,7 @@ from memoryless.lab.comparison import (
 )
 from memoryless.lab.rescore import combinations, lacked_by, named_methods
 from memoryless.lab.runs import RunFolder, find_later_runs
-from memoryless.names import choose, counted
+from memoryless.names import choose
 from memoryless.output import check_formats, present, say
 from memoryless.progress import Display
 from memoryless.stats.calibration import CALIBRATIONS
@@ -29,7 +29,6 @@ from memoryless.stats.methods import Method, misfit, parse_method
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.tables import Table
 
-CANNOT_GIVE = "the runs there can give none of that: "
 MOST_COMPARED = 10
 
 
@@ -73,27 +72,25 @@ def compare(
     k = by.replace("-", "")
     found = find_later_runs(runs)
     calibrations = () if calibrations == ("all",) else calibrations
-    for kind, names, known in (
-        ("head", heads, HEADS),
-        ("calibration", calibrations, CALIBRATIONS),
-        ("transport", transports, TRANSPORTS),
-    ):
-        for name in names:
-            choose(kind, name, known)
-    chosen = methods or combinations(found, heads, calibrations, transports)
-    wanted = named_methods(found, chosen)
-    if not wanted:
-        raise ConfigError(CANNOT_GIVE + _misfit(found, heads, calibrations, transports))
+    for name in heads:
+        choose("head", name, HEADS)
+    for name in calibrations:
+        choose("calibration", name, CALIBRATIONS)
+    for name in transports:
+        choose("transport", name, TRANSPORTS)
+    wanted = named_methods(found, methods or combinations(found, heads, calibrations, transports))
     check_formats(write)
     if figure:
         from memoryless.lab import charts  # with matplotlib, which nothing else here needs
 
         choose("format", figure.suffix[1:], charts.METADATA)
     with Display() as display:
-        display.reading(found, f"scoring up to {counted(len(wanted), 'method', 'methods')}", True)
-        streams = comparisons(found, wanted, leave_out=not methods)
+        display.reading(found, "scoring", True)
+        streams = comparisons(found, wanted, leave_out=not methods) if wanted else []
     if not streams:
-        raise ConfigError(CANNOT_GIVE + _lack(found, wanted))
+        named = heads, calibrations, transports
+        reason = _lack(found, wanted) if wanted else _misfit(found, *named)
+        raise ConfigError(f"the runs there can give none of that: {reason}")
     present([compare_table(stream, k, all or bool(methods)) for stream in streams], write)
     if figure:
         drawn = charts.pareto_figure({s.title: s.entries for s in streams}, k)
@@ -101,7 +98,7 @@ def compare(
 
 
 def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
-    """Why no combination of these heads, calibrations and transports means anything."""
+    """Return why no combination of these heads, calibrations and transports means anything."""
     strategies = [run.about.config.strategy for run in runs]
     parts = [given or [own] for given, own in zip(names, ("current", "none", "none"), strict=True)]
     reasons = (misfit(Method(*combination)) for combination in product(strategies, *parts))
@@ -109,18 +106,15 @@ def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
 
 
 def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
-    """What the runs lack for these methods, of the one that needs the least more."""
-    lacks = (
-        lacked_by(run, method)
-        for run in runs
-        for method in map(parse_method, wanted)
-        if method.strategy == run.about.config.strategy
-    )
+    """Return what the runs lack for these methods, of the one that needs the least more."""
+    methods = list(map(parse_method, wanted))
+    strategies = {run: run.about.config.strategy for run in runs}
+    lacks = (lacked_by(r, m) for r, own in strategies.items() for m in methods if m.strategy == own)
     return min(filter(None, lacks), key=len)
 
 
 def compare_table(comparison: Comparison, k: str = "top1", every: bool = False) -> Table:
-    """Methods by accuracy, with those on the Pareto front marked; few of them, or all."""
+    """Return methods by accuracy, with those on the Pareto front marked; few of them, or all."""
     entries = sorted(comparison.entries, key=lambda entry: -getattr(entry, k))
     front = pareto_front(entries, k)
     shown = entries if every else _first(comparison, entries, front)
@@ -148,6 +142,6 @@ def compare_table(comparison: Comparison, k: str = "top1", every: bool = False) 
 
 
 def _first(comparison: Comparison, entries: Sequence[Any], front: Sequence[Any]) -> list[Any]:
-    """The best entries, the front and the reference."""
+    """Return the best entries, the front and the reference."""
     best = entries[: MOST_COMPARED - len(front)]
     return [e for e in entries if e in best or e in front or e is comparison.reference]

@@ -12,8 +12,9 @@ from memoryless.strategies import STRATEGIES
 
 
 def average_line(comparison: Comparison) -> str:
-    """What ends a run: averages of the reference, the control, siw and the strategy itself."""
-    few = [e for e in comparison.shown if comparison.role(e) or e.head in ("current", "siw")]
+    """Return the averages of the reference, the control, siw and the strategy itself."""
+    named = (comparison.reference, comparison.control_entry)
+    few = [e for e in comparison.shown if e in named or e.head in ("current", "siw")]
     reached = ", ".join(_named(comparison, entry) for entry in few)
     last = comparison.row.finished - 1
     return f"Average of states 1-{last}: {reached}" if last > 1 else f"Accuracy: {reached}"
@@ -25,7 +26,7 @@ def _named(comparison: Comparison, entry: Any) -> str:
 
 
 def sentences(comparison: Comparison) -> Iterator[str]:
-    """What a reader can act on; code stands between backticks."""
+    """Yield what a reader can act on; code stands between backticks."""
     yield _reaches(comparison)
     if not comparison.main.one_state:
         yield _forgets(comparison)
@@ -66,7 +67,7 @@ def _keeps(entry: Any) -> str:
 
 
 def _against_control(entry: Any, control: Any) -> str:
-    """What training adds to an untrained network, as far as seeds allow to say it."""
+    """Return what training adds to an untrained network, as far as seeds allow to say it."""
     gain = entry.top1 - control.top1
     deviations = [row.top1_std for row in (entry, control) if not math.isnan(row.top1_std)]
     outcome = f"training adds {gain:.1f} points" if gain > 0 else f"that is {-gain:.1f} points more"

@@ -51,8 +51,8 @@ class Config(ModelSettings, StreamSettings, DataSettings):
     networks, and far faster where other work takes a core away. Python leaves them alone."""
 
     def resolved(self, side: int | None = None) -> Self:
-        """These settings with nothing left open; `side` is that of images that are given in the
-        place of the data set's, which then decides nothing.
+        """Fill what is left open; `side` is that of images that are given in the place of the data
+        set's, which then decides nothing.
         """
         from memoryless.images.sources import SOURCES
         from memoryless.train.resolve import problems
@@ -69,7 +69,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         return sound
 
     def _problems(self) -> list[str]:
-        """What is wrong with the settings that an experiment has beside those of a model."""
+        """Return what is wrong with the settings that an experiment has beside those of a model."""
         from memoryless.images.sources import SOURCES
 
         found = []
@@ -87,7 +87,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         return found
 
     def _method_problems(self, name: str) -> list[str]:
-        """What is wrong with a method that is to be scored in a run."""
+        """Return what is wrong with a method that is to be scored in a run."""
         from memoryless.stats.methods import lacking, parse_method
 
         try:
@@ -102,7 +102,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
 
 
 def control_of(config: Config, side: int | None = None) -> Config | None:
-    """The untrained control's experiment: the same stream through a network that never learns.
+    """Return the control's experiment: the same stream through a network that never learns.
 
     It is in a folder beside the runs of this one; `side` is that of images that are given in place
     of the data set's. There is none for a strategy that never trains a backbone, or that learns all

@@ -20,7 +20,7 @@ from memoryless.lab.config import Config
 from memoryless.lab.stream import Stream
 from memoryless.progress import Passes
 from memoryless.settings import ModelSettings
-from memoryless.strategies import SMALL_SIDE, STRATEGIES
+from memoryless.strategies import STRATEGIES
 from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.learner import Learner, prepare
 from memoryless.train.loop import LESS
@@ -30,13 +30,11 @@ from memoryless.train.strategies.base import Totals
 TRIAL_BATCHES = 4
 # What backward passes hold beside the outputs of layers: measured 1.1 to 1.9 for ResNets.
 OVERHEAD = 1.5
-# Passes times squares of width and side: about three minutes of a core for small ResNets.
-A_WHILE = 240_000 * (8 * 28) ** 2
 HELD_AT_ONCE = 3  # outputs of layers in a pass without gradients: in, out, and a shortcut
 
 
 def passes(settings: ModelSettings, stream: Stream) -> list[Passes]:
-    """How many images pass the backbone in each state."""
+    """Return how many images pass the backbone in each state."""
     facts = STRATEGIES[settings.strategy]
     follows = facts.backbone_learns and settings.statistics != "none"
     states = []
@@ -49,15 +47,8 @@ def passes(settings: ModelSettings, stream: Stream) -> list[Passes]:
     return states
 
 
-def looks_long(config: Config, dataset: Dataset, images: int) -> bool:
-    """Whether this many passes of an image may take minutes, so that a measurement is worth it."""
-    if not images or dataset.image_size > SMALL_SIDE:
-        return images > 0
-    return images * (config.width * dataset.image_size) ** 2 > A_WHILE
-
-
 def training_bytes(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) -> int:
-    """Memory that a training step takes, from the sizes of all layers' outputs; none is computed.
+    """Return the memory of a training step, from the sizes of all layers' outputs, uncomputed.
 
     Parameters count four times: themselves, gradient, momentum, and the copy of a state before.
     """
@@ -67,7 +58,7 @@ def training_bytes(backbone: nn.Module, shape: tuple[int, int, int], batch_size:
 
 
 def _outputs(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) -> list[int]:
-    """How many values each layer puts out."""
+    """Return how many values each layer puts out."""
     shadow, sizes = copy.deepcopy(backbone).to("meta"), []
 
     def count(module: nn.Module, given: Any, output: Any) -> None:
@@ -81,7 +72,7 @@ def _outputs(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) 
 
 
 def features_bytes(learner: Learner, stream: Stream) -> int:
-    """Memory that a state takes whose features are taken once: the backbone, a batch on its way
+    """Return the memory of a state whose features are taken once: the backbone, a batch on its way
     through it, and the features of the most images that a state trains on or is tested on.
     """
     backbone, side = learner.network.backbone, learner.preparation.size
@@ -95,7 +86,7 @@ def features_bytes(learner: Learner, stream: Stream) -> int:
 
 
 def free_bytes() -> int | None:
-    """Memory that programs can still have, where the system tells."""
+    """Return memory that programs can still have, where the system tells."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line)
@@ -105,8 +96,8 @@ def free_bytes() -> int | None:
         return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") if known else None
 
 
-def check_memory(config: Config, dataset: Dataset, stream: Stream) -> int:
-    """Bytes that the experiment takes, or an error if the machine has fewer."""
+def check_memory(config: Config, dataset: Dataset, stream: Stream) -> None:
+    """Raise if the experiment takes more memory than the machine has free."""
     learner = _trial_learner(config, dataset, stream)
     side, number = dataset.image_size, config.batch_size
     if learner.facts.backbone_learns:
@@ -121,11 +112,10 @@ def check_memory(config: Config, dataset: Dataset, stream: Stream) -> int:
         raise ConfigError(
             f"{what} about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free: {fix}"
         )
-    return needed
 
 
 def images_per_second(config: Config, dataset: Dataset, stream: Stream) -> float:
-    """The speed of the strategy's last tried state: with its teacher, if it has one."""
+    """Return the speed of the strategy's last tried state: with its teacher, if it has one."""
     learner = _trial_learner(config, dataset, stream)
     rate = 0.0
     for state in stream[:2]:
@@ -138,7 +128,7 @@ def images_per_second(config: Config, dataset: Dataset, stream: Stream) -> float
 
 
 def _trial_learner(config: Config, dataset: Dataset, stream: Stream) -> Learner:
-    """A learner that will be thrown away, at a rate that cannot spoil its weights."""
+    """Return a learner that will be thrown away, at a rate that cannot spoil its weights."""
     config = replace(config, epochs=1, epochs_later=1, lr=1e-6, lr_later=1e-6)
     config = replace(config, statistics="none", projection=0)
     totals = Totals(len(dataset.classes), len(dataset.train))

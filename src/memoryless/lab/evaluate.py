@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import accumulate
 from math import isnan
 
 import msgspec
 import numpy as np
 
-from memoryless.lab.scores import Scored, Typology
+from memoryless.lab.described import Scored, Typology
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import EndOfState, Method, build_scorer, bytes_needed, head_scorer
@@ -28,8 +27,6 @@ CHUNK = 256  # images scored at once: 1 MB of scores for 1,000 classes, which ca
 Progress = Callable[[int, int], None]
 ScoreChunk = Callable[[np.ndarray], Iterator[tuple[str, np.ndarray]]]
 """Features (n, d) to the scores (n, N) of each method of a group."""
-Prepared = tuple[dict[str, int], ScoreChunk]
-"""The multiplications of each method for one image, and what scores a chunk."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ def score_methods(
     end: EndOfState,
     progress: Progress = lambda done, total: None,
 ) -> dict[str, Scored]:
-    """What every method reaches on these images, in percent."""
+    """Return what every method reaches on these images, in percent."""
     outcomes = score(features, labels, methods, end, progress)
     record = end.record.arrays()
     return {
@@ -73,7 +70,7 @@ def score_methods(
 
 
 def figures_of(outcome: Outcome, labels: np.ndarray, record: Record, kept: int = 0) -> Scored:
-    """What one method, which keeps `kept` bytes, reached after the last state of the record."""
+    """Return what a method that keeps `kept` bytes reached after the record's last state."""
     past = int((record.class_state < record.states - 1).sum())
     shares = error_typology(outcome.predictions, labels, past)
     known = {kind: None if isnan(share) else share for kind, share in shares.items()}
@@ -94,7 +91,7 @@ def score(
     end: EndOfState,
     progress: Progress = lambda done, total: None,
 ) -> dict[str, Outcome]:
-    """The answers of every method.
+    """Return the answers of every method.
 
     `progress` gets the number of images scored by all methods so far, or as much work by some, and
     the number of images.
@@ -107,84 +104,68 @@ def score(
     return {name: found[name] for name in methods}
 
 
+def _groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
+    """Group methods that share work: all over rows, and the calibrations of each other head."""
+    groups: dict[Method | None, dict[str, Method]] = {}
+    for name, method in methods.items():
+        over_rows = HEADS[method.head].gives_logits
+        key = None if over_rows else replace(method, calibration="none")
+        groups.setdefault(key, {})[name] = method
+    return sorted(groups.values(), key=lambda group: group is not groups.get(None))
+
+
 def _score_group(
     features: np.ndarray,
     labels: np.ndarray,
-    group: RowMethods | StatisticsMethods,
+    methods: Mapping[str, Method],
     end: EndOfState,
     found: dict[str, Outcome],
 ) -> Iterator[int]:
-    """Put the answers of methods that are scored together into `found`; gives the images finished.
+    """Put the answers of methods that share work into `found`; yield the images finished.
 
     Their scorers live in here only.
     """
-    costs, score_chunk = group.prepare(end)
+    first = next(iter(methods.values()))
+    over_rows = HEADS[first.head].gives_logits
+    costs, score_chunk = (_row_methods if over_rows else _calibrations)(methods, end)
     outcomes = {name: Outcome.empty(len(labels), cost) for name, cost in costs.items()}
     found |= outcomes
-    yield from _each_chunk(partial(_enter, features, labels, score_chunk, outcomes), len(labels))
+
+    def enter(chunk: slice) -> int:
+        for name, scores in score_chunk(features[chunk].astype(np.float32)):
+            outcomes[name].enter(chunk, scores, labels[chunk])
+        return len(labels[chunk])
+
+    chunks = [slice(start, start + CHUNK) for start in range(0, len(labels), CHUNK)]
+    yield from accumulate(in_threads(enter, chunks))
 
 
-def _enter(
-    features: np.ndarray,
-    labels: np.ndarray,
-    score_chunk: ScoreChunk,
-    outcomes: Mapping[str, Outcome],
-    chunk: slice,
-) -> int:
-    """Score one chunk of images by all methods of a group."""
-    for name, scores in score_chunk(features[chunk].astype(np.float32)):
-        outcomes[name].enter(chunk, scores, labels[chunk])
-    return len(labels[chunk])
+def _row_methods(
+    methods: Mapping[str, Method], end: EndOfState
+) -> tuple[dict[str, int], ScoreChunk]:
+    """Return the cost of methods over rows, and their scorer, which shares matrix products."""
+    layers = {name: build_scorer(method, end) for name, method in methods.items()}
+    return {name: layer.cost for name, layer in layers.items()}, SharedProducts.of(layers)
 
 
-def _each_chunk(work: Callable[[slice], int], images: int) -> Iterator[int]:
-    """Do the work of every chunk; gives the images finished."""
-    chunks = [slice(start, start + CHUNK) for start in range(0, images, CHUNK)]
-    yield from accumulate(in_threads(work, chunks))
+def _calibrations(
+    methods: Mapping[str, Method], end: EndOfState
+) -> tuple[dict[str, int], ScoreChunk]:
+    """Return the cost of the calibrations of one head over class statistics, and their scorer."""
+    head = head_scorer(next(iter(methods.values())), end)
+    fits = {
+        name: CALIBRATIONS[method.calibration].fit(head, end.numbers)
+        for name, method in methods.items()
+        if method.calibration != "none"
+    }
 
+    def score_chunk(features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        scores = head(features)
+        for name in methods:
+            gain, offset = fits.get(name, (None, None))
+            yield name, scores if gain is None else scores * gain + offset
 
-@dataclass(frozen=True)
-class RowMethods:
-    """Methods over rows, whose layers are read off few matrix products."""
-
-    methods: Mapping[str, Method]
-
-    def prepare(self, end: EndOfState) -> Prepared:
-        layers = {name: build_scorer(method, end) for name, method in self.methods.items()}
-        return {name: layer.cost for name, layer in layers.items()}, SharedProducts.of(layers)
-
-
-@dataclass(frozen=True)
-class StatisticsMethods:
-    """The calibrations of one head over class statistics."""
-
-    methods: Mapping[str, Method]
-
-    def prepare(self, end: EndOfState) -> Prepared:
-        head = head_scorer(next(iter(self.methods.values())), end)
-        fits = {
-            n: CALIBRATIONS[m.calibration].fit(head, end.numbers) for n, m in self.methods.items()
-        }
-
-        def score_chunk(features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-            scores = head(features)
-            for name, (gain, offset) in fits.items():
-                plain = self.methods[name].calibration == "none"
-                yield name, scores if plain else scores * gain + offset
-
-        return dict.fromkeys(fits, head.cost), score_chunk
-
-
-def _groups(methods: Mapping[str, Method]) -> list[RowMethods | StatisticsMethods]:
-    """Methods that are scored together."""
-    rows: dict[str, Method] = {}
-    heads: dict[Method, dict[str, Method]] = {}
-    for name, method in methods.items():
-        if HEADS[method.head].gives_logits:
-            rows[name] = method
-        else:
-            heads.setdefault(replace(method, calibration="none"), {})[name] = method
-    return [*([RowMethods(rows)] if rows else []), *map(StatisticsMethods, heads.values())]
+    return dict.fromkeys(methods, head.cost), score_chunk
 
 
 @dataclass(frozen=True)
@@ -221,7 +202,7 @@ class SharedProducts:
         return shared
 
     def _find(self, centred: np.ndarray, rounding: np.ndarray) -> tuple[int, np.ndarray]:
-        """The product that rows are multiples of, up to rounding, or a new one; and the factors."""
+        """Return which product, maybe a new one, rows are multiples of, and the factors."""
         for i, rows in enumerate(self.products):
             factor = (centred * rows).sum(1) / np.square(rows).sum(1).clip(min=1e-30)
             if (np.abs(centred - factor[:, None] * rows).max(1) <= rounding).all():
@@ -230,7 +211,7 @@ class SharedProducts:
         return len(self.products) - 1, np.ones(len(centred), centred.dtype)
 
     def __call__(self, features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """The scores of every layer."""
+        """Yield the scores of every layer."""
         rows = features[:, : self.products[0].shape[1]]
         raw = [rows @ W.T for W in self.products]  # (n, N) each
         sums, ones = rows.sum(1, keepdims=True), np.ones((len(rows), 1), rows.dtype)

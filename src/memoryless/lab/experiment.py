@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,22 +23,22 @@ from msgspec import structs
 from threadpoolctl import threadpool_limits
 from torch import nn
 
-from memoryless.errors import StoreError, WriteError
+from memoryless.errors import WriteError
 from memoryless.images import Dataset
 from memoryless.images.sources import load
 from memoryless.lab.config import Config
-from memoryless.lab.estimate import check_memory, images_per_second, looks_long, passes
-from memoryless.lab.evaluate import score_methods
-from memoryless.lab.runs import (
-    MEND,
+from memoryless.lab.described import (
     Description,
+    Durations,
+    History,
     Machine,
     Preparation,
-    RunFolder,
-    last_record,
-    read_test,
+    Results,
+    Sizes,
 )
-from memoryless.lab.scores import Durations, History, Results, Sizes
+from memoryless.lab.estimate import check_memory, passes
+from memoryless.lab.evaluate import score_methods
+from memoryless.lab.runs import RunFolder, last_record, read_test
 from memoryless.lab.stream import State, Stream
 from memoryless.names import counted, utf8
 from memoryless.progress import Observer
@@ -54,7 +54,7 @@ from memoryless.stats.methods import (
 )
 from memoryless.stats.scorers import describe
 from memoryless.store import locked
-from memoryless.strategies import STRATEGIES
+from memoryless.strategies import SMALL_SIDE, STRATEGIES
 from memoryless.tensors import as_tensors, to_bytes
 from memoryless.train import augment
 from memoryless.train.backbones import named_backbone
@@ -85,7 +85,7 @@ def run(
     backbone: nn.Module | None = None,
     observer: Observer | None = None,
 ) -> list[Path]:
-    """Run (or finish) the experiment for each of its seeds; gives the run folders.
+    """Run (or finish) the experiment for each of its seeds; return the run folders.
 
     `dataset` and `backbone` take the place of those the config names.
     """
@@ -101,21 +101,16 @@ def run(
     described = _described(config, stream, preparation, backbone)
 
     def opened(seed: int) -> RunFolder:
-        """The seed's folder as it is now: another process may have written since."""
+        """Return the seed's folder as it is now: another process may have written since."""
         folder = RunFolder(config.output / f"seed-{seed}")
         folder.verify(structs.replace(described, seed=seed))
         return folder
 
-    folders = [opened(seed) for seed in config.seeds]
+    begun = [opened(seed) for seed in config.seeds]
+    photos = backbone is None and dataset.image_size > SMALL_SIDE
+    if photos and not all(folder.complete for folder in begun):
+        check_memory(config, dataset, stream)
     totals = Totals(len(dataset.classes), len(dataset.train))
-    left = sum(_passes_left(config, stream, folder) for folder in folders)
-    if backbone is None and looks_long(config, dataset, left):
-        observer.working("estimating the time")
-        needed = check_memory(config, dataset, stream)
-        duration = timedelta(seconds=round(left / images_per_second(config, dataset, stream)))
-        observer.note(
-            f"about {needed / 1e9:.1f} GB of memory and {duration} for {left:,} image passes"
-        )
     for seed in config.seeds:
         folder = opened(seed)
         if folder.complete:
@@ -128,31 +123,28 @@ def run(
         with locked(folder.path):
             folder = opened(seed).start(structs.replace(described, seed=seed))
             Run(learner, scored_in_run(config), stream, folder, observer).finish()
-    return [folder.path for folder in folders]
+    return [folder.path for folder in begun]
 
 
 def in_states(config: Config, dataset: Dataset) -> tuple[Config, Stream]:
-    """The config and stream of an experiment; what learns all classes at once has one state."""
+    """Return an experiment's config and stream; what learns all classes at once has one state."""
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
     return config, Stream(dataset, config.states, config.order)
 
 
 def passes_left(config: Config, dataset: Dataset) -> int:
-    """How many images the runs of all seeds have still to pass through the backbone."""
+    """Return how many images the runs of all seeds have still to pass through the backbone."""
     config, stream = in_states(config.resolved(dataset.image_size), dataset)
-    folders = (RunFolder(config.output / f"seed-{seed}") for seed in config.seeds)
-    return sum(_passes_left(config, stream, folder) for folder in folders)
-
-
-def _passes_left(config: Config, stream: Stream, folder: RunFolder) -> int:
-    return sum(map(sum, passes(config, stream)[folder.finished :]))
+    folders = [RunFolder(config.output / f"seed-{seed}") for seed in config.seeds]
+    planned = list(map(sum, passes(config, stream)))
+    return sum(sum(planned[folder.finished :]) for folder in folders)
 
 
 def _described(
     config: Config, stream: Stream, preparation: augment.Preparation, backbone: nn.Module | None
 ) -> Description:
-    """What a run is, but for its seed."""
+    """Return what a run is, but for its seed."""
     dataset = stream.dataset
     return Description(
         config=config,
@@ -170,7 +162,7 @@ def _described(
 
 
 def provenance() -> dict[str, Any]:
-    """What made the run: versions, commit, command, machine."""
+    """Return what made the run: versions, commit, command, machine."""
     packages = ("memoryless", "torch", "numpy", "pillow", "safetensors")
     return {
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
@@ -182,7 +174,7 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit of the checkout this package runs from, if it runs from one."""
+    """Return the commit of the checkout this package runs from, if it runs from one."""
     checkout = Path(__file__).parents[3]
     if not (checkout / ".git").exists():
         return None
@@ -197,7 +189,7 @@ def _commit() -> str | None:
 
 
 def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
-    """A complete run needs no lock and no write, but to remove what a kill at its end left."""
+    """Remove what a kill at its end left of a complete run; nothing else needs the lock."""
     observer.note(f"{folder.path}: {_standing(states, folder.finished)}")
     if folder.leftovers:
         with suppress(WriteError), locked(folder.path):
@@ -205,7 +197,7 @@ def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
 
 
 def _standing(states: int, finished: int) -> str:
-    """How far a run is when a command starts on it."""
+    """Return how far a run is when a command starts on it."""
     count = counted(states, "state", "states")
     if finished == states:
         return f"{count}, complete already"
@@ -213,17 +205,15 @@ def _standing(states: int, finished: int) -> str:
 
 
 def shown_methods(methods: Iterable[str]) -> list[str]:
-    """The methods that stand for all others: the strategy itself, standardised rows, and the one
-    that is recommended.
-    """
+    """Return the methods to print: the strategy itself, standardised rows, and the reference."""
     first = headline(methods)
     rows = [name for name in first if parse_method(name).head == "siw"]
     return list(dict.fromkeys([*first[:1], *rows, *first[-1:]]))
 
 
 def scored_in_run(config: Config) -> dict[str, Method]:
-    """The paper's methods, and what statistics add to them, uncalibrated; others can be had later
-    without training.
+    """Return the paper's methods, and what statistics add to them, uncalibrated; others can be
+    scored later without training.
     """
     plain = {
         name: m
@@ -270,15 +260,12 @@ class Run:
         """Put the learner where state t left it."""
         learner, images = self.learner, self.stream.dataset.train.images
         features = learner.record.W.shape[1]
-        try:
-            network = as_tensors(self.folder.arrays(t, "network"))
-            learner.restore(network, last_record(self.folder), images)
+        record = last_record(self.folder)
+        with self.folder.fitting(t):
+            learner.restore(as_tensors(self.folder.arrays(t, "network")), record, images)
             for rows in (learner.record.W, learner.layer[0]):
                 if rows.shape[1] != features:
                     raise ValueError(f"rows of {rows.shape[1]} features, not {features}")
-        except (RuntimeError, KeyError, IndexError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise StoreError(f"{self.folder.state(t)} does not fit ({reason}): {MEND}") from error
 
     def _learn(self, state: State) -> Results:
         learner = self.learner
@@ -292,8 +279,8 @@ class Run:
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
-        tell = partial(self.observer.working, "scores")
-        scored = score_methods(features, state.test.labels, self.methods, end, tell)
+        progress = partial(self.observer.working, "scores")
+        scored = score_methods(features, state.test.labels, self.methods, end, progress)
         past = self.stream[: state.index + 1]
         results = Results(
             state=state.index,
@@ -322,7 +309,7 @@ class Run:
         return results
 
     def _test_features(self, state: State) -> np.ndarray:
-        """Features of the test images; those of past classes are read back where they stay."""
+        """Return the test images' features; those of past classes are read back if they stay."""
         new = state.test.labels >= state.past
         if not (self.learner.facts.backbone_stays and state.index and new.any()):
             return compact(self.learner.all_features(state.test))

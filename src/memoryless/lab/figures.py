@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from memoryless.lab.runs import RunFolder, find_later_runs
+from memoryless.lab.runs import find_later_runs
 from memoryless.names import choose
 from memoryless.output import say
 from memoryless.progress import Display
@@ -30,8 +29,7 @@ def figures(
     output
         Folder for the figures.
     only
-        Some of magnitudes, similarity, rows, accuracy, confusion, pareto; by default
-        all.
+        Some of magnitudes, similarity, rows, accuracy, confusion, pareto; by default all.
     formats
         Some of png, svg, pdf.
     columns
@@ -45,29 +43,10 @@ def figures(
         choose("format", form, charts.METADATA)
     found = find_later_runs(runs)
     with Display() as display:
-        paths = save_figures(
-            found, output, only or tuple(charts.FIGURES), formats, columns,
-            lambda name: display.reading(found, f"drawing {name}"),
-        )  # fmt: skip
-    for path in paths:
-        say(str(path))
+        comparison = charts.shown(found)
+        for name in only or charts.FIGURES:
+            display.reading(found, f"drawing {name}")
+            figure = charts.FIGURES[name](comparison, columns)
+            for form in formats:
+                say(str(charts.save_figure(figure, output / f"{name}.{form}")))
     say(f"the figures are in {output}")
-
-
-def save_figures(
-    runs: Sequence[RunFolder],
-    folder: Path,
-    names: Sequence[str],
-    formats: Sequence[str],
-    columns: int = 1,
-    working: Callable[[str], None] = lambda name: None,
-) -> list[Path]:
-    """Draw each figure named into files, one for each format; call `working` with its name."""
-    from memoryless.lab import charts
-
-    comparison, paths = charts.shown(runs), []
-    for name in names:
-        working(name)
-        figure = charts.FIGURES[name](comparison, columns)
-        paths += [charts.save_figure(figure, folder / f"{name}.{form}") for form in formats]
-    return paths

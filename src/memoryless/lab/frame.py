@@ -1,6 +1,6 @@
 """The results frame: one row for each run, state and method, from which every table is made.
 
-Accuracies in it are shares from 0 to 1. What a person reads is in percent (`in_percent`).
+Accuracies in it are in percent. What programs read has shares from 0 to 1 (`in_shares`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from memoryless.lab.config import Config
-from memoryless.lab.runs import RunFolder, compared
-from memoryless.lab.scores import Results
+from memoryless.lab.described import Results, compared
+from memoryless.lab.runs import RunFolder
 from memoryless.stats.methods import method_name, paper_name, parse_method
 from memoryless.stats.metrics import forgetting
 
@@ -34,7 +34,7 @@ SHARES += ["forgetting", "chance_top1", "chance_top5"]
 def results_frame(
     runs: Sequence[RunFolder], methods: Sequence[str] = (), leave_out: bool = False
 ) -> pd.DataFrame:
-    """The results of runs, each once; `methods` are scored again in place of the stored ones.
+    """Return the results of runs, each once; `methods` are scored in place of the stored ones.
 
     With `leave_out`, methods that a run cannot give are left out; else they are an error.
     """
@@ -58,7 +58,7 @@ def _scored(run: RunFolder, methods: Sequence[str], leave_out: bool) -> list[Res
 
 
 def without_repeats(runs: Sequence[RunFolder]) -> list[RunFolder]:
-    """Each run once: of several folders that hold it, the first with the most states."""
+    """Return each run once: of several folders that hold it, the first with the most states."""
     found: dict[str, RunFolder] = {}
     for run in runs:
         if run.id not in found or run.finished > found[run.id].finished:
@@ -67,7 +67,7 @@ def without_repeats(runs: Sequence[RunFolder]) -> list[RunFolder]:
 
 
 def _facts(run: RunFolder) -> dict[str, Any]:
-    """What a run is, in columns."""
+    """Return what a run is, in columns."""
     about, config = run.about, run.about.config
     images = "validation" if config.validation else "test"
     return {
@@ -97,7 +97,7 @@ def _digest(facts: Any) -> str:
 
 
 def statistics_of(config: Config) -> str:
-    """The features of which a run gathered class statistics; nothing where it gathered none.
+    """Return the features of which a run gathered class statistics; nothing where it gathered none.
 
     >>> statistics_of(Config(statistics="full"))
     'last stage'
@@ -109,7 +109,7 @@ def statistics_of(config: Config) -> str:
 
 
 def _method_rows(name: str, states: Sequence[Results]) -> Iterator[dict[str, Any]]:
-    """One method of a run, state by state."""
+    """Yield the rows of one method of a run, state by state."""
     method = parse_method(name)
     names = {"method": method_name(method), "paper_name": paper_name(method), **asdict(method)}
     by_state = [state.methods[name].by_state for state in states]
@@ -118,10 +118,10 @@ def _method_rows(name: str, states: Sequence[Results]) -> Iterator[dict[str, Any
         yield names | {
             "state": t,
             "classes_seen": state.classes_seen,
-            "top1": scored.top1 / 100,
-            "top5": scored.top5 / 100,
-            **{ours: _share(getattr(scored.typology, k)) for ours, k in TYPOLOGY.items()},
-            "forgetting": forgetting(by_state[: t + 1]) / 100,
+            "top1": scored.top1,
+            "top5": scored.top5,
+            **{ours: getattr(scored.typology, k) for ours, k in TYPOLOGY.items()},
+            "forgetting": forgetting(by_state[: t + 1]),
             "bytes": scored.bytes,
             "bytes_of_run": sum(state.bytes.record.values()),
             "bytes_of_images": state.bytes.images_not_kept,
@@ -130,12 +130,8 @@ def _method_rows(name: str, states: Sequence[Results]) -> Iterator[dict[str, Any
         }
 
 
-def _share(percent: float | None) -> float | None:
-    return None if percent is None else percent / 100
-
-
 def averages(results: pd.DataFrame) -> pd.DataFrame:
-    """A row for each method of each training: means over states, then over runs, and deviations.
+    """Average each method of each training over states, then over runs, with deviations.
 
     `top1` and `top5` leave the first state out, as the paper does, unless it is the only one;
     `A_inc` counts it. Runs of a training are averaged over the methods that all of them scored.
@@ -150,8 +146,8 @@ def averages(results: pd.DataFrame) -> pd.DataFrame:
         last_top5=results["top5"],
         top1=results["top1"].where(counted),
         top5=results["top5"].where(counted),
-        chance_top1=(1 / seen).where(counted),
-        chance_top5=(seen.clip(upper=5) / seen).where(counted),
+        chance_top1=(100 / seen).where(counted),
+        chance_top5=(100 * seen.clip(upper=5) / seen).where(counted),
     )
     means = ["top1", "top5", "A_inc", "chance_top1", "chance_top5"]
     by_run = columns.groupby([*TRAINING, "method", "run"], sort=False, as_index=False).agg(
@@ -163,7 +159,7 @@ def averages(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _over_runs(by_run: pd.DataFrame) -> pd.DataFrame:
-    """Means over the runs of each training, with deviations of what differs by seed."""
+    """Average over the runs of each training, with deviations of what differs by seed."""
     runs = by_run.groupby(TRAINING, sort=False)["run"].transform("nunique")
     own = by_run.groupby([*TRAINING, "method"], sort=False)["run"].transform("nunique")
     groups = by_run[runs == own].groupby([*TRAINING, "method"], sort=False)
@@ -176,16 +172,7 @@ def _over_runs(by_run: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index().drop(columns=["state", "classes_seen", *TYPOLOGY])
 
 
-def in_percent(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same accuracies as people read them; digits that are only rounding go."""
-    return _scaled(frame, 100)
-
-
 def in_shares(frame: pd.DataFrame) -> pd.DataFrame:
-    """Percent as shares from 0 to 1, as programs read them."""
-    return _scaled(frame, 0.01)
-
-
-def _scaled(frame: pd.DataFrame, factor: float) -> pd.DataFrame:
+    """Turn percent into shares from 0 to 1, as programs read them, rounded to 12 digits."""
     there = [name for name in SHARES if name in frame]
-    return frame.assign(**{name: (frame[name].astype(float) * factor).round(12) for name in there})
+    return frame.assign(**{name: (frame[name].astype(float) / 100).round(12) for name in there})

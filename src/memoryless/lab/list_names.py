@@ -5,9 +5,6 @@ The file is not called list.py: as part of the package that would hide Python's 
 
 from __future__ import annotations
 
-import shutil
-import textwrap
-from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +13,6 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from memoryless.stats.methods import Method
 
-NARROWEST, WIDEST = 80, 120  # columns of the lines
 PLAIN = "finetune"  # the strategy that a meaning need not name
 TABLES = {
     "data": "images.sources.SOURCES",
@@ -49,20 +45,28 @@ def list_names(
         One of data, orders, backbones, strategies, schedules, lr-later, presets, heads,
         calibrations, transports, statistics, methods.
     """
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+
     from memoryless.names import choose
 
     if kind:
         choose("kind", kind, dict.fromkeys(KINDS))
+    console = Console(highlight=False, markup=False)
     for name in [kind] if kind else KINDS:
-        print(name)
+        console.print(name)
         if name == "methods":
-            print(textwrap.indent(textwrap.fill(METHODS_NOTE, _width() - 2), "  "))
-        for line in _lines(meanings(name)):
-            print(line)
+            console.print(Padding(METHODS_NOTE, (0, 2)))
+        lines = Table.grid("", "", padding=(0, 2))
+        lines.columns[0].no_wrap = True
+        for entry, meaning in meanings(name).items():
+            lines.add_row(entry, meaning)
+        console.print(Padding(lines, (0, 2)))
 
 
 def meanings(kind: str) -> dict[str, str]:
-    """What each name of a kind means."""
+    """Return what each name of a kind means."""
     if kind == "methods":
         return _methods()
     module, _, table = TABLES[kind].rpartition(".")
@@ -71,7 +75,7 @@ def meanings(kind: str) -> dict[str, str]:
 
 
 def about(entry: Any) -> str:
-    """What an entry of a table means: its own words, or the first sentence of its docstring."""
+    """Return the meaning of an entry: its own words, or the first sentence of its docstring."""
     if isinstance(entry, str):
         return entry
     if own := getattr(entry, "about", None):
@@ -81,29 +85,23 @@ def about(entry: Any) -> str:
 
 
 def _methods() -> dict[str, str]:
-    """The paper's methods with their names in the paper; then the reference of each strategy."""
-    from memoryless.stats.methods import METHODS, method_name
-
-    named = {method_name(m): f"{name} in the paper: {_meaning(m)}" for name, m in METHODS.items()}
-    return named | _references()
-
-
-def _references() -> dict[str, str]:
-    """The reference method of each memoryless strategy, which reads class statistics."""
+    """Explain the paper's methods by their names in the paper, then the reference of each
+    memoryless strategy, which reads class statistics.
+    """
     from memoryless.lab.config import CONTROL
-    from memoryless.stats.methods import grid_of, headline
+    from memoryless.stats.methods import METHODS, grid_of, headline, method_name
     from memoryless.strategies import STRATEGIES
 
-    able = [name for name, strategy in STRATEGIES.items() if strategy.memoryless]
-    methods = {strategy: headline(grid_of(strategy))[-1] for strategy in able}
-    return {
-        name: "the control" if strategy == CONTROL else f"the reference method of {strategy}"
-        for strategy, name in methods.items()
-    }
+    found = {method_name(m): f"{name} in the paper: {_meaning(m)}" for name, m in METHODS.items()}
+    for name, strategy in STRATEGIES.items():
+        if strategy.memoryless:
+            role = "the control" if name == CONTROL else f"the reference method of {name}"
+            found[headline(grid_of(name))[-1]] = role
+    return found
 
 
 def _meaning(method: Method) -> str:
-    """What a method's head is, or its strategy where that is read by its own layer."""
+    """Return what a method's head is, or its strategy where that is read by its own layer."""
     from memoryless.stats.heads import HEADS
     from memoryless.strategies import STRATEGIES
 
@@ -113,24 +111,3 @@ def _meaning(method: Method) -> str:
         text = HEADS[method.head].about + f", with {method.strategy}" * (method.strategy != PLAIN)
     text += f", moved by {method.transport}" * (method.transport != "none")
     return text + f", calibrated by {method.calibration}" * (method.calibration != "none")
-
-
-def _width() -> int:
-    """How many columns lines may take."""
-    return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
-
-
-def _lines(meanings: Mapping[str, str]) -> list[str]:
-    """Names and meanings in two columns that fit the terminal."""
-    indent = " " * (max(map(len, meanings)) + 4)
-    return [
-        line
-        for name, meaning in meanings.items()
-        for line in textwrap.wrap(
-            meaning,
-            _width(),
-            initial_indent=f"  {name}".ljust(len(indent)),
-            subsequent_indent=indent,
-            break_on_hyphens=False,
-        )
-    ]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import normaltest
 
 from memoryless.lab.evaluate import score
-from memoryless.lab.runs import RunFolder, last_state, read_rows, read_test
+from memoryless.lab.runs import RunFolder, last_state, read_layer, read_rows, read_test
 from memoryless.randomness import numpy_generator
 from memoryless.stats.heads import siw
 from memoryless.stats.methods import parse_method
@@ -16,7 +16,7 @@ from memoryless.stats.scorers import unit
 
 
 def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
-    """Mean |w| of new and past classes in every later state (Fig. 2).
+    """Return mean |w| of new and past classes in every later state (Fig. 2).
 
     `new` and `past` are of the layer as trained, `siw_new` and `siw_past` of the standardised
     initial rows.
@@ -24,16 +24,18 @@ def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
     magnitudes: dict[str, list[float]] = {"new": [], "past": [], "siw_new": [], "siw_past": []}
     for t in range(1, run.finished):
         record = read_rows(run, t)
-        layer = run.arrays(t, "layer")
+        trained, _ = read_layer(run, t)
         is_new = record.class_state == t
-        for prefix, W in (("", layer["W"]), ("siw_", siw(record.W, record.b)[0])):
+        for prefix, W in (("", trained), ("siw_", siw(record.W, record.b)[0])):
             magnitudes[f"{prefix}new"].append(float(np.abs(W[is_new]).mean()))
             magnitudes[f"{prefix}past"].append(float(np.abs(W[~is_new]).mean()))
     return magnitudes
 
 
 def feature_similarity(run: RunFolder) -> list[float]:
-    """Mean cosine of the first state's test features under each model and the last one (Fig. 3)."""
+    """Return how similar the first state's test features are to the last model's (Fig. 3): the
+    mean cosine, for each model.
+    """
     first = run.about.sizes[0]
     row = read_rows(run, 0).W.shape[1]
     features = []
@@ -45,32 +47,25 @@ def feature_similarity(run: RunFolder) -> list[float]:
 
 @dataclass(frozen=True)
 class RowDistribution:
-    """The values of one classifier's row, and whether they look normal."""
+    """The values of one classifier's row, with a test of normality."""
 
     label: str
     values: np.ndarray
-    mean: float
-    std: float
     p_value: float
     """Of D'Agostino and Pearson's test; small means not normal."""
 
 
 def row_distributions(run: RunFolder, number: int = 6, seed: int = 0) -> list[RowDistribution]:
-    """Rows of the last state's layer, chosen by a seed (Fig. 4)."""
-    layer = run.arrays(run.finished - 1, "layer")
-    W = layer["W"].astype(np.float64)
+    """Return rows of the last state's layer, chosen by a seed (Fig. 4)."""
+    rows, _ = read_layer(run, run.finished - 1)
+    W = rows.astype(np.float64)
     chosen = numpy_generator(seed, "rows").permutation(len(W))[:number]
     names = run.about.classes
-    return [
-        RowDistribution(
-            names[c], W[c], float(W[c].mean()), float(W[c].std()), float(normaltest(W[c]).pvalue)
-        )
-        for c in sorted(chosen)
-    ]
+    return [RowDistribution(names[c], W[c], float(normaltest(W[c]).pvalue)) for c in sorted(chosen)]
 
 
 def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """True and given class of every test image in the last state, and the state of each class."""
+    """Return true and given class of the last state's test images, and each class's state."""
     end = last_state(run)
     features, labels = read_test(run, run.finished - 1)
     given = score(features, labels, {method: parse_method(method)}, end)[method].predictions
@@ -78,7 +73,7 @@ def final_answers(run: RunFolder, method: str) -> tuple[np.ndarray, np.ndarray, 
 
 
 def state_confusion(run: RunFolder, method: str) -> np.ndarray:
-    """Percent of each state's test images (row) given to classes of each state, at the end."""
+    """Return the percent of each state's test images (row) given to each state, at the end."""
     truth, given, class_state = final_answers(run, method)
     counts = np.zeros((run.finished, run.finished))
     np.add.at(counts, (class_state[truth], class_state[given]), 1)
@@ -86,7 +81,7 @@ def state_confusion(run: RunFolder, method: str) -> np.ndarray:
 
 
 def coarser(percent: np.ndarray, most: int = 12) -> tuple[list[str], np.ndarray]:
-    """A confusion between at most so many blocks of neighbouring states, and their names.
+    """Return a confusion between at most so many blocks of neighbouring states, and their names.
 
     >>> coarser(np.array([[60.0, 40, 0], [20, 80, 0], [0, 0, 100]]), 2)
     (['0-1', '2'], array([[100.,   0.],
@@ -102,7 +97,7 @@ def coarser(percent: np.ndarray, most: int = 12) -> tuple[list[str], np.ndarray]
 
 
 def class_accuracies(run: RunFolder, method: str) -> np.ndarray:
-    """Top-1 accuracy of each class at the end, in percent."""
+    """Return top-1 accuracy of each class at the end, in percent."""
     truth, given, class_state = final_answers(run, method)
     right = np.bincount(truth[truth == given], minlength=len(class_state))
     return 100 * right / np.bincount(truth, minlength=len(class_state))

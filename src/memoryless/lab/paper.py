@@ -19,7 +19,7 @@ from memoryless.images.sources import load
 from memoryless.lab.config import Config, control_of
 from memoryless.lab.presets import PAPER_STRATEGIES, PRESETS, Preset
 from memoryless.lab.runs import RunFolder
-from memoryless.names import choose, counted
+from memoryless.names import choose
 from memoryless.output import check_formats, present, say
 from memoryless.progress import Display, Observer
 from memoryless.settings import OPEN
@@ -124,25 +124,23 @@ def paper(
     if dry_run:
         _print_sizes(table)
         return
-    left_out = _train(table, int(part[1]) - 1, int(part[2]))
-    done = table.complete()
-    with Display() as display:
-        if methods:
-            what = f"scoring up to {counted(len(methods), 'method', 'methods')}"
-            display.reading(done, what, True)
-        tables = table.tables(done, methods)
-    present(tables, write)
-    for sentence in left_out:
-        say(f"{sentence}; the same command adds its row later")
-    say(f"the runs are in {output / preset}")
-
-
-def _train(table: PaperTable, first: int, step: int) -> list[str]:
-    """Train a share of the table with progress; gives a sentence about each control left out."""
+    share = table.share(int(part[1]) - 1, int(part[2]))
     with Display(console=Console()) as display:
         display.working("reading data")
-        display.expect(table.passes_left(first, step))
-        return table.train(first, step, display)
+        display.expect(table.passes_left(share))
+        left_out = table.train(share, display)
+    done = finished(table.cells)
+    with Display() as display:
+        if methods:
+            display.reading(done, "scoring", True)
+        tables = table.tables(done, methods)
+    present(tables, write)
+    for folder in left_out:
+        say(
+            f"the control in {folder} is left out, since another process is writing it; the same "
+            "command adds its row later"
+        )
+    say(f"the runs are in {output / preset}")
 
 
 def _print_sizes(table: PaperTable) -> None:
@@ -212,87 +210,76 @@ class PaperTable:
         self.preset.check(self.name, dataset)
         return dataset
 
-    def train(self, first: int, step: int, observer: Observer) -> list[str]:
-        """Run every `step`-th cell from `first`; what is finished costs nothing.
+    def share(self, first: int = 0, step: int = 1) -> list[Config]:
+        """Return every `step`-th cell and control from `first`."""
+        return [*self.cells[first::step], *self.controls[first::step]]
 
-        Gives a sentence about each control that is left out, since another process runs it.
+    def passes_left(self, share: Sequence[Config]) -> int:
+        """Return how many images have still to pass through backbones in `train`."""
+        from memoryless.lab.experiment import passes_left
+
+        return sum(passes_left(cell, self.dataset) for cell in share)
+
+    def train(self, share: Sequence[Config], observer: Observer) -> list[Path]:
+        """Run some cells and controls; what is finished costs nothing.
+
+        Return the folders of controls that are left out, since another process runs them.
         """
         from memoryless.lab.experiment import run
 
-        for cell in self.cells[first::step]:
-            run(cell, self.dataset, observer=observer)
-        left_out = [self._beside(control, observer) for control in self.controls[first::step]]
-        return [sentence for sentence in left_out if sentence]
-
-    def passes_left(self, first: int, step: int) -> int:
-        """How many images have still to pass through backbones in `train`."""
-        from memoryless.lab.experiment import passes_left
-
-        cells = [*self.cells[first::step], *self.controls[first::step]]
-        return sum(passes_left(cell, self.dataset) for cell in cells)
-
-    def _beside(self, control: Config, observer: Observer) -> str | None:
-        """Run a control, unless another process does."""
-        from memoryless.lab.experiment import run
-
-        try:
-            run(control, self.dataset, observer=observer)
-        except BusyError:
-            folder = _folder(control).path
-            return f"the control in {folder} is left out, since another process is writing it"
-        return None
-
-    def complete(self) -> list[RunFolder]:
-        """The run folders of all cells that have finished."""
-        return _complete(self.cells)
+        left_out = []
+        for cell in share:
+            try:
+                run(cell, self.dataset, observer=observer)
+            except BusyError:
+                if cell not in self.controls:
+                    raise
+                left_out.append(folder_of(cell).path)
+        return left_out
 
     def tables(self, done: Sequence[RunFolder], methods: Sequence[str] = ()) -> list[Table]:
-        """The paper's tables from cells that have finished; `methods` in place of all."""
+        """Return the paper's tables from cells that have finished; `methods` in place of all."""
         import pandas as pd
 
-        from memoryless.lab.frame import averages, in_percent, results_frame
+        from memoryless.lab.frame import averages, results_frame
         from memoryless.lab.paper_tables import FULL, claims_table, paper_tables
 
         title = f"{self.name}: {len(done)} of {len(self.cells)} trainings"
         results = results_frame(done, methods, leave_out=True)
-        rows, beside = averages(results), averages(results_frame(_complete(self.controls)))
+        rows, beside = averages(results), averages(results_frame(finished(self.controls)))
         if len(rows):
             rows = rows[rows["memoryless"] | (rows["method"] == FULL)]
         control = headline(beside["method"])[-1:] if len(beside) else []
         beside = beside[beside["method"].isin(control)] if len(beside) else beside
-        found = paper_tables(
-            in_percent(pd.concat([rows, beside])), title, self.preset.published, control
-        )
+        found = paper_tables(pd.concat([rows, beside]), title, self.preset.published, control)
         claims = claims_table(results)
         return [*found, claims] if claims else found
 
-    def estimate(self, observer: Observer | None = None) -> list[tuple[Config, int, float]]:
-        """Image passes and seconds that each cell and control has still to go, from a short
+    def estimate(self, observer: Observer) -> list[tuple[Config, int, float]]:
+        """Return image passes and seconds that each cell and control has still to go, from a short
         measurement of each strategy.
         """
         from memoryless.lab.estimate import images_per_second
-        from memoryless.lab.experiment import in_states, passes_left
+        from memoryless.lab.experiment import in_states
 
-        observer = observer or Observer()
         observer.working("reading data")
-        cells = [*self.cells, *self.controls]
-        strategies = {cell.strategy for cell in cells}
+        strategies = {cell.strategy for cell in self.share()}
         rates: dict[str, float] = {}
         times = []
-        for cell in cells:
-            left = passes_left(cell, self.dataset)
+        for cell in self.share():
+            left = self.passes_left([cell])
             if left and cell.strategy not in rates:
                 observer.working(f"measuring {cell.strategy}", len(rates) + 1, len(strategies))
                 config, stream = in_states(cell, self.dataset)
                 rates[cell.strategy] = images_per_second(config, self.dataset, stream)
-            times.append((cell, left, left / rates.get(cell.strategy, 1.0)))
+            times.append((cell, left, left / rates[cell.strategy] if left else 0.0))
         return times
 
 
-def _folder(cell: Config) -> RunFolder:
+def folder_of(cell: Config) -> RunFolder:
     return RunFolder(cell.output / f"seed-{cell.seeds[0]}")
 
 
-def _complete(cells: Sequence[Config]) -> list[RunFolder]:
-    """The run folders of cells that have finished."""
-    return [folder for folder in map(_folder, cells) if folder.complete]
+def finished(cells: Sequence[Config]) -> list[RunFolder]:
+    """Return the run folders of cells that have finished."""
+    return [folder for folder in map(folder_of, cells) if folder.complete]

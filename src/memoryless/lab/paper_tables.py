@@ -43,21 +43,18 @@ CLAIMS = {
 
 @cache
 def published() -> dict[str, Any]:
-    """The tables of the paper and its supplement, by the paper's names of methods."""
+    """Return the tables of the paper and its supplement, by the paper's names of methods."""
     return json.loads((files("memoryless.lab") / "published.json").read_text())
 
 
-def published_accuracy(name: str, data: str, states: int) -> float:
-    """The paper's top-5 average incremental accuracy, or nan."""
-    tables = published()
-    if name == "Full":
-        return tables["full"].get(data, math.nan)
-    accuracy = tables["methods"].get(name, {}).get("accuracy", {})
+def published_accuracy(name: str, data: str | None, states: int) -> float:
+    """Return the paper's top-5 average incremental accuracy, or nan."""
+    accuracy = published()["methods"].get(name, {}).get("accuracy", {})
     return accuracy.get(data, {}).get(str(states), math.nan)
 
 
 def published_g_il(name: str) -> float:
-    """The paper's G_IL, computed from its accuracies, or nan."""
+    """Return the paper's G_IL, computed from its accuracies, or nan."""
     if name not in published()["methods"]:
         return math.nan
     accuracy, full = published()["methods"][name]["accuracy"], published()["full"]
@@ -68,123 +65,96 @@ def published_g_il(name: str) -> float:
 def paper_tables(
     averages: pd.DataFrame, title: str, data: str | None = None, control: Sequence[str] = ()
 ) -> list[Table]:
-    """Table 1 with the control, the supplement's normalisations, and what the paper lacks.
+    """Make Table 1 with the control, the supplement's normalisations, and what the paper lacks.
 
     `averages` are in percent. Those of one method are distinguished by `label`, if it is there.
+    With `data`, one of the paper's data sets, the published numbers stand beside the measured.
     """
     rows = averages if "label" in averages else averages.assign(label=averages["method"])
-    main = [*(name for name in ORDER if name not in NORMALISATIONS[:2]), *control]
-    others = [name for name in rows["method"].unique() if name not in (*ORDER, *control)]
-    tables = {"Table 1": main, "normalisations": NORMALISATIONS, "beyond the paper": others}
     full = rows[rows["method"] == FULL]
-    found = {
-        name: rows[rows["method"].isin(methods) & (rows["method"] != FULL)]
-        for name, methods in tables.items()
+    rows = rows[rows["method"] != FULL]
+    main = [*(name for name in ORDER if name not in NORMALISATIONS[:2]), *control]
+    tables = {
+        "Table 1": rows[rows["method"].isin(main)],
+        "normalisations": rows[rows["method"].isin(NORMALISATIONS)],
+        "beyond the paper": rows[~rows["method"].isin([*ORDER, *control])],
     }
-    shown = {name: own for name, own in found.items() if len(own)} or {"Table 1": rows[:0]}
-    made = [_accuracies(own, full, f"{title}, {name}: top-5", data) for name, own in shown.items()]
+    shown = {name: own for name, own in tables.items() if len(own)} or {"Table 1": rows}
+    made = [_table(own, full, f"{title}, {name}: top-5", data) for name, own in shown.items()]
     notes = [f" {name} is the control, a network that never learned." for name in control]
     return [replace(made[0], caption=made[0].caption + "".join(notes)), *made[1:]]
 
 
-def _accuracies(rows: pd.DataFrame, full: pd.DataFrame, title: str, data: str | None) -> Table:
-    """Measured top-5 averages, and the paper's own if `data` is one of its sets."""
+def _table(rows: pd.DataFrame, full: pd.DataFrame, title: str, data: str | None) -> Table:
+    """Show measured top-5 averages, and the paper's own if `data` is one of its sets."""
     top = float(full["last_top5"].iloc[0]) if len(full) else math.nan
-    figures = [_figures(row, rows, top, data) for row in rows.itertuples()]
+    caption = "Percent, average of states 1 and later; the paper's names stand in brackets."
+    for row in full[:1].itertuples():
+        caption += f" Full, from all images at once: {cell(row.last_top5, row.last_top5_std)}."
+    if data:
+        caption += f" Full in the paper: {published()['full'][data]:.1f}."
+    figures = rows[["label", "paper_name", "T", "seeds", "top5", "top5_std"]].assign(
+        G_IL=rows.groupby("label")["top5"].transform(_gap, top),
+        full_top5=top / 100,
+        published_top5=[
+            published_accuracy(row.paper_name, data, row.T) / 100 for row in rows.itertuples()
+        ],
+        published_G_IL=rows["paper_name"].map(published_g_il),
+    )
     sizes = sorted(rows["T"].unique())
-    labels = sorted(rows["label"].unique(), key=_place)
     columns = ["method", *(f"T={t}" for t in sizes), "G_IL"]
     columns += [*(f"paper T={t}" for t in sizes), "paper G_IL"] if data else []
+    lines = [_line(own, sizes, data) for _, own in figures.groupby("label", sort=False)]
+    lines.sort(key=lambda line: _place(line[0]))
     return Table(
-        title,
-        _caption(full, data),
-        columns,
-        [_cells(rows[rows["label"] == label], sizes, top, data) for label in labels],
-        in_shares(pd.DataFrame(figures)),
+        title, caption, columns, lines, in_shares(figures).rename(columns={"label": "method"})
     )
 
 
+def _gap(top5: pd.Series, top: float) -> float:
+    return math.nan if math.isnan(top) else g_il(list(top5), [top] * len(top5))
+
+
 def _place(label: str) -> tuple[int, str]:
-    """Methods stand in the paper's order, others after them."""
+    """Order methods as the paper does, others after them."""
     name = label.partition(" (")[0]
     return (ORDER.index(name), "") if name in ORDER else (len(ORDER), label)
 
 
-def _cells(rows: pd.DataFrame, sizes: Sequence[int], top: float, data: str | None) -> list[str]:
-    """The line of one method."""
-    label, name = rows["label"].iloc[0], rows["paper_name"].iloc[0]
-    by_size = {row.T: row for row in rows.itertuples()}
-    cells = [cell(r.top5, r.top5_std) if (r := by_size.get(t)) else "" for t in sizes]
-    cells = [f"{label} ({name})" if name else label, *cells, _two_digits(_gap(rows, top))]
+def _line(figures: pd.DataFrame, sizes: Sequence[int], data: str | None) -> list[str]:
+    """Return the cells of one method."""
+    first = figures.iloc[0]
+    by_size = {row.T: row for row in figures.itertuples()}
+    name = first["paper_name"]
+    cells = [f"{first['label']} ({name})" if name else first["label"]]
+    cells += [cell(r.top5, r.top5_std) if (r := by_size.get(t)) else "" for t in sizes]
+    cells.append(_two_digits(first["G_IL"]))
     if data:
         cells += [cell(published_accuracy(name, data, t)) for t in sizes]
-        cells.append(_two_digits(published_g_il(name)))
+        cells.append(_two_digits(first["published_G_IL"]))
     return cells
-
-
-def _figures(row: Any, rows: pd.DataFrame, top: float, data: str | None) -> dict[str, Any]:
-    """What programs read of one method at one number of states."""
-    own = rows[rows["label"] == row.label]
-    known = published_accuracy(row.paper_name, data, row.T) if data else math.nan
-    return {
-        "method": row.label,
-        "paper_name": row.paper_name,
-        "T": row.T,
-        "seeds": row.seeds,
-        "top5": row.top5,
-        "top5_std": row.top5_std,
-        "G_IL": _gap(own, top),
-        "full_top5": top / 100,
-        "published_top5": known / 100,
-        "published_G_IL": published_g_il(row.paper_name),
-    }
-
-
-def _gap(rows: pd.DataFrame, top: float) -> float:
-    return math.nan if math.isnan(top) else g_il(list(rows["top5"]), [top] * len(rows))
 
 
 def _two_digits(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.2f}"
 
 
-def _caption(full: pd.DataFrame, data: str | None) -> str:
-    caption = "Percent, average of states 1 and later; the paper's names stand in brackets."
-    for row in full[:1].itertuples():
-        caption += f" Full, from all images at once: {cell(row.last_top5, row.last_top5_std)}."
-    return caption + (f" Full in the paper: {published()['full'][data]:.1f}." if data else "")
-
-
 def claims_table(results: pd.DataFrame) -> Table | None:
-    """Whether the paper's claims hold here: in every seed and number of states, none, or some."""
+    """Say whether the paper's claims hold in every seed and number of states, some, or none."""
     later = results[results["state"] > 0]
-    by_seed = later.pivot_table("top5", ["T", "seed"], "method") * 100
-    figures = [
-        _claim(claim, by_seed[[OURS[a], OURS[b]]].dropna(), a, b)
-        for claim, (a, b) in CLAIMS.items()
-        if {OURS[a], OURS[b]} <= {*by_seed.columns}
-    ]
-    found = pd.DataFrame([figure for figure in figures if figure])
-    if found.empty:
-        return None
-    rows = [
-        [r.claim, f"{r.above} > {r.below}", r.outcome, f"{r.difference:+.1f}"]
-        for r in found.itertuples()
-    ]
+    by_seed = later.pivot_table("top5", ["T", "seed"], "method")
+    rows = []
+    for claim, (above, below) in CLAIMS.items():
+        if {OURS[above], OURS[below]} <= {*by_seed.columns}:
+            gains = (by_seed[OURS[above]] - by_seed[OURS[below]]).dropna()
+            if len(gains):
+                rows.append([claim, f"{above} > {below}", _outcome(gains), f"{gains.mean():+.1f}"])
     caption = "Holds: in every seed and number of states. points: mean gain of top-5."
     columns = ["claim", "means", "here", "points"]
-    return Table("The paper's claims", caption, columns, rows)
+    return Table("The paper's claims", caption, columns, rows) if rows else None
 
 
-def _claim(claim: str, pairs: pd.DataFrame, above: str, below: str) -> dict[str, Any] | None:
-    if pairs.empty:
-        return None
-    gains = pairs[OURS[above]] - pairs[OURS[below]]
-    outcome = "holds" if (gains > 0).all() else "unclear" if (gains > 0).any() else "does not hold"
-    return {
-        "claim": claim,
-        "above": above,
-        "below": below,
-        "outcome": outcome,
-        "difference": float(gains.mean()),
-    }
+def _outcome(gains: pd.Series) -> str:
+    if (gains > 0).all():
+        return "holds"
+    return "unclear" if (gains > 0).any() else "does not hold"

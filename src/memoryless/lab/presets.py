@@ -37,7 +37,7 @@ class Preset:
     def config(
         self, strategy: str, states: int, seed: int, root: Path, given: dict[str, Any]
     ) -> Config:
-        """The experiment of one cell; what the user gave wins.
+        """Return the experiment of one cell; what the user gave wins.
 
         `replay:0.02` is replay with a memory of 2 %.
         """

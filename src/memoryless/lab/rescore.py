@@ -9,15 +9,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from memoryless.errors import ConfigError
+from memoryless.lab.described import Results
 from memoryless.lab.evaluate import score, score_methods
 from memoryless.lab.runs import RunFolder, composable, read_test, states_of
-from memoryless.lab.scores import Results
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import Method, grid_of, lacking, method_name, parse_method
 
 
 def results_with(run: RunFolder, names: Sequence[str], leave_out: bool = False) -> list[Results]:
-    """The run's results by state, with the methods asked for in place of its own.
+    """Return the run's results by state, with the methods asked for in place of its own.
 
     Methods of another strategy than the run's are left out, and so are those that need what it did
     not keep if `leave_out`; otherwise they are an error.
@@ -42,7 +42,7 @@ def results_with(run: RunFolder, names: Sequence[str], leave_out: bool = False) 
 
 
 def lacked_by(run: RunFolder, method: Method) -> str | None:
-    """Which setting the run lacked for this method, if any."""
+    """Return which setting the run lacked for this method, if any."""
     config = run.about.config
     if not HEADS[method.head].fitted:
         config = dataclasses.replace(config, transports=composable(config))
@@ -50,7 +50,7 @@ def lacked_by(run: RunFolder, method: Method) -> str | None:
 
 
 def image_shares(run: RunFolder, names: Sequence[str], k: int) -> dict[str, np.ndarray]:
-    """What each test image adds to the average top-k accuracy of methods, in percent.
+    """Return how much each test image adds to the average top-k accuracy of methods, in percent.
 
     Images stand by class, in the order of the data. States after the first are averaged.
     """
@@ -75,7 +75,7 @@ def combinations(
     calibrations: Sequence[str] = ("none",),
     transports: Sequence[str] = (),
 ) -> list[str]:
-    """All combinations of these names (of all, where none are given) that mean something."""
+    """Return all combinations of these names (of all, where none are given) that mean something."""
     return [
         name
         for strategy in _strategies(runs)
@@ -87,7 +87,7 @@ def combinations(
 
 
 def named_methods(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
-    """Methods by their own names; one of a strategy that no run has is an error."""
+    """Return methods by their own names; one of a strategy that no run has is an error."""
     there = _strategies(runs)
     for name in names:
         strategy = parse_method(name).strategy

@@ -52,7 +52,7 @@ def run(
 
 
 def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
-    """Finish an experiment and its control on the same data; gives a line of averages."""
+    """Finish an experiment and its control on the same data; return lines of averages."""
     from memoryless.lab import experiment as laboratory
     from memoryless.lab.comparison import comparisons, main_comparisons
     from memoryless.lab.conclusion import average_line

@@ -1,22 +1,8 @@
 """Run folders: all that is read from one comes through here, and is checked.
 
-run.json                  config, seed, class order, sizes, versions, commit, command
-training.safetensors      the state in progress, after its last finished epoch
-states/00/                what state 0 left, whole or not at all:
-  results.json            every method's figures, losses, seconds, bytes
-  rows.safetensors        rows, biases, states of classes and mu: what every strategy keeps
-  record.safetensors      the whole record, of the last state only
-  birth.safetensors       statistics of the state's own classes, and how features moved in the state
-  fitted.safetensors      heads that were fitted while the state's images were there
-  held_out.safetensors    features of current images that were held out from training
-  layer.safetensors       the classification layer as trained
-  test.safetensors        features and labels of the test images of all classes so far
-  network.safetensors     the whole network, of the last state only
-  SHA256SUMS              checksums of these files and of run.json, as `sha256sum` writes them
-.lock                     held by the process that writes
-
-All but record and network are for the laboratory. Statistics of earlier states are composed of
-births and drifts, so a run's folder does not hold every class's covariance in every state.
+docs/runs.md lists the files. All but record and network are for the laboratory. Statistics of
+earlier states are composed of births (statistics of a state's own classes) and drifts (how features
+moved in a state), so a run's folder does not hold every class's covariance in every state.
 """
 
 from __future__ import annotations
@@ -25,128 +11,50 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
-import msgspec
 import numpy as np
-from msgspec import Meta, structs
+from msgspec import structs
 
 from memoryless.errors import ConfigError, StoreError
 from memoryless.lab.config import Config
-from memoryless.lab.scores import Described, Results, Some
-from memoryless.names import first_ten, in_words, utf8
-from memoryless.settings import as_path
+from memoryless.lab.described import (
+    FORMAT,
+    Description,
+    Results,
+    Written,
+    compared,
+    decoded,
+    encoded,
+)
+from memoryless.names import first_ten, in_words
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.methods import EndOfState, view_of
 from memoryless.stats.record import Record
-from memoryless.stats.scorers import Scorer, restore
+from memoryless.stats.scorers import Scorer, misfits, misshapen, restore
 from memoryless.stats.transports import TRANSPORTS, carry
 from memoryless.store import cannot_write, commit_folder, read_bytes, reading, write_bytes
-from memoryless.strategies import STRATEGIES, own_values
+from memoryless.strategies import STRATEGIES
 from memoryless.tensors import from_bytes, part
 from memoryless.train.checkpoint import Checkpoint
 
-FORMAT = 3
 MEND = "delete the run's folder and run the same command again"
-# Settings that may differ between two commands that continue the same run: paths, devices, and what
-# is scored. A change of the data is noticed by its facts.
-NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
-# What a run does not choose: it is not part of what the run is.
-PROVENANCE = ("format", "config", "versions", "commit", "command", "machine", "started")
 # Files that only the next state needs, so that only the last finished state keeps them.
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
 OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
-Content = TypeVar("Content")
-
-
-class Machine(Described):
-    system: str
-    cores: Some | None
-
-
-class Preparation(Described):
-    """How images are prepared for the network."""
-
-    size: Some
-    mean: list[float]
-    std: list[float]
-    augment: list[str]
-
-
-class Description(Described, kw_only=True):
-    """What a run is: run.json."""
-
-    format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
-    config: Config
-    seed: int
-    dataset: str
-    classes: tuple[str, ...]
-    sizes: list[Some]
-    """How many classes each state brings."""
-    train_images: list[Some]
-    """Of each class, as in `test_images`."""
-    test_images: list[Some]
-    preparation: Preparation
-    memoryless: bool
-    backbone_class: str
-    versions: dict[str, str]
-    commit: str | None
-    command: list[str]
-    machine: Machine
-    started: str
-
-    def __post_init__(self) -> None:
-        if self.config.strategy not in STRATEGIES:
-            raise ValueError(f"unknown strategy {self.config.strategy!r}")
-        if len(set(self.classes)) < len(self.classes):
-            raise ValueError("`classes` has a name twice")
-        lengths = {sum(self.sizes), len(self.train_images), len(self.test_images)}
-        if lengths != {len(self.classes)}:
-            raise ValueError("`classes`, `sizes`, `train_images` and `test_images` do not agree")
-
-    def plain(self) -> dict[str, Any]:
-        """What run.json holds."""
-        plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
-        return plain | {"config": own_values(self.config)}
-
-    def facts(self) -> dict[str, Any]:
-        """What the run is beside its settings."""
-        return {key: value for key, value in self.plain().items() if key not in PROVENANCE}
-
-
-class _Written(msgspec.Struct):
-    """The format of a file of any version."""
-
-    format: int = FORMAT
-
-
-def _encoded(content: Described) -> bytes:
-    """The JSON text of a description; one that could not be read again is an error."""
-    plain = content.plain() if isinstance(content, Description) else content
-    text = msgspec.json.format(msgspec.json.encode(plain), indent=1)
-    _decoded(text, type(content))  # bounds are checked on reading only
-    return text
-
-
-def _decoded(text: bytes, kind: type[Content]) -> Content:
-    return msgspec.json.decode(text, type=kind, dec_hook=as_path)
-
-
-def _told(value: Any) -> str:
-    """The value of a setting as one would type it, if it has any."""
-    return "not given" if value is None else in_words(value)
-
-
-def compared(config: Config) -> dict[str, Any]:
-    """The settings that make an experiment what it is."""
-    idle = set()
-    if config.statistics == "none":
-        idle = {"transports"} if config.projection else {"transports", "level", "square_roots"}
-    return {key: v for key, v in own_values(config).items() if key not in NOT_COMPARED | idle}
+# Letters of the shapes of arrays, by the last part of their names: N classes so far and n that are
+# described, O of earlier states, T states; i images; d features that rows read, s those that
+# statistics read, f all; K directions, P random features.
+SHAPES = {
+    "W": "Nd", "b": "N", "class_state": "N", "mu": "T", "features": "if", "labels": "i",
+    "count": "n", "mean": "ns", "own": "nss", "factors": "nKs", "rest": "n",
+    "forward": "ss", "residual": "ss", "sdc": "Os", "gram": "PP", "sums": "NP",
+}  # fmt: skip
 
 
 class RunFolder:
@@ -156,8 +64,9 @@ class RunFolder:
         self.path = path
         self.checkpoint = path / "training.safetensors"
         self._results: dict[int, Results] = {}
+        self._widths: dict[str, int] = {}  # letters of SHAPES that are the same in all files
         self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
-        """A listener that is told of each state whose tensors are read: what takes time later."""
+        """A listener, called before the arrays of a state are read, for progress."""
 
     @property
     def exists(self) -> bool:
@@ -169,14 +78,14 @@ class RunFolder:
         file = self.path / "run.json"
         content = read_bytes(file, fix=MEND)
         with reading(file, MEND):
-            written = _decoded(content, _Written).format
+            written = decoded(content, Written).format
         if written != FORMAT:
             raise StoreError(
                 f"{file} was written by another version of memoryless (format {written}, not "
                 f"{FORMAT}): {MEND}"
             )
         with reading(file, MEND):
-            about = _decoded(content, Description)
+            about = decoded(content, Description)
         if (sums := self.state(0) / SUMS).exists():
             self._check(content, file, _read_sums(sums))
         return about
@@ -194,14 +103,14 @@ class RunFolder:
             raise StoreError(f"the file {file} is damaged (its checksum differs): {MEND}")
 
     def _read(self, t: int, name: str) -> bytes:
-        """The content of a file that state t left."""
+        """Return the content of a file that state t left."""
         file = self.state(t) / name
         content = read_bytes(file, fix=MEND)
         self._check(content, file, self._sums(t))
         return content
 
     def _sums(self, t: int) -> dict[str, str]:
-        """The checksum of each file of state t and of run.json."""
+        """Return the checksum of each file of state t and of run.json."""
         return _read_sums(self.state(t) / SUMS)
 
     @property
@@ -226,7 +135,7 @@ class RunFolder:
         return self.path / "states" / f"{t:02d}"
 
     def results(self) -> list[Results]:
-        """Every finished state's figures, of the methods that all states scored.
+        """Return every finished state's figures, of the methods that all states scored.
 
         A run that went on with other `methods` has some in a part of its states only.
         """
@@ -248,7 +157,7 @@ class RunFolder:
             self._check_files(t)
             content = self._read(t, file.name)
             with reading(file, MEND):
-                results = _decoded(content, Results)
+                results = decoded(content, Results)
             if (results.state, results.classes_seen) != (t, sum(sizes[: t + 1])):
                 raise StoreError(f"{file} is of another state or run: {MEND}")
             self._results[t] = results
@@ -263,25 +172,58 @@ class RunFolder:
                 raise StoreError(f"the file {self.state(t) / name} is missing: {MEND}")
 
     def holds(self, t: int, name: str) -> bool:
-        """Whether state t left a file of tensors of this name."""
+        """Return whether state t left a file of tensors of this name."""
         return f"{name}.safetensors" in self._sums(t)
 
     def arrays(self, t: int, name: str) -> dict[str, np.ndarray]:
-        """A file of arrays that state t left."""
+        """Return a file of arrays that state t left."""
         return self.arrays_and_facts(t, name)[0]
 
     def arrays_and_facts(self, t: int, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """A file of arrays that state t left, and the facts in its header."""
+        """Return a file of arrays that state t left, and the facts in its header."""
         self.reading(self, t)
         self._read_results(t)
-        return from_bytes(self._read(t, f"{name}.safetensors"))
+        arrays, facts = from_bytes(self._read(t, f"{name}.safetensors"))
+        if name not in ("network", "fitted"):  # which are checked when they are restored
+            self._check_shapes(t, name, arrays)
+        return arrays, facts
+
+    def _check_shapes(self, t: int, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Raise unless arrays fit the state, each other, and those of other files."""
+        new, classes = self.about.sizes[t], sum(self.about.sizes[: t + 1])
+        known = self._widths | {"N": classes, "O": classes - new, "T": t + 1}
+        known["n"] = new if name == "birth" else classes
+        if name == "test":
+            known["i"] = self._read_results(t).test_images
+        shapes = {key: SHAPES.get(key.rpartition(".")[2], "") for key in arrays}
+        if not view_of(self.about.config, 1).start:  # all read the same features
+            shapes = {key: own.translate(str.maketrans("fs", "dd")) for key, own in shapes.items()}
+        problems = list(misfits(arrays, {key: own for key, own in shapes.items() if own}, known))
+        if "labels" in arrays and not np.isin(arrays["labels"], np.arange(classes)).all():
+            problems.append("labels are of other classes")
+        if {"d", "f"} <= known.keys() and known.setdefault("s", known["f"] - known["d"]) < 1:
+            problems.append("features are too few")
+        if problems:
+            raise self._misfit(t, f"{name}.safetensors: {problems[0]}")
+        self._widths |= {letter: known[letter] for letter in "dfsKP" if letter in known}
+
+    def _misfit(self, t: int, reason: object) -> StoreError:
+        return StoreError(f"{self.state(t)} does not fit ({' '.join(str(reason).split())}): {MEND}")
+
+    @contextmanager
+    def fitting(self, t: int) -> Iterator[None]:
+        """Turn what the files of state t do not allow into one sentence."""
+        try:
+            yield
+        except (RuntimeError, LookupError, TypeError, ValueError) as error:
+            raise self._misfit(t, error) from error
 
     def commit(self, t: int, results: Results, write: Callable[[Path], None]) -> None:
         """Make state t appear, with the files that `write` leaves in the folder it is given."""
 
         def fill(draft: Path) -> None:
             write(draft)
-            (draft / "results.json").write_bytes(_encoded(results))
+            (draft / "results.json").write_bytes(encoded(results))
             files = {path.name: path for path in sorted(draft.iterdir())}
             files[RUN_JSON] = self.path / "run.json"
             lines = [f"{_sha256(path)}  {name}\n" for name, path in files.items()]
@@ -313,7 +255,7 @@ class RunFolder:
     def _differing(self, run: Description) -> list[str]:
         here, there = compared(run.config), compared(self.about.config)
         differing = [
-            f"{key} {_told(there.get(key))} there, {_told(here.get(key))} here"
+            f"{key} {in_words(there.get(key))} there, {in_words(here.get(key))} here"
             for key in here | there
             if here.get(key) != there.get(key)
         ]
@@ -328,11 +270,11 @@ class RunFolder:
         return bool(Checkpoint(self.checkpoint, self.id).read()[0])
 
     def start(self, run: Description) -> RunFolder:
-        """Write down what the run is, unless it has begun before; gives the folder to go on in."""
+        """Write down what the run is, unless it has begun; return the folder to go on in."""
         if self.exists and not self._differing(run):
             return self
         _remove(self.checkpoint)  # of a run that `verify` found not worth keeping
-        write_bytes(self.path / "run.json", _encoded(run))
+        write_bytes(self.path / "run.json", encoded(run))
         return RunFolder(self.path)
 
     @property
@@ -355,7 +297,7 @@ def _sha256(path: Path) -> str:
 
 
 def _read_sums(file: Path) -> dict[str, str]:
-    """The checksums in a file that `sha256sum --check` understands, by name."""
+    """Return the checksums in a file that `sha256sum --check` understands, by name."""
     with reading(file, MEND):
         pairs = [line.split("  ", 1) for line in file.read_text("utf-8").splitlines()]
         return {name: digest for digest, name in pairs}
@@ -376,7 +318,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def find_runs(places: Sequence[Path]) -> list[RunFolder]:
-    """Every run in these folders, each a run or a folder of runs."""
+    """Return every run in these folders, each a run or a folder of runs."""
     if not places:
         raise ConfigError(
             "name at least one run folder, such as runs/latest, before flags that take several "
@@ -394,7 +336,7 @@ def find_runs(places: Sequence[Path]) -> list[RunFolder]:
 
 
 def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
-    """The runs in these folders that have finished state 1, or an error if none has."""
+    """Return the runs in these folders that have finished state 1, or an error if none has."""
     found = find_runs(places)
     later = [run for run in found if run.finished > 1]
     if later:
@@ -407,29 +349,35 @@ def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
 
 
 def last_record(run: RunFolder) -> Record:
-    """The record of the last finished state."""
-    return Record.of(run.arrays(run.finished - 1, "record"), _fixed(run))
+    """Return the record of the last finished state."""
+    return _record(run, run.finished - 1, "record")
 
 
 def read_rows(run: RunFolder, t: int) -> Record:
-    """What every strategy keeps, after state t."""
-    return Record.of(run.arrays(t, "rows"), _fixed(run))
+    """Return what every strategy keeps, after state t."""
+    return _record(run, t, "rows")
+
+
+def _record(run: RunFolder, t: int, name: str) -> Record:
+    arrays = run.arrays(t, name)
+    with run.fitting(t):
+        return Record.of(arrays, _fixed(run))
 
 
 def _fixed(run: RunFolder) -> bool:
-    """Whether a run's features are fixed."""
+    """Return whether a run's features are fixed."""
     return not STRATEGIES[run.about.config.strategy].backbone_learns
 
 
 def composable(config: Config) -> tuple[str, ...]:
-    """The transports that births and drifts can give, whatever the record held."""
+    """Return the transports that births and drifts can give, whatever the record held."""
     if not STRATEGIES[config.strategy].backbone_learns:
         return ("none",)
     return tuple(n for n, t in TRANSPORTS.items() if not t.follows or n in config.transports)
 
 
 def states_of(run: RunFolder) -> Iterator[EndOfState]:
-    """What each finished state left, statistics composed of births and drifts."""
+    """Yield what each finished state left, statistics composed of births and drifts."""
     before: Record | None = None
     for t in range(run.finished):
         record = read_rows(run, t)
@@ -437,8 +385,9 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
             parts = run.arrays(t, "birth")
             drift = part(parts, "drift.") if before else None
             held = before.statistics if before else {}
-            birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
-            carried = carry(held, birth, drift, composable(run.about.config))
+            with run.fitting(t):
+                birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
+                carried = carry(held, birth, drift, composable(run.about.config))
             record = replace(record, statistics=carried)
         if t == run.finished - 1 and run.about.config.projection:  # kept by the last only
             record = replace(record, projection=last_record(run).projection)
@@ -447,31 +396,41 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
 
 
 def last_state(run: RunFolder) -> EndOfState:
-    """What the last finished state left."""
+    """Return what the last finished state left."""
     return _end_of_state(run, run.finished - 1, last_record(run))
 
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
-    layer = run.arrays(t, "layer")
+    held_out = _pair(run, t, "held_out") if run.holds(t, "held_out") else None
+    fitted: dict[str, Scorer] = {}
     view = view_of(run.about.config, record.W.shape[1])
-    return EndOfState(record, (layer["W"], layer["b"]), _fitted(run, t), _held_out(run, t), view)
+    if run.holds(t, "fitted"):
+        arrays, facts = run.arrays_and_facts(t, "fitted")
+        sizes = {"N": record.classes}
+        for statistics in record.statistics.values():
+            sizes["d"] = statistics.mean.shape[1]
+        with run.fitting(t):
+            for name, kind in facts.items():
+                fitted[name] = restore(kind, part(arrays, f"{name}."))
+                for problem in misshapen(fitted[name], sizes):
+                    raise ValueError(f"fitted {name}: {problem}")
+    return EndOfState(record, read_layer(run, t), fitted, held_out, view)
+
+
+def read_layer(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and biases of the classification layer as trained in state t."""
+    return _pair(run, t, "layer", "W", "b")
 
 
 def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels of the test images after state t."""
-    test = run.arrays(t, "test")
-    return test["features"], test["labels"]
+    """Return features and labels of the test images after state t."""
+    return _pair(run, t, "test")
 
 
-def _held_out(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray] | None:
-    if not run.holds(t, "held_out"):
-        return None
-    held = run.arrays(t, "held_out")
-    return held["features"], held["labels"]
-
-
-def _fitted(run: RunFolder, t: int) -> dict[str, Scorer]:
-    if not run.holds(t, "fitted"):
-        return {}
-    arrays, facts = run.arrays_and_facts(t, "fitted")
-    return {name: restore(kind, part(arrays, f"{name}.")) for name, kind in facts.items()}
+def _pair(
+    run: RunFolder, t: int, name: str, first: str = "features", second: str = "labels"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two arrays of a file."""
+    arrays = run.arrays(t, name)
+    with run.fitting(t):
+        return arrays[first], arrays[second]

@@ -41,7 +41,7 @@ def in_sections(console: Console, options: ConsoleOptions, panel: HelpPanel) -> 
 
 
 def sections() -> dict[str, list[str]]:
-    """The names of all settings by section."""
+    """Return the names of all settings by section."""
     return {
         title: [name for part in classes for name in part.__annotations__]
         for title, classes in SECTIONS.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,14 +18,13 @@ from memoryless.lab.comparison import (
     figures_of,
     kept,
     protocol,
-    shown_first,
 )
-from memoryless.lab.frame import TYPOLOGY, in_percent, results_frame
+from memoryless.lab.frame import TYPOLOGY, in_shares, results_frame
 from memoryless.lab.rescore import image_shares, named_methods
 from memoryless.lab.runs import RunFolder, find_runs
-from memoryless.names import counted
 from memoryless.output import check_formats, present
 from memoryless.progress import Display
+from memoryless.stats.methods import headline
 from memoryless.tables import Table
 
 if TYPE_CHECKING:
@@ -70,10 +69,7 @@ def table(
     names = named_methods(found, methods)
     with Display() as display:
         if names or show == "paired":
-            what = (
-                f"scoring up to {counted(len(names), 'method', 'methods')}" if names else "scoring"
-            )
-            display.reading(found, what, True)
+            display.reading(found, "scoring", True)
         tables = _tables(found, show, names, all or bool(names), int(by[-1]))
     if not tables:
         raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
@@ -83,14 +79,15 @@ def table(
 def _tables(
     runs: Sequence[RunFolder], show: Kind, names: Sequence[str], every: bool, k: int
 ) -> list[Table]:
-    """The tables of a kind."""
+    """Return the tables of a kind."""
     if show == "data":
         return [data_table(runs)] if runs else []
     if show == "typology":
         return typology_tables(runs, names, every)
+    found = comparisons(runs, names)
     if show == "paired":
-        return paired_tables(runs, names, k, every)
-    return [method_table(comparison, every) for comparison in comparisons(runs, names)]
+        return paired_tables(found, k, every)
+    return [method_table(comparison, every) for comparison in found]
 
 
 MEANINGS = {
@@ -101,8 +98,6 @@ MEANINGS = {
     "lost": "forgetting",
     "kept": "bytes of the past that the method needs",
 }
-
-
 COLUMNS: dict[str, Callable[[Any], str]] = {
     "top-1": lambda row: cell(row.top1, row.top1_std),
     "A_inc": lambda row: cell(row.A_inc),
@@ -114,31 +109,17 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 ONE_STATE = ("top-1", "top-5", "kept")  # where there is no average, and nothing to forget
 
 
-def columns_for(comparison: Comparison) -> dict[str, Callable[[Any], str]]:
-    """The columns of a table after the method's name."""
-    if comparison.main.one_state:
-        return {name: COLUMNS[name] for name in ONE_STATE}
-    return COLUMNS
-
-
-def bounds(comparison: Comparison, columns: Iterable[str]) -> Iterator[list[str]]:
-    """Rows of what guessing reaches, and of all classes at once, which has a last state only."""
-    row = comparison.row
-    chance = {"top-1": cell(row.chance_top1), "top-5": cell(row.chance_top5)}
-    yield ["chance", *(chance.get(name, "") for name in columns)]
-    if comparison.full:
-        full = comparison.full.row
-        cells = {"A_last": cell(full.A_last, full.A_last_std), "kept": "images"}
-        yield ["Full", *(cells.get(name, "") for name in columns)]
-
-
 def method_table(comparison: Comparison, every: bool = False) -> Table:
-    """The methods to look at first, or all of them, with chance and Full below."""
+    """Return the methods to look at first, or all of them, with chance and Full below."""
+    columns = ONE_STATE if comparison.main.one_state else tuple(COLUMNS)
     entries = comparison.entries if every else comparison.shown
-    columns = columns_for(comparison)
-    rows = [[e.label, *(show(e) for show in columns.values()), comparison.role(e)] for e in entries]
-    rows += [[*row, ""] for row in bounds(comparison, columns)]
-    meanings = [f"{name}: {MEANINGS[name]}" for name in columns if name in MEANINGS]
+    roles = {entry.label: comparison.role(entry) for entry in entries}
+    rows = [[e.label, *(COLUMNS[name](e) for name in columns), roles[e.label]] for e in entries]
+    rows += [
+        [name, *(cells.get(column, "") for column in (*columns, ""))]
+        for name, cells in _bounds(comparison).items()
+    ]
+    meanings = [f"{name}: {MEANINGS[name]}" for name in columns]
     notes = [protocol(comparison.main), "; ".join(meanings), *_notes(comparison)]
     if more := len(comparison.entries) - len(entries):
         notes.append(f"--all shows {more} more methods")
@@ -147,12 +128,25 @@ def method_table(comparison: Comparison, every: bool = False) -> Table:
         ". ".join(notes) + ".",
         ["method", *columns, ""],
         rows,
-        figures_of(entries).assign(role=[comparison.role(entry) for entry in entries]),
+        figures_of(entries).assign(role=list(roles.values())),
+        kinds={label: role for label, role in roles.items() if role in ("reference", "control")}
+        | {"chance": "bound", "Full": "bound"},
     )
 
 
+def _bounds(comparison: Comparison) -> dict[str, dict[str, str]]:
+    """Return what guessing reaches, and learning all classes at once, which has one state."""
+    row = comparison.row
+    found = {"chance": {"top-1": cell(row.chance_top1), "top-5": cell(row.chance_top5)}}
+    if comparison.full:
+        full = comparison.full.row
+        last = cell(full.A_last, full.A_last_std)
+        found["Full"] = {"A_last": last, "kept": "images", "": "not memoryless"}
+    return found
+
+
 def _notes(comparison: Comparison) -> Iterator[str]:
-    if comparison.role(comparison.reference):
+    if comparison.role(comparison.reference) == "reference":
         yield "The reference method was fixed in advance"
     if comparison.control:
         yield "The control is a network that never learned"
@@ -168,17 +162,17 @@ KINDS = ("c(p)", "e(p,p)", "e(p,n)", "c(n)", "e(n,n)", "e(n,p)")
 def typology_tables(
     runs: Sequence[RunFolder], methods: Sequence[str] = (), every: bool = False
 ) -> list[Table]:
-    """The supplement's error analysis: where the images of past and new classes go in each run."""
+    """Show where the images of past and new classes go in each run, as in the supplement."""
     results = results_frame(runs, methods)
     later = results[results["state"] > 0] if len(results) else results
     return [_typology(run, own, every) for run, own in later.groupby("run", sort=False)]
 
 
 def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
-    """One run after its last state; the figures have every state."""
+    """Show one run after its last state; the figures have every state."""
     names = own["method"].unique()
-    shown = own if every else own[own["method"].isin(shown_first(names))]
-    last = in_percent(shown[shown["state"] == shown["state"].max()])
+    shown = own if every else own[own["method"].isin(headline(names) or names[:1])]
+    last = shown[shown["state"] == shown["state"].max()]
     rows = [
         [row.method, *(cell(getattr(row, kind)) for kind in TYPOLOGY)] for row in last.itertuples()
     ]
@@ -188,58 +182,55 @@ def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
     )
     columns = ["run", "data", "T", "seed", "method", "state", *TYPOLOGY]
     title = f"{run}: answers after state {last['state'].iloc[0]}"
-    return Table(title, caption, ["method", *KINDS], rows, shown[columns])
+    return Table(title, caption, ["method", *KINDS], rows, in_shares(shown[columns]))
 
 
 def data_table(runs: Sequence[RunFolder]) -> Table:
-    """The images of each data set, as in the supplement's first table."""
+    """Return the images of each data set, as in the supplement's first table."""
     import pandas as pd
 
-    images = pd.DataFrame(
-        {"data": run.about.dataset, "train": train, "test": test}
-        for run in {run.about.dataset: run for run in runs}.values()
-        for train, test in zip(run.about.train_images, run.about.test_images, strict=True)
-    )
-    found = images.groupby("data", sort=False).agg(
-        classes=("train", "size"),
-        train=("train", "sum"),
-        test=("test", "sum"),
-        mean=("train", "mean"),
-        std=("train", lambda counts: counts.std(ddof=0)),
-    )
-    rows = [
-        [str(data), f"{r.classes}", f"{r.train:,}", f"{r.test:,}", f"{r.mean:.2f}", f"{r.std:.2f}"]
-        for data, r in zip(found.index, found.itertuples(), strict=True)
-    ]
-    columns = ["data", "classes", "train", "test", "mean", "std"]
-    caption = "Images; mean and standard deviation of the training images of a class."
-    return Table("data sets", caption, columns, rows, found.reset_index())
-
-
-def paired_tables(
-    runs: Sequence[RunFolder],
-    methods: Sequence[str] = (),
-    k: int = 1,
-    every: bool = False,
-) -> list[Table]:
-    """Each training gets a table: what other methods reach more than its first method."""
-    return [
-        _paired(comparison, training, every, k)
-        for comparison in comparisons(runs, methods)
-        for training in comparison.trainings
-        if len(training.methods) > 1
-    ]
-
-
-def _paired(comparison: Comparison, training: Training, every: bool, k: int) -> Table:
-    import pandas as pd
-
-    first, *others = training.methods["method"] if every else training.headline
-    shares = [image_shares(run, [first, *others], k) for run in training.runs]
+    train = {run.about.dataset: np.array(run.about.train_images) for run in runs}
+    test = {run.about.dataset: sum(run.about.test_images) for run in runs}
     figures = pd.DataFrame(
-        {"method": other, "against": first, **_difference(training, first, other, shares, k)}
-        for other in others
+        {"data": data, "classes": len(own), "train": own.sum(), "test": test[data],
+         "mean": own.mean(), "std": own.std()}
+        for data, own in train.items()
+    )  # fmt: skip
+    rows = [
+        [r.data, f"{r.classes}", f"{r.train:,}", f"{r.test:,}", f"{r.mean:.2f}", f"{r.std:.2f}"]
+        for r in figures.itertuples()
+    ]
+    caption = "Images; mean and standard deviation of the training images of a class."
+    return Table("data sets", caption, list(figures.columns), rows, figures)
+
+
+def paired_tables(found: Sequence[Comparison], k: int = 1, every: bool = False) -> list[Table]:
+    """Return what other methods of each training reach more than its first one."""
+    return [
+        _paired(comparison, training, list(methods), k)
+        for comparison in found
+        for training in comparison.trainings
+        if len(methods := training.methods["method"] if every else training.headline) > 1
+    ]
+
+
+def _paired(comparison: Comparison, training: Training, methods: Sequence[str], k: int) -> Table:
+    import pandas as pd
+
+    first, *others = methods
+    shares = [image_shares(run, methods, k) for run in training.runs]
+    by_state = training.results.query("state > 0").pivot_table(
+        f"top{k}", ["run", "state"], "method"
     )
+    lines = []
+    for other in others:
+        low, high = interval(np.array([run[other] - run[first] for run in shares]))
+        gains = by_state[other] - by_state[first]
+        lines.append({
+            "method": other, "against": first, "difference": (low + high) / 2, "low": low,
+            "high": high, "better": int((gains > 0).sum()), "pairs": len(gains),
+        })  # fmt: skip
+    figures = pd.DataFrame(lines)
     rows = [
         [row.method, _signed(row.difference), f"{_signed(row.low)} to {_signed(row.high)}",
          f"{row.better}/{row.pairs}"]
@@ -257,23 +248,8 @@ def _signed(points: float) -> str:
     return f"{round(points, 1) + 0.0:+.1f}"  # which is never -0.0
 
 
-def _difference(
-    training: Training, first: str, other: str, shares: Sequence[dict[str, np.ndarray]], k: int
-) -> dict[str, float]:
-    low, high = interval(np.array([run[other] - run[first] for run in shares]))
-    by_state = training.results.pivot_table(f"top{k}", ["run", "state"], "method").query("state>0")
-    gains = by_state[other] - by_state[first]
-    return {
-        "difference": (low + high) / 2,
-        "low": low,
-        "high": high,
-        "better": int((gains > 0).sum()),
-        "pairs": len(gains),
-    }
-
-
 def interval(differences: np.ndarray) -> tuple[float, float]:
-    """The 95 % interval of a sum over images, from what each adds to it in each run (S, n).
+    """Return the 95 % interval of a sum over images, from what each adds to it in each run (S, n).
 
     Images and seeds are drawn: their variances add up, that of seeds only where there are several.
 

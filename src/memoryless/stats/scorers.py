@@ -220,12 +220,9 @@ def restore(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
 def misshapen(scorer: Any, sizes: Mapping[str, int]) -> Iterator[str]:
     """Arrays of a scorer that fit neither each other nor `sizes`: N of scores, d of features."""
     known = dict(sizes)
-    for name, letters in scorer.shapes.items():
-        shape = getattr(scorer, name).shape
-        fits = [known.setdefault(a, n) == n for a, n in zip(letters, shape, strict=False)]
-        if len(shape) != len(letters) or not all(fits):
-            wanted = ", ".join(str(known.get(letter, letter)) for letter in letters)
-            yield f"{name} is of the shape {shape}, not ({wanted})"
+    yield from misfits(
+        {name: getattr(scorer, name) for name in scorer.shapes}, scorer.shapes, known
+    )
     if hasattr(scorer, "over"):
         inner = {"N": known["N"]}
         width = known.get("P", known.get("d"))
@@ -235,3 +232,15 @@ def misshapen(scorer: Any, sizes: Mapping[str, int]) -> Iterator[str]:
         if parts and inner.setdefault("d", sum(parts)) != sum(parts):
             yield f"parts {parts} are not of {inner['d']} features"
         yield from (f"over.{problem}" for problem in misshapen(scorer.over, inner))
+
+
+def misfits(
+    arrays: Mapping[str, np.ndarray], shapes: Mapping[str, str], sizes: dict[str, int]
+) -> Iterator[str]:
+    """Arrays whose shapes are not those of their letters; `sizes` gets those of new letters."""
+    for name, letters in shapes.items():
+        shape = arrays[name].shape
+        fits = [sizes.setdefault(a, n) == n for a, n in zip(letters, shape, strict=False)]
+        if len(shape) != len(letters) or not all(fits):
+            wanted = ", ".join(str(sizes.get(letter, letter)) for letter in letters)
+            yield f"{name} is of the shape {shape}, not ({wanted})"
