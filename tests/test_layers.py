@@ -16,7 +16,7 @@ import memoryless
 from memoryless.cli import WITH_PHOTOS
 
 LAYERS = [
-    {"errors", "names", "tables"},
+    {"errors", "interrupts", "names", "tables"},
     {"settings", "strategies", "store", "tensors", "randomness", "threads"}
     | {"output", "pages", "progress"},
     {"images", "embed"},
