@@ -16,6 +16,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from memoryless.errors import DataError
 from memoryless.names import counted, first_ten
+from memoryless.store import check_not_held
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom, in pixels of the upright image."""
@@ -112,6 +113,7 @@ def open_file(name: PurePath | str) -> BinaryIO:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")  # a FIFO would keep us waiting, a device has no end
+    check_not_held(status)  # a link may lead to it
     _check_size(status.st_size)
     return path.open("rb")
 
@@ -214,6 +216,7 @@ def read_zip(file: Path) -> Files:
     try:
         if not file.is_file():
             raise OSError("not a regular file")
+        check_not_held(file.stat())
         archive = ZipFile(file)
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
         why = getattr(error, "strerror", None) or str(error)

@@ -387,6 +387,7 @@ class Model:
     @one_at_a_time
     def rename(self, names: Mapping[str, str]) -> None:
         """Give classes other names; their columns stay."""
+        self.check_taught()
         for name in names:
             choose("class", name, dict.fromkeys(self.classes))
         renamed = self._checked((names.get(name, name) for name in self.classes), new=False)
