@@ -15,7 +15,7 @@ import pytest
 import memoryless
 
 LAYERS = [
-    {"errors", "names", "tables"},
+    {"errors", "interrupts", "names", "tables"},
     {"settings", "strategies", "store", "tensors", "output", "pages", "progress", "randomness",
      "threads"},
     {"images", "embed"},

@@ -6,10 +6,8 @@ nothing. Editors and type checkers find them in `__init__.pyi`.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
-__version__ = version("memoryless")
 __all__ = ["Config", "IncrementalClassifier", "Model", "__version__", "run"]
 
 MODULES = {
@@ -21,6 +19,10 @@ MODULES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("memoryless")
     if name not in MODULES:
         raise AttributeError(f"module 'memoryless' has no attribute '{name}'")
     return getattr(import_module(MODULES[name]), name)

@@ -28,6 +28,17 @@ FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What file systems say of syncing a folder where they cannot.
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
+HELD: set[tuple[int, int]] = set()
+"""Device and number of each database that this process holds for writing."""
+
+
+def check_not_held(status: os.stat_result) -> None:
+    """Raise an OSError for a database that this process holds: to close another descriptor of it
+    would free SQLite's locks.
+    """
+    if (status.st_dev, status.st_ino) in HELD:
+        raise OSError("the model that is being written")
+
 
 def to_json(content: Any) -> str:
     """Return strict JSON: numbers that are not finite become null."""

@@ -18,7 +18,8 @@ import pytest
 
 from databases import edit
 from memoryless import Model
-from memoryless.errors import ConfigError, StoreError, WriteError
+from memoryless.errors import ConfigError, MemorylessError, StoreError, WriteError
+from memoryless.images.find import find_photos
 from memoryless.model import database, file
 from memoryless.model.database import model_file, reading
 from memoryless.model.file import kept_states, load_state, writing
@@ -166,6 +167,24 @@ def test_readers_in_the_same_process_do_not_free_the_lock(path, hold):
         code = f"from memoryless.model.file import writing\nwith writing({str(path)!r}): pass"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert b"another process is writing" in done.stderr
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+@pytest.mark.parametrize("name", ["cat/one", "cat/one.png", "all.zip", "list.txt"])
+def test_photos_that_are_links_to_the_model_do_not_either(name, link, path, tmp_path):
+    place = tmp_path / "photos" / name
+    place.parent.mkdir(parents=True)
+    with writing(path):
+        getattr(place, link)(path)
+        with suppress(MemorylessError):
+            for photo in find_photos(place if name == "all.zip" else tmp_path / "photos").photos:
+                with pytest.raises(OSError, match="the model that is being written"):
+                    photo.content()
+        code = f"from memoryless.model.file import writing\nwith writing({str(path)!r}): pass"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert b"another process is writing" in done.stderr
+    with writing(path) as writer:  # once that is done, it can be written again
+        assert writer.before
 
 
 def test_two_that_replace_a_file_under_each_other_lose_nothing(tmp_path):
@@ -329,7 +348,7 @@ def test_places_that_are_no_files(tmp_path):
 
 def test_a_file_that_may_not_be_read(path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(StoreError, match="may not be read: change its permissions"):
+    with pytest.raises(ConfigError, match="may not be read: change its permissions"):
         Model.load(path)
 
 

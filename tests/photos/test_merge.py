@@ -401,7 +401,7 @@ def test_lines_of_a_merge(birds, capsys):
         (["new", "model"], 2, "name two models or more to merge, not 1"),
         (["new", "model", "model"], 2,
          "model is named twice, or leads to the same model: name it once"),
-        (["a b", "model", "none"], 3,
+        (["a b", "model", "none"], 2,
          "a b holds a model already: name a new file first, then the models to merge"),
         (["new", "model", "none"], 3,
          "there is no model none.memoryless: name the file that a model was saved in"),

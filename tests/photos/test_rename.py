@@ -88,3 +88,27 @@ def test_the_command(cat_and_dog, capsys):
     code, out, _ = call("rename", "model", "--", "cat", "-x", capsys=capsys)
     assert (code, out) == (0, "cat is called -x now; memoryless undo model takes it back\n")
     assert load_state("model").classes.names == ("-x", "dog")
+
+
+@pytest.mark.parametrize(
+    "command", ["rename m a b", "forget m a", "forget m a --dry-run", "export m out.onnx"]
+)
+def test_a_model_without_classes(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Model(backbone="none").save("m")
+    sentence = "memoryless: the model knows no class yet: let it learn some first\n"
+    assert call(*command.split(), capsys=capsys) == (2, "", sentence)
+
+
+def test_a_model_without_classes_that_is_sent_can_learn(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Model(backbone="none").save("m")
+    code, out, _ = call("export", "m", "out.memoryless", capsys=capsys)
+    assert code == 0
+    assert out.splitlines()[-1].split() == [
+        "next",
+        "memoryless",
+        "learn",
+        "out.memoryless",
+        "PHOTOS",
+    ]

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from memoryless.errors import DataError, cause
+from memoryless.store import check_not_held
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom, in pixels of the upright image."""
@@ -101,6 +102,7 @@ def open_file(name: PurePath | str) -> BinaryIO:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")  # a FIFO would keep us waiting, a device has no end
+    check_not_held(status)  # a link may lead to it
     _check_size(status.st_size)
     return path.open("rb")
 
@@ -203,6 +205,7 @@ def read_zip(file: Path) -> Files:
     try:
         if not file.is_file():
             raise OSError("not a regular file")
+        check_not_held(file.stat())
         archive = ZipFile(file)
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"the zip {file} cannot be read ({cause(error)}): make it again") from error

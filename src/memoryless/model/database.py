@@ -16,7 +16,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from memoryless.errors import ConfigError, StoreError, WriteError
-from memoryless.store import RESTORE, ROOM, cannot_write, make_folder, sync
+from memoryless.store import HELD, RESTORE, ROOM, cannot_write, make_folder, sync
 
 ENDING = ".memoryless"
 PLACE = "MODEL"  # what an error tells people to choose another of
@@ -143,7 +143,12 @@ def writing(path: Path) -> Iterator[Connection]:
             check_ours(db, path)
             db.execute(f"PRAGMA busy_timeout = {COMMITS_WAIT}")
             check_same(path, was)
-            yield db
+            held = was.st_dev, was.st_ino
+            HELD.add(held)
+            try:
+                yield db
+            finally:
+                HELD.discard(held)
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
@@ -168,7 +173,7 @@ def check_there(path: Path) -> None:
     if not path.is_file():
         raise StoreError(f"{path} is no file: name the file of a model")
     if not os.access(path, os.R_OK):
-        raise StoreError(f"{path} may not be read: change its permissions")
+        raise ConfigError(f"{path} may not be read: change its permissions")
 
 
 def check_ours(db: Connection, path: Path) -> None:

@@ -392,6 +392,7 @@ class Model:
     @one_at_a_time
     def rename(self, names: Mapping[str, str]) -> None:
         """Give classes other names; their columns stay."""
+        self.check_taught()
         known = dict.fromkeys(self.classes)
         for name in names:
             choose("class", name, known)

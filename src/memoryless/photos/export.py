@@ -317,7 +317,9 @@ def _export_state(model: Path, file: Path, force: bool) -> None:
     bytes_ = size(file.stat().st_size)
     print_line("exported", f"{file}: {classes}, {bytes_}, state {state.number} alone")
     print_privacy(state)
-    print_line("next", f"memoryless predict {shlex.quote(str(file))} PHOTO")
+    name = shlex.quote(str(file))
+    knows = state.classes.names
+    print_line("next", f"memoryless {f'predict {name} PHOTO' if knows else f'learn {name} PHOTOS'}")
 
 
 def _print_export(model: Path, file: Path, done: Exported) -> None:

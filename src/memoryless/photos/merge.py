@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from memoryless.errors import ConfigError, StoreError
+from memoryless.errors import ConfigError
 from memoryless.model import Model
 from memoryless.model.database import model_file
 from memoryless.model.description import State
@@ -68,8 +68,8 @@ def _check_places(out: Path, paths: Sequence[Path]) -> None:
         raise _not_new(out)
 
 
-def _not_new(out: Path) -> StoreError:
-    return StoreError(
+def _not_new(out: Path) -> ConfigError:
+    return ConfigError(
         f"{out} holds a model already: name a new file first, then the models to merge"
     )
 
