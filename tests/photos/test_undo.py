@@ -89,3 +89,18 @@ def test_a_state_that_is_no_longer_kept(taught):
         go_back(Path("model"))
     with pytest.raises(ConfigError, match="has no state 1: choose from 3"):
         go_back(Path("model"), to=1)
+
+
+def test_what_was_undone_is_still_in_the_file_and_the_card_says_so(tmp_path, capsys):
+    model = Model(backbone="none")
+    for names in (["cat", "dog"] * 12, ["owl"]):
+        model.learn(np.random.default_rng(len(names)).random((len(names), 8)), names)
+        model.save(tmp_path / "m")
+    go_back(tmp_path / "m")
+    _, page, _ = call("show", str(tmp_path / "m"), "--markdown", capsys=capsys)
+    assert "owl had a single photo" in page and "per-photo feature" not in page
+    model = Model.load(tmp_path / "m")
+    model.rename({"cat": "lynx"})
+    model.save(tmp_path / "m")
+    _, page, _ = call("show", str(tmp_path / "m"), "--markdown", capsys=capsys)
+    assert "per-photo feature" in page

@@ -516,9 +516,10 @@ class _FewPhotos:
         for label in np.unique(labels).tolist():
             past = self.different.get(label, features[:0])
             if past is not None:
-                both = np.concatenate([past, features[labels == label]])
-                found = np.unique(both, axis=0)
-                self.different[label] = found if len(found) <= 2 else None
+                rows = np.concatenate([past, features[labels == label]])
+                others = rows[(rows != rows[0]).any(1)]
+                few = not len(others) or (others == others[0]).all()
+                self.different[label] = np.concatenate([rows[:1], others[:1]]) if few else None
 
     @property
     def traceable(self) -> bool:

@@ -32,18 +32,24 @@ MANY = 4
 """Photos for each feature from which on the scatter reveals less."""
 
 
-def honest(state: State) -> str:
-    """What is honest to say about privacy."""
-    counts, names = state.classes.counts, state.classes.names
-    if told := given_back(state.description, counts):
-        count, name = min((counts[i], names[i]) for i in told)
+def honest(*states: State) -> str:
+    """What is honest to say about privacy, where a file holds these states."""
+    every, few = [], []
+    for state in states:
+        known = [*zip(state.classes.counts, state.classes.names, strict=True)]
+        every += known
+        few += [known[i] for i in given_back(state.description, state.classes.counts)]
+    if few:
+        count, name = min(few)
         return (ONE if count == 1 else TWO).format(name=name)
-    return HONEST.format(smallest=min(counts, default=0))
+    return HONEST.format(smallest=min(every)[0] if every else 0)
 
 
-def privacy(state: State) -> list[str]:
-    """What is honest to say about the whole file; nothing about a model without classes."""
-    sentences = (honest(state), _exposed(state)) if state.classes.names else ()
+def privacy(state: State, *others: State) -> list[str]:
+    """What is honest to say about the whole file, with its other states; nothing about a model
+    without classes.
+    """
+    sentences = (honest(state, *others), _exposed(state)) if state.classes.names else ()
     return [sentence for sentence in sentences if sentence]
 
 

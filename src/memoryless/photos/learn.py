@@ -46,7 +46,7 @@ Answers = defaultdict[str, Counter[int]]
 """For each class of photos the known classes that they are taken for, and how many are."""
 ALONE = (
     "no earlier state was kept, so memoryless undo cannot take this back: a photo's feature would "
-    "be the difference of two states"
+    "follow from it, or from the difference of two states"
 )
 
 

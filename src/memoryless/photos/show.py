@@ -95,7 +95,7 @@ def show(model: Path, /, *, json: bool = False, markdown: bool = False) -> None:
         Print a model card: a page to publish with the model, on what it knows and keeps.
     """
     if markdown:
-        print(card(load_state(model, names=())), end="")
+        print(card(load_state(model, names=()), *kept_states(model)[0]), end="")
         return
     found = overview(model, print_problem)
     if json:
@@ -174,8 +174,8 @@ def kept_table(kept: list[dict[str, Any]]) -> Table:
     return Table("kept", "go to one by memoryless undo MODEL --to NUMBER", columns, rows)
 
 
-def card(state: State) -> str:
-    """The card of a model, in Markdown."""
+def card(state: State, *others: State) -> str:
+    """The card of a model, in Markdown; its file may hold other states."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -190,6 +190,6 @@ def card(state: State) -> str:
         state=state,
         size=counted(len(state.classes.names), "class", "classes"),
         new=Counter(state.classes.first),
-        privacy=[Markup(sentence) for sentence in privacy(state)],
+        privacy=[Markup(sentence) for sentence in privacy(state, *others)],
         kept=parts_kept(state.description.record),
     )
