@@ -26,6 +26,7 @@ from benchmarks import (
     privacy,
     scoring,
     sums,
+    suspects,
 )
 
 BENCHMARKS = {
@@ -40,7 +41,7 @@ BENCHMARKS = {
     "scoring": scoring,
     "compare": compare,
 }
-OF_PHOTOS = {"check": check, "more": more, "privacy": privacy}  # they take a folder of photos
+OF_PHOTOS = {"check": check, "more": more, "privacy": privacy, "suspects": suspects}
 
 
 def processor() -> str:

@@ -166,6 +166,18 @@ def test_copies_go_their_own_way(again):
     assert (len(other.classes_), len(estimator.classes_)) == (3, 2)
 
 
+def test_suspects_are_told_and_not_pickled():
+    X, y = blobs(1, 2, 3, number=40)
+    y = np.array(y)
+    y[7] = 3
+    estimator = make().fit(X, y)
+    ((number, *names, _),) = estimator.lesson_.suspects
+    assert (number, names) == (7, ["3", "1"])
+    again = pickle.loads(pickle.dumps(estimator))
+    assert again.lesson_.suspects == []
+    assert again.lesson_.checked == 120
+
+
 def test_a_pickle_needs_no_folder(tmp_path):
     X, y = blobs(1, 2)
     make().fit(X, y).save(tmp_path / "model")

@@ -14,7 +14,8 @@ from memoryless import pages
 from memoryless.cli import main
 from memoryless.errors import WriteError
 from memoryless.names import printable
-from memoryless.pages import HEAD, MARK, breakable, check_replaceable, sentence
+from memoryless.pages import MARK, breakable, check_page, sentence
+from memoryless.store import HEAD
 from memoryless.tables import Table
 from photo_toys import make_colours, tiny_flags
 
@@ -85,16 +86,16 @@ def test_a_file_of_yours_stays_unless_force_is_given(content, tmp_path):
     path = tmp_path / "holiday.jpg"
     path.write_bytes(content)
     with pytest.raises(WriteError, match=r"choose another `html`, or add `force=True` to repl"):
-        check_replaceable(path, False, "html")
-    check_replaceable(path, True, "html")
+        check_page(path, False, "html")
+    check_page(path, True, "html")
     assert path.read_bytes() == content
 
 
 def test_pages_of_ours_and_new_ones_may_be_written(tmp_path):
-    check_replaceable(tmp_path / "new.html", False, "html")
-    check_replaceable(tmp_path, False, "html")  # a folder, which writing refuses
+    check_page(tmp_path / "new.html", False, "html")
+    check_page(tmp_path, False, "html")  # a folder, which writing refuses
     (tmp_path / "page.html").write_text(page_of())
-    check_replaceable(tmp_path / "page.html", False, "html")
+    check_page(tmp_path / "page.html", False, "html")
 
 
 COMMANDS = ["evaluate m photos --html", "audit m --members photos --others new --html"]

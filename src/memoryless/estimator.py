@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -197,6 +198,13 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         found = cls(**own, forgettable=model.forgettable, settings=settings or None)
         found.model_ = model
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle or a copy holds: no number of a single sample."""
+        state = dict(super().__getstate__())
+        if "lesson_" in state:
+            state["lesson_"] = replace(state["lesson_"], suspects=[])
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

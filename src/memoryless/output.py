@@ -156,10 +156,14 @@ def broken(name: str, room: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def to_csv(entries: Sequence[dict[str, Any]]) -> str:
-    """Return lines of CSV, for where pandas may not be installed."""
+def to_csv(entries: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """Return lines of CSV, for where pandas may not be installed.
+
+    The columns are those that are named, or those of the first entry.
+    """
+    columns = columns or (list(entries[0]) if entries else [])
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(entries[0]) if entries else [], lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: csv_value(v) for key, v in entry.items()} for entry in entries)
     return text.getvalue()

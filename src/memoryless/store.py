@@ -23,6 +23,7 @@ from memoryless.errors import BusyError, StoreError, WriteError, cause
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again"
 OUTPUT = "`output`"  # what errors suggest to change, where nothing else is named
+HEAD = 4096  # bytes of a file that is written for people, in which its mark stands
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What file systems say of syncing a folder where they cannot.
@@ -132,6 +133,34 @@ def write_bytes(path: Path, content: bytes, place: str = OUTPUT) -> None:
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def making(path: Path, setting: str) -> Iterator[None]:
+    """Make a file's folder; within, what the system refuses becomes one sentence that names the
+    setting which named the file.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise cannot_write(path, error, f"`{setting}`") from error
+
+
+def check_replaceable(path: Path, setting: str, mark: str, kind: str, force: bool) -> None:
+    """Raise if a file is there that is none of ours, which hold a mark near their beginning.
+
+    `setting` is the one that named the file, and `kind` is what files of ours are.
+    """
+    if force or not path.is_file():
+        return
+    with making(path, setting), path.open("rb") as file:
+        ours = mark.encode() in file.read(HEAD)
+    if not ours:
+        raise WriteError(
+            f"{path} is there and is no {kind}: choose another `{setting}`, or add `force=True` to "
+            "replace it"
+        )
 
 
 def make_folder(folder: Path) -> None:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
 from memoryless.model.file import load_state
+from memoryless.stats.confidence import softmax
+from memoryless.stats.leave_one_out import UNLIKELY
 from photo_toys import tiny_settings
 
 
@@ -150,6 +152,65 @@ def test_each_photo_is_scored_by_a_model_that_never_had_it():
         right += without.predict(X[i : i + 1]) == [names[i]]
     assert abs(lesson.right - right) <= 1
     assert lesson.right < len(X)
+
+
+def swapped(names, *photos):
+    """The names with those of two photos exchanged."""
+    one, other = photos
+    names = [*names]
+    names[one], names[other] = names[other], names[one]
+    return names
+
+
+def test_photos_with_wrong_labels_are_named_by_their_number_in_the_call(monkeypatch):
+    """Chunks and a random order change nothing; the least probable photo comes first."""
+    monkeypatch.setattr("memoryless.model.model.CHUNK", 50)
+    X, names = features(*range(6), number=30, d=20)
+    order = np.random.default_rng(0).permutation(180)
+    wrong = swapped(names, 10, 100)
+    lesson = taught().learn(X[order], [wrong[i] for i in order])
+    found = {int(order[one.number]): (one.label, one.looks_like) for one in lesson.suspects}
+    assert found == {10: ("class 3", "class 0"), 100: ("class 0", "class 3")}
+    assert [one.probability for one in lesson.suspects] == sorted(
+        one.probability for one in lesson.suspects
+    )
+    assert 0 <= lesson.suspects[-1].probability < UNLIKELY
+
+
+def test_probabilities_of_suspects_are_those_of_real_refits():
+    """With the temperature of the call and all that leave-one-out keeps as it is."""
+    X, names = features(*range(6), number=30, d=20)
+    wrong = swapped(names, 10, 100)
+    model = taught()
+    lesson = model.learn(X, wrong)
+    assert len(lesson.suspects) == 2
+    for suspect in lesson.suspects:
+        keep = np.arange(180) != suspect.number
+        without = taught()
+        without.learn(X[keep], [name for i, name in enumerate(wrong) if keep[i]])
+        scores = without.scores(X[suspect.number : suspect.number + 1]) / lesson.temperature
+        p = softmax(scores)[0, model.classes.index(suspect.label)]
+        assert np.log(suspect.probability) == pytest.approx(np.log(p), rel=0.1)
+
+
+def test_a_later_call_counts_its_own_photos():
+    X, names = features(*range(6), number=40, d=20)
+    later = np.arange(240) % 40 >= 30
+    model, labels = taught(), np.array(names)
+    assert model.learn(X[~later], labels[~later].tolist()).suspects == []
+    (found,) = model.learn(X[later], ["class 4", *labels[later][1:]], more=True).suspects
+    assert found[:3] == (0, "class 4", "class 0")
+
+
+def test_without_a_temperature_no_photo_is_suspected():
+    X, names = features(*range(6), number=30, d=20)
+    assert taught().learn(X, ["a"] * 180).suspects == []
+    assert taught().learn(X[::30], names[::30]).suspects == []  # no class has another photo
+    model = taught()
+    model.learn(X, names)
+    for check in ("due", "always"):  # this call is not due, and then too small for a temperature
+        lesson = model.learn(X[:3], ["class 5"] * 3, more=True, check=check)
+        assert (lesson.checked, lesson.suspects) == (0 if check == "due" else 3, [])
 
 
 def test_sums_of_checks_join_in_the_unit_of_each_call():

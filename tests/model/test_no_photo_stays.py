@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from memoryless.cli import main
 from memoryless.model import Model
 from memoryless.model.description import State, given_back
 from memoryless.model.file import kept_states, load_state
@@ -103,6 +104,16 @@ def numbers(places: dict[str, Path]) -> list[np.ndarray]:
     """Every array of every kept state."""
     states = states_of(places["here"] / "model")
     return [a for s in states for part in ("record", "scorer") for a in s.arrays(part).values()]
+
+
+def test_names_of_suspects_are_printed_and_not_stored(tmp_path, tiny_backbone, capsys):
+    photos = make_colours(tmp_path / "photos", "elk", "owl", "cat", number=20)
+    (photos / "elk" / "3.png").rename(photos / "owl" / "Holiday 003.png")
+    (tmp_path / "here").mkdir()
+    model = tmp_path / "here" / "model"
+    assert main(["learn", str(model), str(photos), *tiny_flags(tiny_backbone)]) == 0
+    assert "Holiday 003.png is in owl, looks like elk" in capsys.readouterr().out
+    assert holders(files_of(tmp_path / "here"), "Holiday 003") == []
 
 
 def test_no_feature_of_one_photo_stays(scene):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -21,6 +22,7 @@ from memoryless.errors import DataError
 from memoryless.images import files
 from memoryless.images import read as reading
 from memoryless.images.samples import write_samples
+from memoryless.model import Suspect
 from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state, writing
 from memoryless.photos.kept import HONEST
@@ -31,6 +33,7 @@ from memoryless.photos.learn import (
     count_answers,
     learn_photos,
     taken_for,
+    wrong_folders,
 )
 from memoryless.photos.plan import make_plan, model_to_learn
 from photo_toys import make_colours, tiny_flags, tiny_settings
@@ -123,6 +126,102 @@ def test_a_dry_run_leaves_nothing(more, flags, capsys):
     assert load_state("model") == before
 
 
+@pytest.fixture
+def mixed(settings) -> Path:
+    """Photos of three classes; one cat lies among the dogs, and a broken photo comes before it."""
+    place = make_colours(Path("photos"), *CLASSES, number=20)
+    shutil.move(place / "cat" / "3.png", place / "dog" / "a cat.png")
+    spoil(place, "cat/0.png")
+    return place
+
+
+SUSPECT = "photos/dog/a cat.png is in dog, looks like cat"
+
+
+def test_a_photo_in_the_wrong_folder_is_named(mixed, tiny_backbone, capsys):
+    code, out, _ = call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)
+    assert code == 1
+    assert (
+        f"suspects  1 photo may be in the wrong folder: {SUSPECT}; if so, delete "
+        "model.memoryless, correct this and learn again\nnext " in out
+    )
+    make_colours(Path("more"), "fox", "owl", number=20)
+    shutil.move("more/fox/3.png", "more/owl/a fox.png")
+    out = run("model", "more", capsys=capsys)
+    assert (
+        "suspects  1 photo may be in the wrong folder: more/owl/a fox.png is in owl, looks like "
+        "fox; if so, go back by memoryless undo model, correct this and learn again\n" in out
+    )
+
+
+def test_the_least_probable_photo_comes_first(mixed, settings):
+    shutil.move("photos/elk/3.png", "photos/cat/an elk.png")
+    done, _ = learn(mixed, settings)
+    assert {name for name, _ in done.suspects} == {"photos/dog/a cat.png", "photos/cat/an elk.png"}
+    chances = [suspect.probability for _, suspect in done.suspects]
+    assert chances == sorted(chances)
+
+
+def test_all_suspects_stand_in_a_file(mixed, tiny_backbone, capsys):
+    (mixed / "dog" / "a cat.png").rename(mixed / "dog" / "=a cat.png")
+    words = ["photos", "--suspects", "new/list.csv", *tiny_flags(tiny_backbone)]
+    assert "written   1 suspect: new/list.csv\n" in call("learn", "a", *words, capsys=capsys)[1]
+    (row,) = csv.DictReader(Path("new/list.csv").read_text().splitlines())
+    assert float(row.pop("probability")) < 0.01
+    assert row == {"file": "photos/dog/=a cat.png", "class": "dog", "looks_like": "cat"}
+    (mixed / "dog" / "=a cat.png").rename(mixed / "cat" / "3.png")
+    assert "written   0 suspects: new/list.csv\n" in call("learn", "b", *words, capsys=capsys)[1]
+    assert Path("new/list.csv").read_text() == "file,class,looks_like,probability\n"
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_a_file_of_yours_is_no_list_of_suspects(dry, flags, capsys):
+    Path("list.csv").write_text("file,class\n")
+    words = ["model", "photos", "--suspects", "list.csv", *dry, *flags]
+    code, out, err = call("learn", *words, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err == (
+        "memoryless: list.csv is there and is no list of suspects: choose another --suspects, or "
+        "add --force to replace it\n"
+    )
+    assert Path("list.csv").read_text() == "file,class\n"
+    assert call("learn", *words, "--force", capsys=capsys)[0] == 0
+    assert Path("list.csv").read_text().startswith("file,class,looks_like,probability\n")
+
+
+def test_a_dry_run_finds_suspects_and_learns_nothing(mixed, tiny_backbone, capsys):
+    words = ["--dry-run", "--suspects", "list.csv"]
+    flags = tiny_flags(tiny_backbone)
+    code, out, _ = call("learn", "a/model", "photos", *words, *flags, capsys=capsys)
+    assert code == 1
+    assert (
+        f"\nsuspects  1 photo may be in the wrong folder: {SUSPECT}; if so, correct this\n" in out
+    )
+    assert "\nlearned" not in out and "\nkept" not in out
+    assert "photos/dog/a cat.png,dog,cat," in Path("list.csv").read_text()
+    assert not Path("a").exists()
+    run(
+        "model",
+        str(make_colours(Path("clean"), *CLASSES, number=20, seed=1)),
+        *flags,
+        capsys=capsys,
+    )
+    before = Path("model.memoryless").read_bytes()
+    out = call("learn", "model", "photos", "--more", *words, capsys=capsys)[1]
+    assert SUSPECT in out
+    assert Path("model.memoryless").read_bytes() == before
+
+
+def test_ten_suspects_are_named():
+    suspects = [(f"{i}.png", Suspect(i, "a", "b", 0.001)) for i in range(11)]
+    sentence = wrong_folders(suspects)
+    assert sentence.startswith(
+        "11 photos may be in the wrong folder: 0.png is in a, looks like b; 1"
+    )
+    assert sentence.endswith("; 9.png is in a, looks like b; and 1 more")
+    assert not wrong_folders(suspects[:10]).endswith("more")
+
+
 def test_a_test_folder_is_the_next_step(flags, capsys):
     make_colours(Path("all/train"), "[red]", "=1+1")
     make_colours(Path("all/test"), "[red]", number=2)
@@ -159,6 +258,9 @@ BAD = {
     "known few --more": "a class needs at least 5 different photos, and cat gets 4 in this state",
     "known more --forgettable": "known.memoryless was made without --forgettable, ",
     "model photos --train --forgettable": "lwf_kd+lda+widened trains its backbone, ",
+    "model photos --suspects m.memoryless": "m.memoryless is a model: choose another --suspects",
+    "model photos --suspects photos": "cannot write photos (Is a directory): choose another --susp",
+    "model photos --train --suspects a.csv": "lwf_kd+lda+widened trains its backbone, and a netw",
     "model nowhere --train --more": "lwf_kd+lda+widened trains its backbone, ",
     "known more --image-size 32": "known.memoryless was made with --image-size 16, and what it",
     "known more --method inFT": "known.memoryless was made with --method fixed+lda, and what it",

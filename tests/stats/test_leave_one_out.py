@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.discriminant import Discriminant
-from memoryless.stats.leave_one_out import Sample, leave_one_out
+from memoryless.stats.leave_one_out import UNLIKELY, Sample, leave_one_out, unlikely
 
 COUNTS = (2, 3, 5, 8, 13, 21, 34)
 SHRINKAGES, WEIGHTS = (1.0, 0.3), (1.0, 0.5)
@@ -51,6 +51,15 @@ def refitted(discriminant, features, y, out):
         mean = rows[out] @ L @ centre - centre @ L @ centre / 2 + group.tau / 2 / len(keep)
         of_mean = of_mean + weight * mean
     return scores, of_mean
+
+
+def gaps_of(discriminant, features, y, alike):
+    """How far the best class of each photo scores above its own."""
+    gaps = np.full(len(y), -np.inf)
+    for part in leave_one_out(discriminant, features, y, alike):
+        own = part.scores[np.arange(len(part.photos)), y[part.photos]]
+        gaps[part.photos] = part.scores.max(1) - own
+    return gaps
 
 
 def check_against_refits(discriminant, features, y, alike):
@@ -147,3 +156,71 @@ def test_no_more_rows_wait_than_fit():
     sample = Sample(3000, 10**6)
     sample.add(np.random.default_rng(0).normal(size=(6000, 2)), np.repeat(np.arange(3000), 2))
     assert len(sample.rows) == 2000
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.5, 1.0])
+def test_unlikely_photos_are_those_of_real_refits(learned, rng, temperature):
+    """One photo in six has another label; three of these are nearly the same and of one class."""
+    features, y, _ = learned
+    y = np.where(rng.random(len(y)) < 1 / 6, rng.permutation(y), y)
+    alike = np.arange(len(y))
+    alike[np.flatnonzero(y == 5)[:3]] = 1000
+    discriminant = solved(features, y)
+    found = unlikely(
+        discriminant, features, y, alike, gaps_of(discriminant, features, y, alike), temperature
+    )
+    expected = []
+    for i in range(len(y)):
+        out = np.flatnonzero((y == y[i]) & (alike == alike[i]))
+        if len(out) < (y == y[i]).sum():
+            scores = refitted(discriminant, features, y, out)[0][out.tolist().index(i)]
+            p = 1 / np.exp((scores - scores[y[i]]) / temperature).sum()
+            if p < UNLIKELY and scores.argmax() != y[i]:
+                expected.append((p, i, scores.argmax()))
+    probabilities, photos, answers = zip(*sorted(expected), strict=True)
+    assert found.photos.tolist() == [*photos]
+    assert found.answers.tolist() == [*answers]
+    assert_allclose(found.probabilities, probabilities, rtol=1e-6)
+
+
+def test_a_photo_whose_own_class_fits_best_is_not_unlikely(rng):
+    """Of 150 classes under a high temperature, each has a probability below `UNLIKELY`."""
+    y = np.repeat(np.arange(150), 3)
+    features = [rng.normal(size=(150, 40))[y] * 9 + rng.normal(size=(450, 40))]
+    discriminant, alike = solved(features, y), np.arange(450)
+    gaps = gaps_of(discriminant, features, y, alike)
+    assert (gaps == 0).all()
+    assert len(unlikely(discriminant, features, y, alike, gaps, 1e9).photos) == 0
+
+
+def test_photos_that_cannot_be_unlikely_are_not_scored_again(learned, monkeypatch):
+    features, y, discriminant = learned
+    gaps = np.full(len(y), -np.inf)
+    gaps[7], gaps[8] = 5.0, 4.0  # of 7 classes, so that a probability is at least exp(-gap / T) / 7
+    scored = []
+
+    def noted(*given):
+        for part in leave_one_out(*given):
+            scored.extend(part.photos.tolist())
+            yield part
+
+    monkeypatch.setattr("memoryless.stats.leave_one_out.leave_one_out", noted)
+    unlikely(discriminant, features, y, np.arange(len(y)), gaps, 1.7)
+    assert scored == [7]  # 5 is above 1.7 log(100 / 7) = 4.5
+
+
+def test_only_some_photos_are_scored_with_those_left_out_with_them(learned):
+    features, y, discriminant = learned
+    alike = np.arange(len(y))
+    alike[np.flatnonzero(y == 5)[:3]] = alike[np.flatnonzero(y == 6)[:2]] = 1000
+    only = np.zeros(len(y), dtype=bool)
+    only[[0, np.flatnonzero(y == 5)[1]]] = True
+    whole = {}
+    for part in leave_one_out(discriminant, features, y, alike):
+        whole |= dict(zip(part.photos.tolist(), part.scores, strict=True))
+    found = {}
+    for part in leave_one_out(discriminant, features, y, alike, only):
+        found |= dict(zip(part.photos.tolist(), part.scores, strict=True))
+    assert sorted(found) == [0, *np.flatnonzero(y == 5)[:3]]
+    for photo, scores in found.items():
+        assert_allclose(scores, whole[photo], rtol=1e-9)

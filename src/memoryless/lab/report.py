@@ -56,7 +56,7 @@ def report(
     force
         Write the page even if a file is there that is no page of memoryless.
     """
-    pages.check_replaceable(output, force, "output")
+    pages.check_page(output, force, "output")
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
         raise ConfigError("the runs there have no finished state yet: let memoryless run go on")

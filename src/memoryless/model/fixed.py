@@ -24,13 +24,13 @@ from memoryless.embed import (
 )
 from memoryless.errors import DataError, extras
 from memoryless.model.description import Backbone, FeatureGroup, State, scorer_facts, to_bytes
-from memoryless.model.lesson import Lesson
+from memoryless.model.lesson import Lesson, Suspect
 from memoryless.settings import ModelSettings
 from memoryless.stats.choice import choose
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.confidence import LEAST, Check, Confidence
 from memoryless.stats.discriminant import Discriminant
-from memoryless.stats.leave_one_out import Sample, leave_one_out
+from memoryless.stats.leave_one_out import Sample, Unlikely, leave_one_out, unlikely
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, mean_shift
 from memoryless.strategies import filled
@@ -228,34 +228,42 @@ class FixedFeatures:
         assert whole is not None
         after = self.after(whole, self.check)
         found = labels = np.zeros(0, np.int64)
+        suspects: list[Suspect] = []
         if sample:
-            found, labels = after._check(sample, alike)
+            found, labels, doubted = after._check(sample, alike)
+            suspects = _suspects(doubted, sample, names)
         else:
             after.unchecked = self.unchecked + whole.photos - (past.photos if past else 0)
         confidence = after.confidence if sample else Confidence()
         unlike = {names[c]: errors for c, errors in _unlike(past, whole).items()}
-        return after, Lesson.of(names, brought, found, labels, confidence, unlike)
+        return after, Lesson.of(names, brought, found, labels, confidence, unlike, suspects)
 
     def _check(
         self, sample: Sample, alike: Callable[[], np.ndarray] | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Score the rows that wait by leave-one-out; return their answers and classes."""
+    ) -> tuple[np.ndarray, np.ndarray, Unlikely | None]:
+        """Score the rows that wait by leave-one-out; return their answers and classes, and those
+        whose own class is unlikely.
+        """
         assert self.statistics is not None
         discriminant = self._discriminant(self.statistics)
         sets = alike()[sample.numbers] if alike else sample.numbers
         answers, labels, check = [], [], Check.none()
-        unit = discriminant.unit
-        features = self._by_group(sample.rows)
+        unit, features = discriminant.unit, self._by_group(sample.rows)
+        gaps = np.full(len(sample.labels), -np.inf)
         for part in leave_one_out(discriminant, features, sample.labels, sets):
             own = sample.labels[part.photos]
             check = check.join(Check.of(part.scores / unit, part.margins / unit, own))
+            gaps[part.photos] = part.scores.max(1) - part.scores[np.arange(len(own)), own]
             answers.append(part.scores.argmax(1))
             labels.append(own)
+        doubted = None
         if check.count >= LEAST and self.statistics.classes > 1:
             self.check = self.check.join(check)
+            T = check.confidence(unit).temperature
+            doubted = unlikely(discriminant, features, sample.labels, sets, gaps, T)
         self.answers = self._solved(discriminant)
         none = np.zeros(0, np.int64)
-        return np.concatenate([none, *answers]), np.concatenate([none, *labels])
+        return np.concatenate([none, *answers]), np.concatenate([none, *labels]), doubted
 
     def due(self, photos: int) -> bool:
         """Return whether a call with so many photos should check some of them."""
@@ -376,6 +384,16 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation,
     graph = features_graph(backbone, preparation)
     Extractor(graph).feature(trial_photo())
     return graph, preparation, feature_groups(backbone)
+
+
+def _suspects(doubted: Unlikely | None, sample: Sample, names: Sequence[str]) -> list[Suspect]:
+    """Return the rows whose own class is unlikely by their numbers in the call, with names."""
+    if doubted is None:
+        return []
+    return [
+        Suspect(int(sample.numbers[row]), names[sample.labels[row]], names[answer], float(p))
+        for row, answer, p in zip(*doubted, strict=True)
+    ]
 
 
 def _unlike(past: ClassStatistics | None, after: ClassStatistics) -> dict[int, float]:

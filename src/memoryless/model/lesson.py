@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from memoryless.stats.confidence import Confidence
 
 PAIRS = 3  # of confused classes that are named
+
+
+class Suspect(NamedTuple):
+    """An image that may have the wrong label: another class fits it far better than its own."""
+
+    number: int
+    """Which image of the call it is, counted from 0."""
+    label: str
+    looks_like: str
+    """The class that fits best."""
+    probability: float
+    """The probability of its own class."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,9 @@ class Lesson:
     unlike: dict[str, float] = field(default_factory=dict)
     """Known classes whose new photos look unlike the ones before: by how many standard errors their
     means differ, where chance gives about 1."""
+    suspects: list[Suspect] = field(default_factory=list)
+    """Images whose leave-one-out scores contradict their labels, the least probable first; none
+    where features are trained."""
 
     @classmethod
     def of(
@@ -44,6 +59,7 @@ class Lesson:
         labels: np.ndarray,
         confidence: Confidence,
         unlike: dict[str, float] | None = None,
+        suspects: Sequence[Suspect] = (),
     ) -> Self:
         """Return the lesson of a call that brought some classes, by answers (n,) and labels (n,).
 
@@ -67,4 +83,5 @@ class Lesson:
             temperature=confidence.temperature,
             threshold=confidence.threshold,
             unlike=unlike or {},
+            suspects=[*suspects],
         )

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from memoryless.errors import WriteError
 from memoryless.names import printable
-from memoryless.store import cannot_write
+from memoryless.store import check_replaceable, making
 
 MARK = '<meta name="generator" content="memoryless">'
 """What the head of every page holds."""
-HEAD = 4096  # bytes of a file in which that stands
+KIND = "page of memoryless"
 
 
 def render(template: str, **parts: Any) -> str:
@@ -27,31 +24,13 @@ def render(template: str, **parts: Any) -> str:
 
 def write(path: Path, page: str, setting: str) -> None:
     """Write a page to a file; `setting` is the one that named the file."""
-    with writing(path, setting):
+    with making(path, setting):
         path.write_text(page, encoding="utf-8")
 
 
-@contextmanager
-def writing(path: Path, setting: str) -> Iterator[None]:
-    """Make a file's folder; within, what the system refuses becomes one sentence."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise cannot_write(path, error, f"`{setting}`") from error
-
-
-def check_replaceable(path: Path, force: bool, setting: str) -> None:
+def check_page(path: Path, force: bool, setting: str) -> None:
     """Raise if a file is there that is no page of ours; `setting` is the one that named it."""
-    if force or not path.is_file():
-        return
-    with writing(path, setting), path.open("rb") as file:
-        ours = MARK.encode() in file.read(HEAD)
-    if not ours:
-        raise WriteError(
-            f"{path} is there and is no page of memoryless: choose another `{setting}`, or add "
-            "`force=True` to replace it"
-        )
+    check_replaceable(path, setting, MARK, KIND, force)
 
 
 def name_of(place: Path | str) -> str:

@@ -25,7 +25,7 @@ from memoryless.model.file import load_state
 from memoryless.names import as_flags, counted, first_ten
 from memoryless.output import print_line, reasons, report_broken, say, show
 from memoryless.photos.embedding import Progress, all_features, silent
-from memoryless.photos.evaluate import check_page
+from memoryless.photos.files import check_file
 from memoryless.photos.kept import honest, parts_kept
 from memoryless.progress import Display
 from memoryless.stats.class_statistics import ClassStatistics
@@ -352,7 +352,7 @@ def audit(
     """
     saved, used, unused = load_state(model), find_photos(members), find_test(others)
     if html:
-        check_page(html, force)
+        check_file(html, "html", pages.MARK, pages.KIND, force)
     both = ((members, used), (others, unused))
     places = [f"{pages.name_of(place)}: {side.layout}" for place, side in both]
     with Display("auditing photos", len(used.photos) + len(unused.photos)) as bar:

@@ -15,15 +15,15 @@ import numpy as np
 from PIL import Image
 
 from memoryless import pages
-from memoryless.errors import DataError, WriteError
+from memoryless.errors import DataError
 from memoryless.images.files import Photo
 from memoryless.images.find import find_test
 from memoryless.images.read import load
 from memoryless.model import Model
-from memoryless.model.database import ENDING
 from memoryless.names import counted, first_ten
 from memoryless.output import reasons, report_broken, say, show
 from memoryless.photos.embedding import Progress, all_features, load_to_classify, silent
+from memoryless.photos.files import check_file
 from memoryless.progress import Display
 from memoryless.stats.confidence import Judgement
 from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
@@ -201,7 +201,7 @@ def evaluate(
     """
     loaded, found = load_to_classify(model), find_test(test)
     if html:
-        check_page(html, force)
+        check_file(html, "html", pages.MARK, pages.KIND, force)
     with Display("reading photos", len(found.photos)) as bar:
         done = evaluate_photos(loaded, found.photos, bar)
     if html:
@@ -238,18 +238,6 @@ def tables(found: Evaluation) -> Iterator[tuple[str, str, list[str], list[list[A
     if unknown:
         title = "classes that the model does not know"
         yield title, "left out of the tables above", ["class", "photos"], unknown
-
-
-def check_page(path: Path, force: bool = False) -> None:
-    """Raise unless a page may be written to a file; leave none there."""
-    if path.suffix == ENDING:  # even to open one would free the locks on it
-        raise WriteError(f"{path} is a model: choose another `html`")
-    pages.check_replaceable(path, force, "html")
-    with pages.writing(path, "html"):
-        there = path.exists()
-        path.open("ab").close()
-    if not there:
-        path.unlink()
 
 
 def render(model: str, place: str, evaluation: Evaluation) -> str:

@@ -18,17 +18,19 @@ import numpy as np
 from memoryless.errors import DataError
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, under_several_labels
 from memoryless.images.read import UnreadableError, remarks
-from memoryless.model import Lesson, Model
+from memoryless.model import Lesson, Model, Suspect
 from memoryless.model.database import model_file
 from memoryless.model.description import State, check_history
 from memoryless.model.file import load_state, writing
 from memoryless.model.model import CHUNK
 from memoryless.names import counted, first_ten, size
-from memoryless.output import print_line, print_lines, reasons, say
+from memoryless.output import print_line, print_lines, reasons, say, to_csv
 from memoryless.photos.embedding import Embedded, Progress, embed, silent
+from memoryless.photos.files import check_file
 from memoryless.photos.kept import kept_bytes, print_privacy
 from memoryless.photos.plan import LEAST_IN_ALL, Plan, check_enough, make_plan, model_to_learn
 from memoryless.progress import Display
+from memoryless.store import write_bytes
 
 # Measured on 40 kinds of birds, half of them known by 15 photos each (`benchmarks/more.py`): where
 # 15 other photos of a known kind came as a new class, both numbers together told 85 % of these
@@ -41,6 +43,8 @@ TAKEN, RIGHT = 0.6, 0.7
 learned, and by leave-one-out fewer than so many are right afterwards; more photos of a known class
 may be of another one if so many are taken for that."""
 SHOWN = 30  # photos; a share of fewer may be off by ten points and more, and is not printed
+NAMED = 10  # suspects; more stand in the file alone
+COLUMNS = ("file", "class", "looks_like", "probability")
 NOTHING = np.zeros(0)
 Answers = defaultdict[str, Counter[int]]
 """For each class of photos the known classes that they are taken for, and how many are."""
@@ -64,6 +68,8 @@ class Outcome:
     notes: list[str]
     warnings: list[str]
     """Reasons to go back."""
+    suspects: list[tuple[str, Suspect]]
+    """Photos that may be in the wrong folder by their names, the least probable first."""
 
 
 def learn_photos(
@@ -89,6 +95,7 @@ def learn_photos(
             *reading.across_classes(),
         ],
         warnings=[*_maybe_known(new, lesson), *_maybe_mislabelled(taken, plan.known, lesson)],
+        suspects=[(reading.name_of(suspect.number), suspect) for suspect in lesson.suspects],
     )
 
 
@@ -165,6 +172,10 @@ class Reading:
         said = check_enough(counts, plan.known, plan.few)
         return [sentence for sentence in said if sentence not in plan.warnings]
 
+    def name_of(self, learned: int) -> str:
+        """The name of a photo that was learned, by its number among these."""
+        return self.plan.photos[self._numbers[learned]].name
+
     @cached_property
     def alike(self) -> np.ndarray:
         """A number for each photo that was learned; photos that look the same share one."""
@@ -237,6 +248,26 @@ def _maybe_mislabelled(
             )
 
 
+def wrong_folders(suspects: Sequence[tuple[str, Suspect]]) -> str:
+    """Say which photos may be in the wrong folder, the first ten by name."""
+    named = "; ".join(
+        f"{name} is in {suspect.label}, looks like {suspect.looks_like}"
+        for name, suspect in suspects[:NAMED]
+    )
+    more = f"; and {len(suspects) - NAMED:,} more" if len(suspects) > NAMED else ""
+    photos = counted(len(suspects), "photo", "photos")
+    return f"{photos} may be in the wrong folder: {named}{more}"
+
+
+def write_suspects(suspects: Sequence[tuple[str, Suspect]], file: Path) -> None:
+    """Write all of them as CSV."""
+    rows = [
+        dict(zip(COLUMNS, (name, one.label, one.looks_like, one.probability), strict=True))
+        for name, one in suspects
+    ]
+    write_bytes(file, to_csv(rows, COLUMNS).encode(), "`suspects`")
+
+
 def learn(
     model: Path,
     /,
@@ -257,11 +288,14 @@ def learn(
     seed: int | None = None,
     device: str | None = None,
     history: int | None = None,
+    suspects: Path | None = None,
+    force: bool = False,
 ) -> int:
     """Learn new classes from photos. Creates MODEL if it does not exist.
 
     Prints a plan, then reads the photos. Only averages are stored, never a photo. Broken photos are
-    left out and listed, and the exit code is then 1.
+    left out and listed, and the exit code is then 1. Photos that may be in the wrong folder are
+    listed at the end.
 
     Parameters
     ----------
@@ -271,7 +305,8 @@ def learn(
         Folders with a folder of photos for each class, a metadata.csv with the columns file_name
         and label, list files with lines "path label", or zips of these.
     dry_run
-        Print the plan and stop; it counts files and reads only their headers.
+        Print the plan and stop; it counts files and reads only their headers. With --suspects,
+        photos are read to find those that may be in the wrong folder, and nothing is learned.
     few
         Allow fewer than 5 photos per class or 20 in all. The model may then reveal which photos
         were used.
@@ -306,6 +341,11 @@ def learn(
     history
         How many earlier states stay in the file for memoryless undo: 5 at first, then the number
         given last.
+    suspects
+        CSV file for all photos that may be in the wrong folder: file, class, looks_like and the
+        probability of the class.
+    force
+        Write the file of suspects even if a file is there that is no such list.
     """
     settings = {
         "method": method, "backbone": backbone, "image_size": image_size, "crop": crop,
@@ -315,17 +355,37 @@ def learn(
     if history is not None:
         check_history(history)
     given = {name: value for name, value in settings.items() if value is not None}
-    if dry_run:
-        before = load_state(model) if model_file(model).exists() else None
-        _print_plan(make_plan(model_to_learn(before, given, train), photos, few, more), model)
-        return 0
-    with writing(model) as writer:
-        plan = make_plan(model_to_learn(writer.before, given, train), photos, few, more)
+    if suspects:
+        check_file(suspects, "suspects", ",".join(COLUMNS), "list of suspects", force)
+
+    def planned(before: State | None) -> Plan:
+        learner = model_to_learn(before, given, train)
+        if suspects:
+            learner.check_sums("find photos in the wrong folder")
+        plan = make_plan(learner, photos, few, more)
         _print_plan(plan, model)
+        return plan
+
+    if dry_run:
+        plan = planned(load_state(model) if model_file(model).exists() else None)
+        return _try_out(plan, suspects) if suspects else 0
+    with writing(model) as writer:
+        plan = planned(writer.before)
         with Display("learning photos", len(plan.photos)) as bar:
             done = learn_photos(plan, bar, bar.training)
             saved = plan.model.save_in(writer, history)
-    _print_outcome(plan, done, saved, model, photos)
+    _print_outcome(plan, done, saved, model, photos, suspects)
+    return 1 if done.broken else 0
+
+
+def _try_out(plan: Plan, suspects: Path) -> int:
+    """Learn into a model that is not saved, to find suspects; return the exit code."""
+    with Display("reading photos", len(plan.photos)) as bar:
+        done = learn_photos(plan, bar)
+    say("")
+    _print_found(plan, done)
+    _print_suspects(done, suspects, "correct this")
+    print_line("next", "the same without --dry-run: nothing was learned")
     return 1 if done.broken else 0
 
 
@@ -399,22 +459,18 @@ def duration(seconds: float) -> str:
 
 
 def _print_outcome(
-    plan: Plan, done: Outcome, saved: State, folder: Path, places: tuple[Path, ...]
+    plan: Plan,
+    done: Outcome,
+    saved: State,
+    folder: Path,
+    places: tuple[Path, ...],
+    suspects: Path | None,
 ) -> None:
-    lesson, name = done.lesson, shlex.quote(str(folder))
-    classes = len(saved.classes.names)
+    name = shlex.quote(str(folder))
     alone = saved.number > 1 and saved.parent is None
     say("")
-    print_line("learned", f"{_learned(plan)}: {folder} knows {classes:,} now")
-    if done.broken:
-        print_line("broken", f"left out {reasons(done.broken)}")
-    print_line("accuracy", _accuracy(lesson, classes, plan.model.fixed))
-    if confused := [f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in lesson.confused]:
-        print_line("confused", f"photos of one class taken for the other: {', '.join(confused)}")
-    print_lines("note", done.notes)
-    if done.near:
-        print_line("repeats", f"{done.near:,} photos are nearly the same as another; in the "
-                   "accuracy these are left out together")  # fmt: skip
+    print_line("learned", f"{_learned(plan)}: {folder} knows {len(plan.model.classes):,} now")
+    _print_found(plan, done)
     kept = kept_bytes(saved.description.record)
     print_line("kept", f"{kept}, and none of the photos, which take {size(done.size)}")
     way = "to a copy of the model" if alone else f"by memoryless undo {name}"
@@ -422,7 +478,32 @@ def _print_outcome(
     if alone:
         print_line("warning", ALONE)
     print_privacy(saved)
+    back = f"delete {model_file(folder)}" if saved.number == 1 else f"go back {way}"
+    _print_suspects(done, suspects, f"{back}, correct this and learn again")
     print_line("next", _next(name, places))
+
+
+def _print_found(plan: Plan, done: Outcome) -> None:
+    """Print what was found out about the photos."""
+    lesson = done.lesson
+    if done.broken:
+        print_line("broken", f"left out {reasons(done.broken)}")
+    print_line("accuracy", _accuracy(lesson, len(plan.model.classes), plan.model.fixed))
+    if confused := [f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in lesson.confused]:
+        print_line("confused", f"photos of one class taken for the other: {', '.join(confused)}")
+    print_lines("note", done.notes)
+    if done.near:
+        print_line("repeats", f"{done.near:,} photos are nearly the same as another; in the "
+                   "accuracy these are left out together")  # fmt: skip
+
+
+def _print_suspects(done: Outcome, file: Path | None, fix: str) -> None:
+    """Print the first photos that may be in the wrong folder, and write all of them to a file."""
+    if done.suspects:
+        print_line("suspects", f"{wrong_folders(done.suspects)}; if so, {fix}")
+    if file:
+        write_suspects(done.suspects, file)
+        print_line("written", f"{counted(len(done.suspects), 'suspect', 'suspects')}: {file}")
 
 
 def _learned(plan: Plan) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memoryless.stats.confidence import softmax
 from memoryless.stats.discriminant import Discriminant, Solution
 from memoryless.threads import one_thread
 
@@ -22,6 +23,9 @@ TOGETHER = 256  # photos left out at once; a larger set takes too long, and is n
 SMALLEST = 1e-6
 """The least eigenvalue of what is inverted, times N. It is above 0 without rounding; the least that
 was seen was 0.035, with two photos a class."""
+UNLIKELY = 0.01
+"""A photo whose own class has a smaller probability may have the wrong label. Of labels changed at
+random this finds more than half; `benchmarks/suspects.py` measures it."""
 
 
 class LeftOut(NamedTuple):
@@ -37,20 +41,25 @@ def leave_one_out(
     features: Sequence[np.ndarray],
     labels: np.ndarray,
     alike: np.ndarray,
+    only: np.ndarray | None = None,
 ) -> Iterator[LeftOut]:
     """Yield leave-one-out scores of learned photos, some photos at a time.
 
     Features (m, d) stand in one array for each group. Photos of a class with the same number in
     `alike` (m,) are left out together. A photo without another one of its class is not scored, nor
-    one of more than `TOGETHER` that are nearly the same.
+    one of more than `TOGETHER` that are nearly the same. With a mask `only` (m,), those in it are
+    scored, and those that are left out together with them.
     """
     count = discriminant.groups[0].count
     _, sets, sizes = np.unique(
         np.stack([labels, alike]), axis=1, return_inverse=True, return_counts=True
     )
-    size = sizes[sets.reshape(-1)]
-    order = np.lexsort((sets.reshape(-1), size))
+    sets = sets.reshape(-1)
+    size = sizes[sets]
+    order = np.lexsort((sets, size))
     order = order[(size[order] < count[labels[order]]) & (size[order] <= TOGETHER)]
+    if only is not None:
+        order = order[np.isin(sets[order], sets[only])]
     widest = max(len(count), *(len(group.centre) for group in discriminant.groups))
     for k in np.unique(size[order]).tolist():
         together = order[size[order] == k].reshape(-1, k)
@@ -133,6 +142,43 @@ def _floored(matrices: np.ndarray, N: float) -> np.ndarray:
     if values.min(initial=1.0 * N) >= SMALLEST * N:
         return matrices
     return (vectors * np.maximum(values, SMALLEST * N)[:, None]) @ vectors.swapaxes(1, 2)
+
+
+class Unlikely(NamedTuple):
+    """Photos whose own class is unlikely, the least probable first."""
+
+    photos: np.ndarray  # (m,), their numbers
+    answers: np.ndarray  # (m,), the class that fits each best
+    probabilities: np.ndarray  # (m,), of their own class
+
+
+def unlikely(
+    discriminant: Discriminant,
+    features: Sequence[np.ndarray],
+    labels: np.ndarray,
+    alike: np.ndarray,
+    gaps: np.ndarray,
+    temperature: float,
+) -> Unlikely:
+    """Return the photos whose own class is below `UNLIKELY` by leave-one-out, and not the best.
+
+    `gaps` (m,) says how far the best class of each photo scores above its own, -inf for photos that
+    were not scored. The temperature is known only once all photos are scored, and their scores of
+    all classes take too much memory to wait for it. So those photos that can be unlikely are scored
+    again, and their gaps tell which: a probability is at least exp(-gap / T) / C.
+    """
+    classes = len(discriminant.groups[0].count)
+    can_be = gaps > temperature * max(0.0, -np.log(UNLIKELY * classes))
+    none = np.zeros(0, np.int64)
+    found = [Unlikely(none, none, np.zeros(0))]
+    for photos, scores, _ in leave_one_out(discriminant, features, labels, alike, can_be):
+        own, answers = labels[photos], scores.argmax(1)
+        probabilities = softmax(scores / temperature)[np.arange(len(own)), own]
+        some = (probabilities < UNLIKELY) & (answers != own)
+        found.append(Unlikely(photos[some], answers[some], probabilities[some]))
+    whole = Unlikely(*map(np.concatenate, zip(*found, strict=True)))
+    order = np.lexsort((whole.photos, whole.probabilities))
+    return Unlikely(*(column[order] for column in whole))
 
 
 class Sample:
