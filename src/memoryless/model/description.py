@@ -79,6 +79,8 @@ class Description(Strict, frozen=True, kw_only=True):
     square_roots: bool = False
     """Whether the scorer of fixed features reads square roots of them."""
     confidence: Confidence | None = None
+    calibrated: Confidence | None = None
+    """Temperature and threshold that `calibrate` fitted, in units of the spread of scores."""
     record: dict[Text, Count] = msgspec.field(default_factory=dict)
     """Bytes of each array that is kept of past photos."""
     train: Training | None = None
