@@ -12,6 +12,7 @@ import torch
 
 from benchmarks import (
     augmentation,
+    check,
     choosing,
     choosing_features,
     compare,
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "scoring": scoring,
     "compare": compare,
 }
+OF_PHOTOS = {"check": check, "more": more, "privacy": privacy}  # they take a folder of photos
 
 
 def processor() -> str:
@@ -63,8 +65,8 @@ def main() -> None:
     if sys.argv[1:2] == ["choosing"]:
         choose(*sys.argv[2:])
         return
-    if sys.argv[1:2] in (["privacy"], ["more"]):
-        {"privacy": privacy, "more": more}[sys.argv[1]].measure(Path(sys.argv[2]))
+    if (named := sys.argv[1:2]) and named[0] in OF_PHOTOS:
+        OF_PHOTOS[named[0]].measure(*map(Path, sys.argv[2:]))
         return
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"{name}: {json.dumps(BENCHMARKS[name].measure())}", flush=True)

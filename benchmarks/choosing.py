@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.choosing_confidence import confidence, known
 from benchmarks.choosing_features import extractor
+from benchmarks.choosing_known import known
 from benchmarks.choosing_maths import (
     EACH,
     RULES,
@@ -31,7 +31,7 @@ from benchmarks.choosing_maths import (
 )
 from benchmarks.timing import side_by_side
 from memoryless.embed.session import Extractor
-from memoryless.model.fixed import layer_of
+from memoryless.stats import discriminant
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.scorers import unit
 
@@ -223,15 +223,21 @@ def _two(way: str, learned: list[Part], asked: list[Part]) -> np.ndarray:
 def states(cache: Path) -> None:
     """The largest difference of scores between orders and splits, as a share of their range."""
     train, test = load(cache, "birds40-224")
-    whole = layer_of(ClassStatistics.of(*train, train.classes, fixed=True))(test.X)[:, :-1]
+    whole = solved(ClassStatistics.of(*train, train.classes, fixed=True), test.X)
     rows = []
     for number in (1, 8, 40):
         for seed in SEEDS:
             order = np.random.default_rng(seed).permutation(train.classes)
-            scores = layer_of(_in_states(train, order, number))(test.X)[:, :-1]
+            scores = solved(_in_states(train, order, number), test.X)
             gap = np.abs(scores - whole[:, order]).max() / np.ptp(whole)
             rows.append([number, seed, f"{gap:.0e}", top1(scores, np.argsort(order)[test.y])])
     show("orders and splits, birds40", ["states", "order", "difference / range", "test"], rows)
+
+
+def solved(statistics: ClassStatistics, X: np.ndarray) -> np.ndarray:
+    """Scores (n, N) of the layer that memoryless solves from class statistics."""
+    W, b = discriminant.Discriminant.of(statistics).layer
+    return (X @ W.T + b)[:, :-1]
 
 
 def _in_states(train: Part, order: np.ndarray, number: int) -> ClassStatistics:
@@ -255,7 +261,7 @@ def bar(cache: Path) -> None:
     rows = []
     for seed in SEEDS:
         order = np.random.default_rng(seed).permutation(train.classes)
-        scores = layer_of(_in_states(train, order, 8))(test.X)[:, :-1]
+        scores = solved(_in_states(train, order, 8), test.X)
         right = scores.argmax(1) == np.argsort(order)[test.y]
         rows.append([seed, 100 * right.mean(), 100 * reference.mean(), *interval(right, reference)])
     title = f"birds40, eight states of five classes against all at once ({chosen})"
@@ -271,7 +277,7 @@ def interval(a: np.ndarray, b: np.ndarray, draws: int = 10_000) -> tuple[float, 
 
 
 QUESTIONS: dict[str, Callable[[Path], None]] = {
-    "shrinkage": shrinkage, "known": known, "confidence": confidence, "mirror": mirror,
+    "shrinkage": shrinkage, "known": known, "mirror": mirror,
     "size": size, "states": states, "bar": bar, "heads": heads,
 }  # fmt: skip
 

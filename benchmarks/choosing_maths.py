@@ -125,12 +125,6 @@ class Discriminant:
         away = self.mean - self.centre
         return (self.solve(away, g) * away).sum(1)
 
-    def draws(self, classes: np.ndarray, seed: int) -> Part:
-        """Gaussian draws of classes, from their means and the covariance that all share."""
-        spread = np.sqrt(self.values * self.n / (self.n - self.classes))
-        noise = np.random.default_rng(seed).standard_normal((len(classes), len(spread)))
-        return Part(self.mean[classes] + noise * spread @ self.V.T, classes)
-
 
 def oas(fit: Discriminant) -> float:
     """Oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010, Eq. 23) as g."""

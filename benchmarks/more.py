@@ -1,4 +1,6 @@
-"""How often `learn --more` warns, of right photos and of others, over random halves of classes."""
+"""How often `learn` warns of more photos of a class, right ones and others, and of new classes that
+are known ones under another name. Halves of classes and known kinds are drawn at random.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,11 @@ import numpy as np
 from memoryless import Model
 from memoryless.images.find import find_photos
 from memoryless.photos.embedding import features
-from memoryless.photos.learn import Answers, count_answers, taken_for
+from memoryless.photos.learn import RIGHT, TAKEN, Answers, count_answers, taken_for
 
 DRAWS, SWAPPED = 20, 5
+AS_NEW = 5  # draws in which classes come as new ones
+LIMITS = (0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def look_at(place: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -35,18 +39,35 @@ def warned(first: Model, features: np.ndarray, labels: list[str]) -> set[str]:
 def measure(place: Path) -> None:
     """Print how many classes are warned of."""
     X, y = look_at(place)
+    more_photos(X, y)
+    new_classes(X, y)
+
+
+def halves(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A mask (n,) of a random half of each class."""
+    half = np.zeros(len(y), dtype=bool)
+    for name in np.unique(y):
+        own = np.flatnonzero(y == name)
+        half[rng.permutation(own)[: len(own) // 2]] = True
+    return half
+
+
+def teach(X: np.ndarray, y: np.ndarray) -> Model:
+    model = Model(backbone="none", square_roots=True)
+    model.learn(X, y.tolist())
+    return model
+
+
+def more_photos(X: np.ndarray, y: np.ndarray) -> None:
+    """Second halves of classes come as more photos of them, and of other classes."""
     names, rng = np.unique(y), np.random.default_rng(0)
     means = np.stack([X[y == name].mean(0) for name in names])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     likest = (means @ means.T - 2 * np.eye(len(names))).argmax(1)
     told = dict.fromkeys(("right", "another kind", "the likest kind"), 0)
     for _ in range(DRAWS):
-        half = np.zeros(len(y), dtype=bool)
-        for name in names:
-            own = np.flatnonzero(y == name)
-            half[rng.permutation(own)[: len(own) // 2]] = True
-        first = Model(backbone="none", square_roots=True)
-        first.learn(X[half], y[half].tolist())
+        half = halves(y, rng)
+        first = teach(X[half], y[half])
         rest, labels = X[~half], y[~half]
         told["right"] += len(warned(first, rest, labels.tolist()))
         for kind in ("another kind", "the likest kind"):
@@ -60,3 +81,35 @@ def measure(place: Path) -> None:
     print(f"warned of {told['right']} of {all_right} right second halves")
     for kind in ("another kind", "the likest kind"):
         print(f"warned of {told[kind]} of {swapped} second halves of {kind}")
+
+
+def new_classes(X: np.ndarray, y: np.ndarray) -> None:
+    """Half of the kinds are known, by half of their photos; the other halves of all kinds come as
+    new classes, one at a time.
+    """
+    names, rng = np.unique(y), np.random.default_rng(1)
+    shares: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    for _ in range(AS_NEW):
+        half, known = halves(y, rng), rng.permutation(names)[: len(names) // 2]
+        seen = half & np.isin(y, known)
+        first = teach(X[seen], y[seen])
+        for name in names:
+            shares[name in known].append(as_new(first, X[~half & (y == name)]))
+    for limit in LIMITS:
+        told = {again: 100 * np.mean([taken >= TAKEN and right < limit for taken, right in found])
+                for again, found in shares.items()}  # fmt: skip
+        chosen = ", as memoryless warns" if limit == RIGHT else ""
+        print(f"limit {limit}{chosen}: warned of {told[True]:.0f} % of known kinds under another "
+              f"name, of {told[False]:.0f} % of new kinds")  # fmt: skip
+
+
+def as_new(first: Model, features: np.ndarray) -> tuple[float, float]:
+    """The share of photos that were taken for one known class, and, once they are learned as a
+    class of their own, the share that leave-one-out finds right.
+    """
+    model, name, answers = copy.copy(first), "as new", defaultdict(Counter)
+    labels = [name] * len(features)
+    count_answers(model, features, labels, answers)
+    ((best, times),) = answers[name].most_common(1)
+    right, checked = model.learn(features, labels).right_by_class[name]
+    return times / len(features) if best >= 0 else 0.0, right / checked

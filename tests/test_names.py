@@ -13,10 +13,6 @@ from memoryless.names import as_flags, choose, first_ten, printable
 TABLE = {"siw": 1, "l2": 2}
 
 
-def test_what_is_there_is_given():
-    assert [choose("head", name, TABLE) for name in TABLE] == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("name", "hint"), [("siv", "; did you mean 'siw'?"), ("SIW", ""), ("", ""), ("x" * 5000, "")]
 )

@@ -85,25 +85,6 @@ def test_later_states_are_as_long_and_as_patient_as_the_first():
     assert resolved(ModelSettings(strategy="lucir")).epochs_later == 160
 
 
-@pytest.mark.parametrize(
-    ("fact", "expected", "true_of"),
-    [
-        ("memoryless", False, {"joint", "replay"}),
-        ("one_state", True, {"joint"}),
-        ("last_relu", False, {"lucir"}),
-        ("backbone_stays", True, {"frozen", "fixed", "untrained"}),
-        ("backbone_learns", False, {"fixed", "untrained"}),
-        ("draws_weights", True, {"untrained"}),
-        ("unit_features", True, {"lucir"}),
-        ("row_heads", ("current",), {"lucir", "joint"}),
-        ("recommended", "lda", {"fixed", "untrained"}),
-    ],
-)
-def test_what_a_strategy_says_of_itself(fact, expected, true_of):
-    """Every report and head relies on it."""
-    assert {n for n, s in STRATEGIES.items() if getattr(s, fact) == expected} == true_of
-
-
 def test_the_heads_that_strategies_name_are_there():
     assert all(HEADS[s.recommended].reads_statistics for s in STRATEGIES.values())
     assert all(HEADS[h].gives_logits for s in STRATEGIES.values() for h in s.row_heads)

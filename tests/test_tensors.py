@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import torch
 
-from memoryless.tensors import as_tensors, from_bytes, part, to_bytes
+from memoryless.tensors import as_tensors, from_bytes, part, prefixed, to_bytes
 
 TENSORS = {"W": torch.arange(6.0).view(2, 3), "n": torch.tensor(7), "none": torch.zeros(0, 4)}
 
@@ -41,3 +41,4 @@ def test_reading_arrays_imports_no_torch():
 
 def test_parts_by_prefix():
     assert part({"a.x": 1, "a.a.y": 2, "b.a.z": 3, "ax": 4}, "a.") == {"x": 1, "a.y": 2}
+    assert part(prefixed("a.", {"x": 1}) | {"b.x": 2}, "a.") == {"x": 1}

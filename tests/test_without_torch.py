@@ -74,6 +74,26 @@ def test_the_photo_tool_needs_no_torch(tmp_path):
     assert [line for line, code in codes.items() if code] == [], complaints
 
 
+READING = """
+show a
+check a
+predict a first
+evaluate a first --html page.html
+audit a --members first --others strangers
+rename a cat lion
+undo a
+undo a --list
+"""
+
+
+def test_commands_that_read_or_undo_do_not_wait_for_onnx(tmp_path):
+    for place, seed in (("first", 0), ("strangers", 1)):
+        make_colours(tmp_path / place, "cat", "dog", seed=seed)
+    assert commands("learn a first", tmp_path)[0] == {"learn a first": 0}
+    codes, complaints = commands(READING, tmp_path, ("torch", "onnx"))
+    assert set(codes.values()) == {0}, complaints
+
+
 TRAINED = {"image_size": 16, "width": 2, "epochs": 1, "batch_size": 16, "level": "middle"}
 
 

@@ -82,9 +82,10 @@ def extras() -> Iterator[None]:
 
 
 def cause(error: Exception) -> str:
-    """Return the first line of a library's error, to be part of a sentence.
+    """Return what an error says in short, to be part of a sentence: its first line, or its name.
 
     >>> cause(ValueError("too few columns\\nin line 3")), cause(ValueError())
     ('too few columns', 'ValueError')
     """
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
+    text = getattr(error, "strerror", None) or str(error)  # of the system without its number
+    return text.strip().partition("\n")[0][:200] or type(error).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from memoryless.errors import ConfigError, DataError
@@ -18,7 +18,7 @@ MARKDOWN = re.compile(r"[\\`|<>*\[\]&~$]|(?<!\w)_|_(?!\w)")
 
 
 def choose(kind: str, name: str, table: Mapping[str, T]) -> T:
-    """The entry called `name`, or an error that lists what there is.
+    """Return the entry called `name`, or raise an error that lists what there is.
 
     >>> choose("head", "siv", {"siw": 1, "l2": 2})
     Traceback (most recent call last):
@@ -32,7 +32,7 @@ def choose(kind: str, name: str, table: Mapping[str, T]) -> T:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the known one that may have been meant, if any.
+    """Return the end of a sentence about an unknown name: the known one that may have been meant.
 
     >>> suggestion("siv", ["siw", "l2"]), suggestion("lda", ["siw", "l2"])
     ("; did you mean 'siw'?", '')
@@ -42,7 +42,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def first_ten(offenders: Iterable[str]) -> str:
-    """The first ten offenders, and how many more there are.
+    """Return the first ten entries, and how many more there are.
 
     >>> first_ten(f"{i}.png" for i in range(12))
     '0.png, 1.png, 2.png, 3.png, 4.png, 5.png, 6.png, 7.png, 8.png, 9.png and 2 more'
@@ -52,8 +52,27 @@ def first_ten(offenders: Iterable[str]) -> str:
     return ", ".join(listed[:10]) + more
 
 
+def with_reasons(why: Mapping[str, str]) -> str:
+    """Return the first ten names, each with the reason for it, and how many more there are.
+
+    >>> with_reasons({"a.jpg": "it is empty"})
+    'a.jpg (it is empty)'
+    """
+    return first_ten(f"{name} ({reason})" for name, reason in why.items())
+
+
+def note(names: Sequence[str], one: str, many: str) -> Iterator[str]:
+    """Yield a sentence that counts and names things, if there are any.
+
+    >>> list(note(["a.jpg"], "link", "links")), list(note([], "link", "links"))
+    (['1 link: a.jpg'], [])
+    """
+    if names:
+        yield f"{counted(len(names), one, many)}: {first_ten(names)}"
+
+
 def class_names(labels: Iterable[str]) -> Mapping[str, str]:
-    """Each label in Unicode's composed form, or an error if it cannot name a class."""
+    """Return each label in Unicode's composed form; raise if it cannot name a class."""
     names: dict[str, str] = {}
     labels_of: dict[str, str] = {}
     for label in sorted(set(labels)):
@@ -92,7 +111,7 @@ def _unfit(name: str) -> str:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """A number and its noun, in singular or plural.
+    """Return a number and its noun, in singular or plural.
 
     >>> counted(1, "entry", "entries"), counted(1200, "entry", "entries")
     ('1 entry', '1,200 entries')
@@ -101,7 +120,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def in_words(value: object) -> str:
-    """A value as one would type it.
+    """Return a value as one would type it.
 
     >>> in_words((0, 1)), in_words([]), in_words(None), in_words(False), in_words(0.5)
     ('0 1', 'none', 'none', 'no', '0.5')
@@ -116,7 +135,7 @@ def in_words(value: object) -> str:
 
 
 def size(number: int) -> str:
-    """Bytes as people read them.
+    """Return a number of bytes as people read it.
 
     >>> size(999), size(13_107_200), size(2_500_000_000)
     ('999 bytes', '13.1 MB', '2.5 GB')
@@ -128,7 +147,7 @@ def size(number: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that a terminal shows and does not obey: control signs stand as escapes.
+    """Return text that a terminal shows and does not obey: control characters become escapes.
 
     >>> printable("red \\x1b[31m, e-acute \\xe9")
     'red \\\\x1b[31m, e-acute é'
@@ -142,7 +161,7 @@ def printable(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Markdown sets the text in one line and in one cell, without markup, HTML or links.
+    r"""Escape text for one line or cell of Markdown, without markup, HTML or links.
 
     >>> markdown_text("a|b_c <i> _d_")
     'a\\|b_c \\<i\\> \\_d\\_'
@@ -151,7 +170,7 @@ def markdown_text(text: str) -> str:
 
 
 def as_flags(text: str) -> str:
-    """A sentence whose settings, written `name=value`, stand as flags of the command line.
+    """Return a sentence in which settings, written `name=value`, are flags of the command line.
 
     >>> as_flags("train with `held_out=0.1`, or add `skip_broken=True`; check `root`")
     'train with --held-out 0.1, or add --skip-broken; check --root'

@@ -18,7 +18,7 @@ from rich.table import Table as Lines
 from rich.text import Text
 
 from memoryless.errors import ConfigError, OutputError, WriteError
-from memoryless.names import as_flags, choose, first_ten, markdown_text, printable
+from memoryless.names import as_flags, choose, markdown_text, printable, with_reasons
 from memoryless.store import to_json
 from memoryless.tables import Table
 
@@ -42,12 +42,12 @@ HEADING = 10  # characters
 
 
 def terminal_text(text: str, style: str = "") -> Text:
-    """A terminal shows the text and obeys nothing in it, neither control signs nor markup."""
+    """Return text that a terminal shows without obeying control characters or markup in it."""
     return Text(printable(text), style)
 
 
 def latex_text(text: str) -> str:
-    r"""LaTeX sets the text in one line, and no sign of it is a command.
+    r"""Escape text for one line of LaTeX, so that nothing in it is a command.
 
     >>> latex_text("50% of $x_1$\n")
     '50\\% of \\$x\\_1\\$\\textbackslash{}n'
@@ -56,7 +56,7 @@ def latex_text(text: str) -> str:
 
 
 def csv_value(value: Any) -> Any:
-    """A spreadsheet takes numbers as they are, and no text for a formula.
+    """Return a value for a spreadsheet: numbers as they are, and no text as a formula.
 
     >>> csv_value("=1+1"), csv_value(-1.5), csv_value("-1.5")
     ("'=1+1", -1.5, "'-1.5")
@@ -106,12 +106,8 @@ def report_broken(problems: Collection[str]) -> int:
 
 
 def reasons(left_out: Mapping[str, str]) -> str:
-    """How many things were left out, and the first of them with the reason.
-
-    >>> reasons({"a.jpg": "it is empty"})
-    '1: a.jpg (it is empty)'
-    """
-    return f"{len(left_out):,}: " + first_ten(f"{name} ({why})" for name, why in left_out.items())
+    """Return how many things were left out, and the first of them with the reason."""
+    return f"{len(left_out):,}: {with_reasons(left_out)}"
 
 
 def show(table: Table, console: Console | None = None) -> None:
@@ -142,12 +138,12 @@ def show(table: Table, console: Console | None = None) -> None:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes."""
     return max(cell_len(printable(line)) for line in text.split("\n"))
 
 
 def broken(name: str, room: int) -> str:
-    """A name in lines that fit, broken after a plus or a space.
+    """Return a name in lines that fit, broken after a plus or a space.
 
     >>> broken("finetune+rda+widened (last stage)", 22)
     'finetune+rda+widened\\n(last stage)'
@@ -161,7 +157,7 @@ def broken(name: str, room: int) -> str:
 
 
 def to_csv(entries: Sequence[dict[str, Any]]) -> str:
-    """Lines of CSV, where pandas may not be installed."""
+    """Return lines of CSV, for where pandas may not be installed."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(entries[0]) if entries else [], lineterminator="\n")
     writer.writeheader()
@@ -170,7 +166,7 @@ def to_csv(entries: Sequence[dict[str, Any]]) -> str:
 
 
 def _cells(table: Table, escape: Callable[[str], str]) -> pd.DataFrame:
-    """The cells of a table as text, escaped for a format."""
+    """Return the cells of a table as text, escaped for a format."""
     import pandas as pd
 
     columns = [escape(name) for name in table.columns]
@@ -199,7 +195,7 @@ def _figures(tables: Sequence[Table]) -> pd.DataFrame:
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as JSON has them, in which nothing stands for a number that is not there."""
+    """Return the rows as JSON has them, with null for a number that is not there."""
     return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 

@@ -1,7 +1,7 @@
 """Random draws as a pure function of a seed and what they are for.
 
-No stream of random numbers is carried along: whoever draws names the seed, the state, the epoch
-and the purpose, so that a run killed anywhere and resumed draws the same numbers again.
+No stream of random numbers is carried along: each draw names the seed, the state, the epoch and
+the purpose, so that a run killed anywhere and resumed draws the same numbers again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def derive(seed: int, *context: int | str) -> int:
-    """A seed for one purpose.
+    """Return a seed for one purpose.
 
     >>> derive(0, "order") == derive(0, "order") != derive(1, "order")
     True

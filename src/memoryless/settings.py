@@ -134,7 +134,7 @@ class TrainingSettings:
     """Mean of each channel on the scale 0..1; by default that of the backbone's weights, or
     measured on state 0."""
     std: tuple[Annotated[float, POSITIVE], ...] | None = None
-    """Standard deviation of each channel on the scale 0..1, likewise."""
+    """Standard deviation of each channel on the scale 0..1; by default as for mean."""
     held_out: Annotated[float, SHARE] = 0.0
     """Share of the state's own training images kept aside: the plateau rule watches them, and bg_z
     reads their features."""
@@ -212,7 +212,7 @@ class ModelSettings(StrategySettings, RecordSettings, TrainingSettings, Backbone
 
 
 def conform(settings: Any, resolved: bool = False) -> tuple[dict[str, Any], list[str]]:
-    """The values of a settings object in their types, and what is wrong with the others.
+    """Return the values of a settings object in their types, and what is wrong with the others.
 
     A list becomes a tuple, text a path and a whole number a float where the setting is one; nothing
     is rounded. Settings that are left open stay so, unless `resolved` ones are asked for.
@@ -232,7 +232,7 @@ def conform(settings: Any, resolved: bool = False) -> tuple[dict[str, Any], list
 
 
 def restore(kind: type[Settings], stored: Mapping[str, Any]) -> Settings:
-    """Settings of a kind from plain values; a ValueError names all that is wrong with them."""
+    """Make settings of a kind from plain values; raise a ValueError that names all problems."""
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     problems = [f"'{key}' is no setting" for key in stored if key not in names]
     settings = kind(**{name: value for name, value in stored.items() if name in names})
@@ -258,7 +258,7 @@ def as_path(kind: type, value: Any) -> Path:
 
 
 def _rule(error: ValueError, hint: Any) -> str:
-    """What a value must be, from the sentence in which msgspec says so.
+    """Return what a value must be, from the sentence in which msgspec says so.
 
     >>> _rule(ValueError("Expected `int` >= 1"), int)
     'a whole number from 1'
@@ -279,6 +279,6 @@ def _in_words(kinds: str) -> str:
 
 
 def plain_values(settings: Any) -> dict[str, Any]:
-    """Settings as they stand in a file."""
+    """Return settings as they stand in a file."""
     plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=utf8)
     return plain

@@ -22,7 +22,7 @@ from memoryless.errors import BusyError, StoreError, WriteError, cause
 
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again"
-OUTPUT = "`output`"  # what an error tells people to choose another of, where nothing else is said
+OUTPUT = "`output`"  # what errors suggest to change, where nothing else is named
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What file systems say of syncing a folder where they cannot.
@@ -151,7 +151,7 @@ def sync(path: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError, place: str = OUTPUT) -> WriteError:
-    """An error with the reason that the system gives, and the fix; `place` is what to change."""
+    """Return an error with the system's reason and the fix; `place` is what to change."""
     fix = f"choose another {place}"
     if error.errno in FULL:
         fix = f"{ROOM}; finished states are kept" if place == OUTPUT else ROOM

@@ -82,7 +82,7 @@ STRATEGIES: dict[str, Strategy] = {
         "memoryless.train.strategies.lwf:Lwf",
         LwfSettings,
         # iCaRL's script, which the paper ran: 70 epochs, rate 2 (its loss is a mean over outputs),
-        # divided by 5 after epochs 49 and 63, decay 1e-5, the layer never made anew.
+        # divided by 5 after epochs 49 and 63, decay 1e-5, old rows of the layer kept.
         {
             "epochs": 70,
             "lr": 2.0,
@@ -159,7 +159,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def strategy_of(name: str) -> Strategy:
-    """The facts of a strategy; of an unknown one those of fine-tuning."""
+    """Return the facts of a strategy; of an unknown one those of fine-tuning."""
     return STRATEGIES.get(name, STRATEGIES["finetune"])
 
 

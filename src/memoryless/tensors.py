@@ -19,21 +19,21 @@ T = TypeVar("T")
 
 
 def to_bytes(tensors: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> bytes:
-    """Tensors of torch or NumPy as the content of a file; equal tensors give equal bytes."""
+    """Return tensors of torch or NumPy as the content of a file; equal tensors give equal bytes."""
     arrays = {name: to_array(tensor) for name, tensor in tensors.items()}
     # One entry: safetensors writes several in no certain order.
     return save(arrays, metadata={"facts": json.dumps(facts)} if facts else None)
 
 
 def from_bytes(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `to_bytes` was given."""
+    """Return the arrays and the facts that `to_bytes` was given."""
     arrays = {name: array.copy() for name, array in sorted(load(content).items())}
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     return arrays, json.loads(header.get("__metadata__", {}).get("facts", "{}"))
 
 
 def as_tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Arrays as tensors of torch."""
+    """Return arrays as tensors of torch."""
     import torch
 
     # Copies in torch's own memory, because kernels round by address, and NumPy's memory is not as
@@ -42,11 +42,16 @@ def as_tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
 
 
 def part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
-    """The entries under a prefix, without it."""
+    """Return the entries under a prefix, without it."""
     return {k.removeprefix(prefix): v for k, v in entries.items() if k.startswith(prefix)}
 
 
+def prefixed(prefix: str, entries: Mapping[str, T]) -> dict[str, T]:
+    """Return entries under a prefix, as `part` finds them."""
+    return {f"{prefix}{name}": value for name, value in entries.items()}
+
+
 def to_array(tensor: Any) -> np.ndarray:
-    """A tensor as an array whose bytes stand in the order of its indices."""
+    """Return a tensor as an array whose bytes stand in the order of its indices."""
     own = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor
     return np.asarray(own, order="C")

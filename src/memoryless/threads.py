@@ -33,13 +33,13 @@ def _blas() -> ThreadpoolController:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Within the block, BLAS uses one thread; afterwards as many as before."""
+    """Limit BLAS to one thread within the block; afterwards it uses as many as before."""
     with _blas().limit(limits=1):
         yield
 
 
 def blas_threads() -> int:
-    """How many threads BLAS may use now."""
+    """Return how many threads BLAS may use now."""
     return max((library["num_threads"] for library in _blas().info()), default=1)
 
 
@@ -50,12 +50,12 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     bits for any number.
     """
     threads = blas_threads()
-    with one_thread(), ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, items)
+    with one_thread():
+        yield from ahead(work, items, threads)
 
 
 def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
-    """What `work` gives for each item, in order, computed by threads a little ahead."""
+    """Yield what `work` gives for each item, in order, computed by threads a little ahead."""
     threads, left = threads or cores(), iter(items)
     with ThreadPoolExecutor(threads) as pool:
         waiting = deque(pool.submit(work, item) for item in islice(left, AHEAD * threads))
@@ -70,7 +70,7 @@ def ahead(work: Callable[[T], R], items: Iterable[T], threads: int | None = None
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -53,12 +53,3 @@ def test_flags_win_over_the_file(ran):
     (config,) = ran
     assert (config.states, config.epochs, config.seeds) == ("50,50", 3, (3,))
     assert (config.lr, config.skip_broken, config.augment) == (0.5, True, ("flip",))
-
-
-@pytest.mark.parametrize(
-    "words", ["--epochs=1.0", "--epochs=3.", "--epochs=.5", "--seeds=0.5", "--threads=2.5"]
-)
-def test_a_fraction_is_refused_and_not_rounded(words, ran, capsys):
-    assert main(["run", words]) == 2
-    flag, _, value = words.partition("=")
-    assert capsys.readouterr().err == f"memoryless: {flag} must be a whole number, not {value}\n"

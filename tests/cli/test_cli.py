@@ -12,7 +12,6 @@ import pytest
 import memoryless
 from conftest import call
 from memoryless.cli import LABORATORY, WITH_PHOTOS, app
-from photo_toys import make_colours, tiny_flags
 
 
 def commands() -> list[str]:
@@ -20,18 +19,14 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("command", commands())
-def test_a_command_stands_in_the_file_of_its_name(command):
+def test_a_command_stands_in_the_file_of_its_name_and_begins_with_its_line(command):
     name = "list_names" if command == "list" else command  # list.py would hide Python's own
     face = "photos" if command in WITH_PHOTOS else "lab"
     face = "cli" if command == "demo" else face
-    assert app[command].default_command.__module__ == f"memoryless.{face}.{name}"
-
-
-@pytest.mark.parametrize("command", commands())
-def test_the_line_of_a_command_begins_its_docstring(command):
-    line = (WITH_PHOTOS | LABORATORY)[command]
-    docstring = " ".join(app[command].default_command.__doc__.partition("\n\n")[0].split())
-    assert docstring == line
+    function = app[command].default_command
+    assert function.__module__ == f"memoryless.{face}.{name}"
+    docstring = " ".join(function.__doc__.partition("\n\n")[0].split())
+    assert docstring == (WITH_PHOTOS | LABORATORY)[command]
 
 
 @pytest.mark.parametrize("command", commands())
@@ -151,37 +146,6 @@ def test_commands_are_in_two_groups(capsys):
         < out.index("Laboratory")
         < out.index(" run ")
     )
-
-
-TORCHLESS = """
-import sys
-
-class Refuse:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "onnx"):
-            raise AssertionError(f"{name} is imported")
-
-sys.meta_path.insert(0, Refuse())
-from memoryless.cli import main
-for command in (
-    "show model", "check model", "predict model photos/cat/0.png",
-    "evaluate model photos --html p.html", "audit model --members photos --others new",
-    "rename model cat lion", "undo model", "undo model --list",
-):
-    assert main(command.split()) == 0, command
-"""
-
-
-def test_commands_that_only_read_or_undo_import_no_torch(
-    tmp_path, tiny_backbone, capsys, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    make_colours(Path("photos"), "cat", "dog")
-    make_colours(Path("new"), "cat", "dog", seed=1)
-    assert call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)[0] == 0
-    command = [sys.executable, "-c", TORCHLESS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("words", [["predict", "model", ""], ["learn", "", "photos"]])

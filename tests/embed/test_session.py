@@ -62,20 +62,6 @@ def test_a_trial_finds_the_number_of_features():
 
 
 @pytest.mark.parametrize(
-    "photo",
-    [
-        np.zeros((8, 8, 3)),
-        np.zeros((8, 8), np.uint8),
-        np.zeros((8, 8, 4), np.uint8),
-        np.zeros((1, 8, 8, 3), np.uint8),
-    ],
-)
-def test_what_is_not_a_photo_is_a_fault_of_ours(photo):
-    with pytest.raises(AssertionError):
-        extractor("Relu").feature(photo)
-
-
-@pytest.mark.parametrize(
     ("kind", "value", "message"),
     [
         ("Reshape", np.array([-1, 3, 7, 7]), r"photo of 256 x 256 pixels \(.*`image_size`$"),

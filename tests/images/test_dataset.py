@@ -83,14 +83,9 @@ def test_parts_of_a_split_keep_labels_and_images_together():
 
 def test_images_in_every_form_are_read_alike():
     pixels = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), dtype=np.uint8)
-    made = [as_images(pixels), as_images(torch.from_numpy(pixels).permute(0, 3, 1, 2))]
-    made.append(as_images(made[0]))
-    for images in made:
-        assert images.shape == (3, 8, 8)
-        assert torch.equal(
-            images.read(np.array([2])), torch.tensor(pixels[2:3]).permute(0, 3, 1, 2)
-        )
-    assert made[2] is made[0]
+    first = torch.from_numpy(pixels).permute(0, 3, 1, 2)
+    for images in (as_images(pixels), as_images(first), as_images(as_images(pixels))):
+        assert torch.equal(images.read(np.array([2])), first[2:3])
 
 
 @pytest.mark.parametrize(

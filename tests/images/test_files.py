@@ -16,7 +16,6 @@ from memoryless.images.files import (
     HEAD,
     Files,
     begins_as_image,
-    note,
     open_file,
     pick_files,
     read_folder,
@@ -241,13 +240,6 @@ def test_a_member_larger_than_any_image(tmp_path, monkeypatch):
 )  # fmt: skip
 def test_paths_are_shown_as_a_user_would_type_them(name, path, shown):
     assert Files(name, open_file).shown(path) == shown
-
-
-def test_notes_name_ten_and_count_the_rest():
-    assert list(note([], "link", "links")) == []
-    (sentence,) = note([*map(str, range(12))], "link", "links")
-    assert sentence.startswith("12 links: 0, 1, ")
-    assert sentence.endswith(" and 2 more")
 
 
 def test_files_that_are_no_files(tmp_path):

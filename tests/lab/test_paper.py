@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from memoryless.locks import locked
+from memoryless.store import locked
 
 from conftest import TOY_PRESET, make_toy
 from memoryless.cli import main

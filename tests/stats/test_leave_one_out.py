@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.discriminant import Discriminant
-from memoryless.stats.leave_one_out import leave_one_out
+from memoryless.stats.leave_one_out import Sample, leave_one_out
 
 COUNTS = (2, 3, 5, 8, 13, 21, 34)
 SHRINKAGES, WEIGHTS = (1.0, 0.3), (1.0, 0.5)
@@ -108,3 +108,42 @@ def test_scores_do_not_depend_on_how_many_are_in_work(learned, monkeypatch):
     assert len(parts) > len(whole)
     scores = np.concatenate([part.scores for part in parts])
     assert_allclose(scores, np.concatenate([part.scores for part in whole]), rtol=1e-12)
+
+
+@given(
+    st.lists(st.integers(1, 99), max_size=4, unique=True),
+    st.permutations(range(5)),
+    st.sampled_from([6, 30, 1000]),
+)
+@settings(deadline=None)
+def test_the_same_rows_wait_in_any_order_and_any_chunks(cuts, order, most):
+    """Of each class as many as of any other, as far as it has so many."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 3)).astype(np.float32), np.repeat(np.arange(5), 20)
+    whole, parts = Sample(5, 10), Sample(5, 10)
+    for sample in (whole, parts):
+        sample.size, sample.quota = most, max(1, most // 5)
+    whole.add(X, y)
+    X, y = X.reshape(5, 20, 3)[order].reshape(100, 3), y.reshape(5, 20)[order].ravel()
+    for rows, labels in zip(np.split(X, sorted(cuts)), np.split(y, sorted(cuts)), strict=True):
+        parts.add(rows, labels)
+    assert len(whole.rows) == min(100, 5 * whole.quota)
+    assert set(np.bincount(whole.labels)) == {min(20, whole.quota)}
+    assert np.array_equal(parts.rows, X[parts.numbers])
+    assert np.array_equal(parts.labels, y[parts.numbers])
+    assert sorted(map(tuple, parts.rows)) == sorted(map(tuple, whole.rows))
+
+
+@pytest.mark.parametrize(
+    ("brought", "classes", "size", "quota"),
+    [(40, 40, 20_000, 500), (1000, 10_000, 5_000, 5), (10_000, 10_000, 5_000, 1)],
+)
+def test_how_many_rows_wait(brought, classes, size, quota):
+    sample = Sample(brought, classes)
+    assert (sample.size, sample.quota) == (size, quota)
+
+
+def test_no_more_rows_wait_than_fit():
+    sample = Sample(3000, 10**6)
+    sample.add(np.random.default_rng(0).normal(size=(6000, 2)), np.repeat(np.arange(3000), 2))
+    assert len(sample.rows) == 2000

@@ -159,25 +159,6 @@ def test_lda_is_that_of_all_images_at_once(tiny, form):
     )
 
 
-def test_rda_reads_means_and_covariances_as_they_are(tiny):
-    learner = fixed_learner(tiny, Counting(), statistics="full")
-    for state in STREAM[:2]:
-        learner.learn(state.train, 2)
-    scorer = build_scorer(parse_method("fixed+rda:0.2"), end_of(learner))
-    new = learner.all_features(STREAM[1].test)
-    y = np.concatenate([s.train.labels for s in STREAM[:2]])
-    X = np.concatenate([learner.all_features(s.train) for s in STREAM[:2]])
-    X, read = square_roots(X.astype(np.float64)), square_roots(new.astype(np.float64))
-    own = np.stack([np.cov(X[y == c].T, bias=True) for c in range(4)])
-    shared = own.mean(0)  # as many images of each class
-    wide = 0.2 * np.trace(shared) / len(shared) * np.eye(len(shared))
-    for c in range(4):
-        away = read - X[y == c].mean(0)
-        inverse = np.linalg.inv((own[c] + shared) / 2 + wide)
-        expected = -np.einsum("ni,ij,nj->n", away, inverse, away)
-        np.testing.assert_allclose(scorer(new)[:, c], expected, rtol=1e-3, atol=1e-3)
-
-
 @pytest.mark.parametrize("given", [False, True])
 def test_statistics_are_of_square_roots_whatever_is_given(tiny, given):
     learner = fixed_learner(tiny, Counting(), statistics="tied", square_roots=given)

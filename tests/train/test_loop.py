@@ -302,21 +302,6 @@ def test_a_held_out_loss_that_is_none_stops_too(tiny, monkeypatch):
         training.run(ten(), ten())
 
 
-def test_a_loss_that_is_none_stops_the_epoch(tiny, monkeypatch):
-    monkeypatch.setattr("memoryless.train.loop.SECONDS_BETWEEN_REPORTS", -1)
-    losses = [math.nan, 1.0]
-
-    class Breaks(Halves):
-        def loss(self, network, images, labels):
-            return network(images).sum() * 0 + losses.pop(0)
-
-    training, _ = train(replace(tiny, batch_size=5).resolved(8))
-    training.strategy = Breaks(tiny)
-    with pytest.raises(TrainingError):
-        training.run(ten())
-    assert losses == [1.0]
-
-
 def test_images_a_second_are_those_of_the_epoch(tiny, monkeypatch):
     """A clock that moves by a second whenever it is asked: five images in each."""
     seconds = iter(range(1, 1000))

@@ -27,15 +27,6 @@ def test_lucir_imprints_mean_directions_at_the_mean_length():
     torch.testing.assert_close(layer.weight[0].detach(), expected)
 
 
-def test_a_cosine_layer_ranks_as_the_linear_layer_it_gives():
-    layer = CosineLayer(4)
-    layer.grow(3, True, torch.Generator().manual_seed(0))
-    features = torch.randn(9, 4)
-    W, b = layer.as_linear()
-    length = features.norm(dim=1, keepdim=True)
-    torch.testing.assert_close(layer(features).detach(), (features @ W.T + b) / length)
-
-
 @pytest.mark.parametrize("kind", [LinearLayer, CosineLayer])
 def test_new_rows_are_drawn_as_torch_draws_them(kind):
     layer = kind(16)

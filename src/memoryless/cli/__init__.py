@@ -23,7 +23,7 @@ import cyclopts
 from cyclopts import App, Group, Parameter
 
 from memoryless.cli.arguments import check_whole_numbers, fill_from_file
-from memoryless.errors import ConfigError, MemorylessError, extras
+from memoryless.errors import ConfigError, MemorylessError, cause, extras
 from memoryless.names import as_flags, in_words, printable
 from memoryless.output import printing
 
@@ -68,7 +68,7 @@ NARROWEST = 40  # columns of help
 
 
 def _default_in_words(value: object) -> str | None:
-    """A default for the help; where it is empty, the setting's own text explains it."""
+    """Return a default for the help; nothing where the setting's own text explains it."""
     return None if value in (None, (), "") else in_words(value)
 
 
@@ -162,7 +162,7 @@ def _whole_help(words: Sequence[str]) -> None:
 
 
 def _console_for_help() -> Console:
-    """A console that is wide enough: below some columns, rich lays help out without an end."""
+    """Return a console that is wide enough: with few columns rich lays help out without an end."""
     from rich.console import Console
 
     console = Console()
@@ -171,7 +171,7 @@ def _console_for_help() -> Console:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether this is an interrupt, or an error that a library made of one on its import."""
+    """Return whether this is an interrupt, or an error that a library made of one on its import."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
             return True
@@ -180,7 +180,7 @@ def _was_interrupted(error: BaseException | None) -> bool:
 
 
 def _stopped(words: Sequence[str]) -> str:
-    """What an interrupted command leaves behind."""
+    """Return what an interrupted command leaves behind."""
     command = words[0] if words else ""
     if command in WITH_PHOTOS:
         return "stopped; the model is as it was, unless the command had said that it is done"
@@ -193,7 +193,7 @@ def _reason(error: OSError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory: close other programs, or ask for less"
     place = f": {error.filename}" if error.filename else ""
-    return f"{error.strerror or str(error) or type(error).__name__}{place}"
+    return f"{cause(error)}{place}"
 
 
 def _fail(message: str, code: int) -> int:

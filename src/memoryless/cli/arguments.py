@@ -9,7 +9,7 @@ from typing import get_args
 from cyclopts import App, ArgumentCollection
 from cyclopts.config import Dict
 
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, cause
 
 
 def fill_from_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
@@ -26,8 +26,7 @@ def _read(path: str) -> dict[str, object]:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))  # editors may add a BOM
         repr(values)  # a number too long to be shown fails here, and not in the parser of flags
     except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"the config file {path} cannot be read: {reason}") from error
+        raise ConfigError(f"the config file {path} cannot be read: {cause(error)}") from error
     for key, value in values.items():
         if isinstance(value, dict) or key == "config":  # cyclopts would pass over a table
             raise ConfigError(f"the config file {path} has {key}, which is no setting")

@@ -1,7 +1,7 @@
 """Photos to features in onnxruntime, without torch: which backbone, and how pixels are prepared.
 
 `preparation` describes the pixels, `graph` writes ONNX graphs, `onnx_file` reads those of others,
-`efficientnet` and `resnet` write the graphs of networks from their weights, `session` runs a graph.
+`efficientnet` writes the graph of a network from its weights, `session` runs a graph.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ OWN_PIXELS = {PRETRAINED: ((127.0,) * 3, (128.0,) * 3)}
 
 
 def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Mean and deviation of the pixels that a backbone was trained on, on the scale 0..255; an ONNX
-    file does not say them, and most networks have ImageNet's.
+    """Return mean and deviation, from 0 to 255, of the pixels that a backbone was trained on. An
+    ONNX file does not say them, and most networks have ImageNet's.
     """
     if backbone.startswith(ONNX):
         return IMAGENET
@@ -46,7 +46,7 @@ def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | N
 
 
 def preparation_for(settings: Any) -> PhotoPreparation:
-    """How photos are prepared for a backbone: as settings say, else as it was trained."""
+    """Return how photos are prepared for a backbone: as settings say, else as it was trained."""
     size = settings.image_size or PHOTO_SIDE
     if (settings.mean is None) != (settings.std is None):
         raise ConfigError("mean and std must be given together")
@@ -80,13 +80,13 @@ def check_fixed(settings: BackboneSettings) -> None:
 
 
 def needs_torch(settings: BackboneSettings) -> bool:
-    """Whether torch makes the graph of the backbone that settings name."""
+    """Return whether torch makes the graph of the backbone that settings name."""
     own_weights = settings.backbone == PRETRAINED and not settings.backbone_weights
     return not own_weights and not settings.backbone.startswith(ONNX)
 
 
 def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
-    """The graph of a backbone that needs no torch, from images (n, 3, size, size) to features."""
+    """Make the graph, from images (n, 3, size, size) to features, of a backbone without torch."""
     assert not needs_torch(settings)
     if settings.backbone.startswith(ONNX):
         from memoryless.embed.onnx_file import read_backbone
@@ -98,7 +98,7 @@ def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
 
 
 def without_folder(backbone: str) -> str:
-    """The name of a backbone; of a file without its folder, which may name a person.
+    """Return the name of a backbone; of a file without its folder, which may name a person.
 
     >>> without_folder("onnx:/home/ada/net.onnx"), without_folder("efficientnet-lite0")
     ('onnx:net.onnx', 'efficientnet-lite0')

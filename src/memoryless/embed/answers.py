@@ -17,7 +17,7 @@ LAST = 2**31  # beyond the last column
 
 
 def kinds_of(facts: Mapping[str, Any]) -> set[str]:
-    """The kinds of a described scorer and of those within it."""
+    """Return the kinds of a described scorer and of those within it."""
     return {facts["kind"]} | (kinds_of(facts["over"]) if "over" in facts else set())
 
 
@@ -40,12 +40,12 @@ def append_answers(model: ModelProto, scorer: Any, classes: int, sure: Any) -> N
 
 
 def _rows_of(scorer: Any) -> int:
-    """How many scores a scorer gives."""
+    """Return how many scores a scorer gives."""
     return _rows_of(scorer.over) if hasattr(scorer, "over") else len(scorer.W)
 
 
 def _score(nodes: Nodes, scorer: Any, x: str) -> str:
-    """The nodes of a scorer, one of `KINDS`."""
+    """Write the nodes of a scorer, one of `KINDS`."""
     if scorer.kind == "viewed":
         return _score(nodes, scorer.over, _view(nodes, scorer, x))
     if scorer.kind == "affine":
@@ -58,7 +58,7 @@ def _score(nodes: Nodes, scorer: Any, x: str) -> str:
 
 
 def _view(nodes: Nodes, view: Any, x: str) -> str:
-    """What `stats.scorers.View` does: columns from `start` on, square roots at length one."""
+    """Write what `stats.scorers.View` does: columns from `start` on, square roots at length one."""
     x = _columns(nodes, x, view.start, LAST) if view.start else x
     if not view.square_roots:
         return x

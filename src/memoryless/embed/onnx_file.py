@@ -14,8 +14,8 @@ from memoryless.names import first_ten
 
 
 def read_backbone(file: Path) -> onnx.ModelProto:
-    """Any framework's network: one NCHW float input, features (n, d) out; nothing beside the file
-    but external data in its own folder is read.
+    """Read a network of any framework: one NCHW float input, features (n, d) out. Beside the file
+    only external data in its own folder is read.
     """
     if not file.is_file():
         raise ConfigError(f"there is no file {file}: check `backbone`")
@@ -69,7 +69,7 @@ def _shown(shape: list[int | str]) -> str:
 
 
 def _only(file: Path, kind: str, ends: list[onnx.ValueInfoProto], what: str) -> onnx.ValueInfoProto:
-    """The one input or output that a graph has, of floats."""
+    """Return the one input or output that a graph has, of floats."""
     if len(ends) != 1:
         names = first_ten(end.name for end in ends)
         raise ConfigError(
@@ -116,7 +116,7 @@ def _inline(file: Path, model: onnx.ModelProto) -> None:
 
 
 def _inside(file: Path, place: str) -> Path:
-    """The file of external data, which must lie in the folder of the graph."""
+    """Return the file of external data, which must lie in the folder of the graph."""
     folder = file.parent.resolve()
     data = (folder / place).resolve()
     if not data.is_relative_to(folder):

@@ -34,7 +34,7 @@ class Extractor:
         _check_ends(self._session)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
-        """The feature (d,) of a photo, uint8 (H, W, C)."""
+        """Return the feature (d,) of a photo, uint8 (H, W, C)."""
         assert photo.dtype == np.uint8 and photo.ndim == 3 and photo.shape[2] in (1, 3)
         try:
             (output,) = self._session.run(None, {"photos": photo[None]})
@@ -67,7 +67,7 @@ class SquareExtractor:
         self._backbone = open_session(backbone_alone(graph), device)
 
     def features(self, images: np.ndarray) -> np.ndarray:
-        """Features (n, d) of images, uint8 (n, C, side, side)."""
+        """Return features (n, d) of images, uint8 (n, C, side, side)."""
         return np.stack(list(ahead(self._feature, images)))
 
     def _feature(self, image: np.ndarray) -> np.ndarray:
@@ -103,14 +103,14 @@ def _check_ends(session: onnxruntime.InferenceSession) -> None:
 
 
 def trial_photo() -> np.ndarray:
-    """A grey photo that grows brighter from left to right: without any contrast, features that are
-    brought to length one would be divided by 0.
+    """Return a grey photo that grows brighter from left to right. Features of one without contrast
+    may be zeros, which have no direction.
     """
     return np.tile(np.arange(256, dtype=np.uint8)[:, None], (256, 1, 3))
 
 
 def sound_feature(features: np.ndarray) -> np.ndarray:
-    """The one row of finite numbers that a backbone must give for one photo."""
+    """Return the one row of finite numbers that a backbone must give for one photo."""
     if features.ndim != 2 or len(features) != 1:
         raise ConfigError(
             f"the backbone gives features of shape {features.shape} for one photo, not (1, d): "
@@ -125,7 +125,7 @@ def sound_feature(features: np.ndarray) -> np.ndarray:
 
 
 def open_session(graph: bytes, device: str = "cpu") -> onnxruntime.InferenceSession:
-    """A session that runs a graph in the thread that calls it."""
+    """Open a session that runs a graph in the thread that calls it."""
     # Else onnxruntime writes a device's number and facts of the machine into the home folder, to be
     # sent to its makers. It looks at this once, when it is imported.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -151,7 +151,7 @@ def open_session(graph: bytes, device: str = "cpu") -> onnxruntime.InferenceSess
 
 
 def providers(device: str, offered: Sequence[str]) -> list[Any]:
-    """What onnxruntime shall run a graph with; `auto` is CUDA where it is offered, else the CPU.
+    """Return what onnxruntime shall run a graph with; `auto` is CUDA where offered, else the CPU.
 
     >>> providers("auto", [CPU])
     ['CPUExecutionProvider']

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.errors import DataError
+from memoryless.errors import DataError, cause
 from memoryless.images.dataset import Dataset, from_arrays
 
 LARGEST = 250_000_000  # bytes; the official archives unpack to 186 million
@@ -83,7 +83,8 @@ def load_cifar(name: str, root: Path | None) -> Dataset:
         raise
     except Exception as error:  # damaged files can raise anything
         raise DataError(
-            f"{place} does not hold {name} as it is published ({error}): fetch the archive again"
+            f"{place} does not hold {name} as it is published ({cause(error)}): fetch the archive "
+            "again"
         ) from error
     return from_arrays(*train, *test, classes, name, augment=("pad_crop", "flip"))
 

@@ -23,14 +23,14 @@ class Images(Protocol):
     def __len__(self) -> int: ...
 
     def read(self, indices: np.ndarray) -> torch.Tensor:
-        """Images at `indices` come as uint8 (B, C, H, W)."""
+        """Return images at `indices` as uint8 (B, C, H, W)."""
 
     def stored_bytes(self, indices: np.ndarray) -> int:
-        """How many bytes keeping these images would take."""
+        """Return how many bytes keeping these images would take."""
 
 
 class ArrayImages:
-    """Images lie in memory as uint8 (n, C, H, W)."""
+    """Images in memory, uint8 (n, C, H, W), or features in their place, float (n, d, 1, 1)."""
 
     def __init__(self, pixels: torch.Tensor):
         self.pixels = pixels
@@ -46,7 +46,7 @@ class ArrayImages:
         return self.pixels[torch.from_numpy(indices)]
 
     def stored_bytes(self, indices: np.ndarray) -> int:
-        return len(indices) * int(np.prod(self.shape))
+        return len(indices) * self.pixels[:1].nbytes
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ class Split:
         return len(self.labels)
 
     def take(self, positions: np.ndarray) -> Split:
-        """The part at these positions, or where a mask is true."""
+        """Return the part at these positions, or where a mask is true."""
         return replace(self, labels=self.labels[positions], indices=self.indices[positions])
 
     def relabel(self, labels: np.ndarray) -> Split:
         return replace(self, labels=labels)
 
     def join(self, other: Split) -> Split:
-        """Both splits follow each other; they must be of the same images."""
+        """Return both splits as one; they must be of the same images."""
         assert self.images is other.images
         return replace(
             self,
@@ -101,7 +101,7 @@ class Dataset:
     augment: tuple[str, ...] = ("flip",)
     """These augmentations suit the images."""
     notes: tuple[str, ...] = ()
-    """Sentences that tell what loading left out or found odd."""
+    """Sentences about what loading left out or found odd."""
 
     @property
     def channels(self) -> int:
@@ -109,7 +109,7 @@ class Dataset:
 
 
 def hold_out(labels: np.ndarray, share: float, *context: int | str) -> np.ndarray:
-    """A mask of a random share of each class: at least one image, and at least one is left.
+    """Draw a mask of a random share of each class: at least one image, and at least one is left.
 
     It is drawn from `context` alone, so the same share is held out whenever it is asked for.
     """
@@ -124,7 +124,7 @@ def hold_out(labels: np.ndarray, share: float, *context: int | str) -> np.ndarra
 def hold_out_groups(
     labels: np.ndarray, groups: np.ndarray, share: float, *context: int | str
 ) -> np.ndarray:
-    """A mask of a random share of each class, whole groups only; some of each class are left.
+    """Draw a mask of a share of each class, of whole groups only; some of each class are left.
 
     >>> labels, groups = np.array([0, 0, 0, 0, 1]), np.array([0, 0, 1, 2, 3])
     >>> mask = hold_out_groups(labels, groups, 0.5, 0)
@@ -147,7 +147,7 @@ def hold_out_groups(
 
 
 def place_within_class(labels: np.ndarray) -> np.ndarray:
-    """For each entry, how many entries of its class come before it.
+    """Return, for each entry, how many entries of its class come before it.
 
     >>> place_within_class(np.array([2, 0, 2, 2, 0])).tolist()
     [0, 0, 1, 2, 1]
@@ -160,13 +160,13 @@ def place_within_class(labels: np.ndarray) -> np.ndarray:
 
 
 def validation_set(dataset: Dataset, share: float) -> Dataset:
-    """The data set with a share of its training images in place of the test images."""
+    """Return the data set with a share of its training images in place of the test images."""
     mask = hold_out(dataset.train.labels, share, "validation")
     return replace(dataset, train=dataset.train.take(~mask), test=dataset.train.take(mask))
 
 
 def check_classes(dataset: Dataset) -> Dataset:
-    """The data set, or an error if a class has no training or no test image."""
+    """Return the data set; raise if a class has no training or no test image."""
     if not dataset.classes:
         raise DataError(f"{dataset.name} has no class with training and test images: add images")
     for split, labels in (("training", dataset.train.labels), ("test", dataset.test.labels)):
@@ -189,7 +189,7 @@ def from_arrays(
     name: str = "arrays",
     augment: tuple[str, ...] = ("flip",),
 ) -> Dataset:
-    """Arrays of uint8 become a data set: (n, H, W), (n, C, H, W) or (n, H, W, C) with C 1 or 3."""
+    """Make a data set of uint8 arrays (n, H, W), (n, C, H, W) or (n, H, W, C) with C 1 or 3."""
     labels = [_labels(train_labels), _labels(test_labels)]
     number = len(classes) if classes else max(int(y.max(initial=0)) for y in labels) + 1
     for split, y in zip(("training", "test"), labels, strict=True):
@@ -213,7 +213,7 @@ def from_arrays(
 
 
 def as_images(images: np.ndarray | torch.Tensor | Images) -> Images:
-    """Images that can be read by index: arrays are wrapped, others are given back."""
+    """Return images that can be read by index: arrays are wrapped, others stay as they are."""
     if hasattr(images, "read"):
         return cast(Images, images)
     return _in_memory(as_pixels(images, len(images)))
@@ -233,7 +233,7 @@ def _labels(labels: np.ndarray | torch.Tensor) -> np.ndarray:
 
 
 def as_pixels(images: np.ndarray | torch.Tensor, number: int) -> np.ndarray:
-    """Images as one array (n, C, H, W) of their own, checked: square, of one or three channels."""
+    """Return images as one array (n, C, H, W), checked: square, of one or three channels."""
     array = np.asarray(images)
     if array.dtype != np.uint8 or array.ndim not in (3, 4):
         raise DataError(

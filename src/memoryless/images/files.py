@@ -7,15 +7,14 @@ import posixpath
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from memoryless.errors import DataError
-from memoryless.names import counted, first_ten
+from memoryless.errors import DataError, cause
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom, in pixels of the upright image."""
@@ -86,12 +85,6 @@ class Files:
         return _text(self.photo(path))
 
 
-def note(names: Sequence[str], one: str, many: str) -> Iterator[str]:
-    """Yield a sentence that counts and names things, if there are any."""
-    if names:
-        yield f"{counted(len(names), one, many)}: {first_ten(names)}"
-
-
 def read_text(file: Path) -> str:
     """Return the text of a file on the disk, or raise an error that names it."""
     return _text(Photo.at(file))
@@ -103,7 +96,7 @@ def _text(file: Photo) -> str:
     except MemoryError:
         raise
     except Exception as error:  # a damaged member of a zip raises what its decompressor raises
-        raise DataError(f"the file {file.name} cannot be read: {error}") from error
+        raise DataError(f"the file {file.name} cannot be read: {cause(error)}") from error
 
 
 def open_file(name: PurePath | str) -> BinaryIO:
@@ -216,8 +209,7 @@ def read_zip(file: Path) -> Files:
             raise OSError("not a regular file")
         archive = ZipFile(file)
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"the zip {file} cannot be read ({why}): make it again") from error
+        raise DataError(f"the zip {file} cannot be read ({cause(error)}): make it again") from error
     members = [(posixpath.normpath(m.filename), m) for m in archive.infolist()]
     members = [(path, m) for path, m in members if not _hidden_member(path)]
     by_name: dict[str, ZipInfo] = {}

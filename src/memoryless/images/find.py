@@ -18,7 +18,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from memoryless.errors import DataError
+from memoryless.errors import DataError, cause
 from memoryless.images.files import (
     HEAD,
     NOWHERE,
@@ -27,13 +27,12 @@ from memoryless.images.files import (
     Photo,
     begins_as_image,
     leads_out,
-    note,
     pick_files,
     read_folder,
     read_text,
     read_zip,
 )
-from memoryless.names import class_names, first_ten
+from memoryless.names import class_names, first_ten, note, with_reasons
 
 TABLE, LIST = "metadata.csv", "list.txt"
 # Folders that part photos, whatever the case of their names, and what each is for.
@@ -139,8 +138,9 @@ def _open(place: Path) -> Files | None:
     try:
         place.stat()
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"there is no folder or file {place} ({why}): check its name") from error
+        raise DataError(
+            f"there is no folder or file {place} ({cause(error)}): check its name"
+        ) from error
     if place.is_dir():
         return read_folder(place)
     return read_zip(place) if _is_zip(place) else None
@@ -243,9 +243,8 @@ def _with_labels(layout: str, files: Files, labels: Labels) -> Found:
 
 
 def _passed_over(files: Files) -> str:
-    not_read = files.skipped | files.unusable
-    entries = (f"{name} ({why})" for name, why in sorted(not_read.items()))
-    return f"; not read: {first_ten(entries)}" if not_read else ""
+    not_read = dict(sorted((files.skipped | files.unusable).items()))
+    return f"; not read: {with_reasons(not_read)}" if not_read else ""
 
 
 def by_table(files: Files, base: str) -> Labels | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memoryless.errors import DataError
+from memoryless.errors import DataError, cause
 from memoryless.images.dataset import Dataset, from_arrays
 
 CLASSES, DRAWINGS, TRAIN, SIDE = 100, 100, 80, 28
@@ -22,7 +22,7 @@ BYTES = CLASSES * DRAWINGS * SIDE * SIDE // 2  # two pixels in a byte
 
 
 def read_drawings(root: Path | None = None) -> tuple[tuple[str, ...], np.ndarray]:
-    """The names of the classes and their drawings, uint8 (CLASSES, DRAWINGS, SIDE, SIDE).
+    """Read the names of the classes and their drawings, uint8 (CLASSES, DRAWINGS, SIDE, SIDE).
 
     They are the embedded ones, or others from the folder `root`.
     """
@@ -39,14 +39,14 @@ def read_drawings(root: Path | None = None) -> tuple[tuple[str, ...], np.ndarray
     except (OSError, KeyError, TypeError, ValueError, EOFError, RecursionError,
             lzma.LZMAError) as error:  # fmt: skip
         raise DataError(
-            f"{folder} does not hold quickdraw100 ({error}): leave out `root` for the embedded "
-            "set, or build another with tools/build_quickdraw100.py"
+            f"{folder} does not hold quickdraw100 ({cause(error)}): leave out `root` for the "
+            "embedded set, or build another with tools/build_quickdraw100.py"
         ) from error
     return classes, pixels
 
 
 def load_quickdraw100(root: Path | None = None) -> Dataset:
-    """The drawings as a data set: the first of each class train, the others test."""
+    """Load the drawings as a data set: the first of each class train, the others test."""
     classes, pixels = read_drawings(root)
     labels = np.repeat(np.arange(CLASSES), DRAWINGS).reshape(CLASSES, DRAWINGS)
     train, test = np.s_[:, :TRAIN], np.s_[:, TRAIN:]

@@ -19,9 +19,10 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
-from memoryless.errors import DataError
+from memoryless.errors import DataError, cause
 from memoryless.images.duplicates import perceptual_hash
-from memoryless.images.files import HEAD, HEIC, TIFF, Box, Photo, note
+from memoryless.images.files import HEAD, HEIC, TIFF, Box, Photo
+from memoryless.names import note
 from memoryless.threads import ahead
 
 T = TypeVar("T")
@@ -311,9 +312,8 @@ def reason(error: Exception) -> str:
         return "not an image"
     if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
         return f"it has more than {Image.MAX_IMAGE_PIXELS:,} pixels"
-    text = (getattr(error, "strerror", None) or str(error)).partition("\n")[0].strip()[:200]
-    expected = isinstance(error, OSError | SyntaxError | ValueError | Warning)
-    return text if text and expected else f"broken: {text or type(error).__name__}"
+    expected = isinstance(error, OSError | SyntaxError | ValueError | Warning) and str(error)
+    return cause(error) if expected else f"broken: {cause(error)}"
 
 
 class _Shared:

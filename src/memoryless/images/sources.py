@@ -20,11 +20,11 @@ from memoryless.errors import ConfigError, DataError
 from memoryless.images.cifar import load_cifar
 from memoryless.images.dataset import Dataset, Split, check_classes, hold_out, validation_set
 from memoryless.images.duplicates import SEVERAL_LABELS, name_copies, several_labels
-from memoryless.images.files import Photo, note, read_text
+from memoryless.images.files import Photo, read_text
 from memoryless.images.find import Found, find_listed, find_splits
 from memoryless.images.quickdraw import load_quickdraw100
 from memoryless.images.read import Facts, UnreadableError, central_square, read, remarks
-from memoryless.names import choose, counted, first_ten
+from memoryless.names import choose, counted, first_ten, note, with_reasons
 from memoryless.settings import WIDTH, DataSettings
 from memoryless.threads import ahead
 
@@ -267,7 +267,7 @@ def _left_out(name: str, bad: dict[str, str], skip_broken: bool) -> list[str]:
     if not bad:
         return []
     number = counted(len(bad), "entry", "entries")
-    named = first_ten(f"{what} ({why})" for what, why in bad.items())
+    named = with_reasons(bad)
     if not skip_broken:
         them = "it" if len(bad) == 1 else "them"
         raise DataError(

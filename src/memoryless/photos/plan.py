@@ -292,7 +292,7 @@ def bytes_kept(classes: int, dimensions: int) -> int:
     sums of the check.
 
     >>> bytes_kept(40, 1280)
-    6970728
+    6970720
     """
     check = 2 * len(TEMPERATURES) + len(MARGINS) + 1
     return 8 * (classes + classes * dimensions + dimensions * (dimensions + 1) // 2 + check)

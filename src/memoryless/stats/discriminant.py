@@ -98,6 +98,23 @@ class Solution:
         """Biases (C,) for features less the centre."""
         return (self.tau / self.count - self.own) / 2
 
+    def pairs(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to expect of new photos of classes i, of rows, against j, of columns.
+
+        By how much i leads j on average, (R, J), and the variance of that. The model has seen the
+        photos of its sums, so leads are lowered, and variances widened, by what it would gain from
+        them.
+        """
+        K = self.W[rows] @ self.means[columns].T
+        noise = self.tau / 2 - self.optimism * self.freedom, self.tau / 2
+        lead = (self.own[rows] / 2 + noise[0] / self.count[rows])[:, None] - K
+        lead += self.own[columns] / 2 - noise[1] / self.count[columns]
+        squares = self.own - self.added * np.square(self.W).sum(1)  # W S W' of each class
+        variance = squares[rows][:, None] + squares[columns]
+        variance -= 2 * (K - self.added * (self.W[rows] @ self.W[columns].T))
+        widened = self.optimism**2 * self.photos / max(self.free, 1.0)
+        return lead, widened * np.maximum(variance, 0)
+
     def variances(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Variances of score differences of pairs of classes over new photos of a class."""
         means, rows = self.means[one] - self.means[other], self.W[one] - self.W[other]

@@ -147,21 +147,34 @@ class Sample:
         self.size = min(MOST, max(FEWEST, MOST_SCORES // classes))
         self.quota = max(1, self.size // brought)
         self.seen = 0
-        self.rows = np.zeros((0, 0))  # (m, d)
         self.labels = np.zeros(0, np.int64)  # (m,)
         self.numbers = np.zeros(0, np.int64)  # (m,), the number of each row among all of the call
-        self.hashes = np.zeros(0, np.uint64)  # (m,)
+        self._hashes = np.zeros(0, np.uint64)  # (m,)
+        self._places = np.zeros(0, np.int64)  # (m,), where each row stands among those that wait
+        self._waiting = np.zeros((0, 0))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows (m, d) that wait."""
+        return self._waiting[self._places]
 
     def add(self, rows: np.ndarray, labels: np.ndarray) -> None:
         """Add a chunk of rows (n, d) of classes (n,)."""
+        if not len(self._waiting):
+            self._waiting = np.empty((self.size, rows.shape[1]), rows.dtype)
         numbers = np.arange(self.seen, self.seen + len(labels))
+        self.seen += len(labels)
         labels = np.concatenate([self.labels, labels])
-        hashes = np.concatenate([self.hashes, _hashes(rows)])
+        hashes = np.concatenate([self._hashes, _hashes(rows)])
         stay = self._smallest(labels, hashes)
-        rows = np.concatenate([self.rows, rows]) if self.seen else rows
-        self.seen += len(numbers)
-        self.rows, self.labels, self.hashes = rows[stay], labels[stay], hashes[stay]
+        past = stay < len(self._places)
+        places = np.empty(len(stay), np.int64)
+        places[past] = self._places[stay[past]]
+        free = np.setdiff1d(np.arange(self.size), places[past])  # a row that goes leaves its place
+        places[~past] = free[: np.count_nonzero(~past)]
+        self._waiting[places[~past]] = rows[stay[~past] - len(self._places)]
         self.numbers = np.concatenate([self.numbers, numbers])[stay]
+        self.labels, self._hashes, self._places = labels[stay], hashes[stay], places
 
     def _smallest(self, labels: np.ndarray, hashes: np.ndarray) -> np.ndarray:
         """Return which rows stay, in their order."""

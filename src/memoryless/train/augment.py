@@ -95,7 +95,7 @@ def check_augmentations(names: Sequence[str]) -> None:
 
 
 def centre(images: Tensor, size: int) -> Tensor:
-    """The central square of `size` is cut out where a margin is there, else all is resized."""
+    """Cut out the central square of `size` where there is a margin; else resize all."""
     side = images.shape[-1]
     if side == size:
         return images
@@ -129,7 +129,7 @@ class Preparation:
         return self.normalise(centre(images, self.size))
 
     def normalise(self, images: Tensor) -> Tensor:
-        """Images become floats with mean 0 and deviation 1; a float input is overwritten."""
+        """Return images as floats with mean 0 and deviation 1; a float input is overwritten."""
         mean, std = (
             torch.tensor(v, device=images.device).view(1, -1, 1, 1) * 255
             for v in (self.mean, self.std)

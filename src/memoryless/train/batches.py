@@ -15,7 +15,7 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 def batches(split: Split, batch_size: int, order: np.ndarray | None = None) -> Iterator[Batch]:
-    """Images and labels come in `order`, in batches of almost equal size.
+    """Yield images and labels in `order`, in batches of almost equal size.
 
     No batch has one image, which batch normalisation could not take, unless there is only one.
     """
@@ -31,7 +31,7 @@ def batches(split: Split, batch_size: int, order: np.ndarray | None = None) -> I
 
 
 def channel_statistics(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel over all pixels, on the scale 0..1."""
+    """Return mean and deviation of each channel over all pixels, on the scale 0..1."""
     total = torch.zeros(split.images.shape[0], dtype=torch.float64)
     squares = torch.zeros_like(total)
     pixels = 0

@@ -30,7 +30,7 @@ class Checkpoint:
         write_bytes(self.path, to_bytes(tensors, whole | {"sha256": digest}))
 
     def read(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """What was written; nothing if the file is absent, damaged or of another run."""
+        """Return what was written; nothing if the file is absent, damaged or of another run."""
         try:
             arrays, facts = from_bytes(read_bytes(self.path))
         except (StoreError, SafetensorError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Features of many images, in batches, and in the place of images."""
+"""Features of many images, in batches."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from memoryless.images import Split
 from memoryless.train.augment import Preparation
 from memoryless.train.batches import batches
+from memoryless.train.network import device_of
 
 FLOAT16_MAX = np.finfo(np.float16).max
 
@@ -25,43 +26,21 @@ def extract_features(
     middle: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Tensor:
-    """Features (n, d) of a split's images, without augmentation, on the CPU.
+    """Return features (n, d) of a split's images, without augmentation, on the CPU.
 
-    With `middle` those of a ResNet's middle stages follow, (n, 4 d) in all. `progress` is told how
-    many images are done, of how many.
+    With `middle` those of a ResNet's middle stages follow, (n, 4 d) in all. `progress` receives
+    how many images are done, of how many.
     """
     backbone.eval()
     extract = backbone.with_middle if middle else backbone
     assert callable(extract)
-    device = _device(backbone)
+    device = device_of(backbone)
     parts, done = [], 0
     for images, _ in batches(split, batch_size):
         parts.append(extract(preparation.test(images.to(device))).float().cpu())
         done += len(images)
         progress(done, len(split))
     return torch.cat(parts)
-
-
-def _device(backbone: nn.Module) -> torch.device:
-    """Where a backbone's parameters are; one without parameters is on the CPU."""
-    return next((p.device for p in backbone.parameters()), torch.device("cpu"))
-
-
-class FeatureImages:
-    """Features (n, d) stand in the place of images, so that the one training loop reads them."""
-
-    def __init__(self, features: Tensor):
-        self.features = features
-        self.shape = (features.shape[1], 1, 1)
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def read(self, indices: np.ndarray) -> Tensor:
-        return self.features[torch.from_numpy(indices)]
-
-    def stored_bytes(self, indices: np.ndarray) -> int:
-        return len(indices) * self.features[:1].nbytes
 
 
 @torch.no_grad()
@@ -86,7 +65,7 @@ def set_batch_norms(
         norm.momentum = None  # torch then takes the mean over all batches
     order = torch.randperm(len(split), generator=generator).numpy()  # mixes the classes
     for images, _ in batches(split, batch_size, order):
-        backbone(prepare(images.to(_device(backbone))))
+        backbone(prepare(images.to(device_of(backbone))))
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
     backbone.eval()
@@ -98,5 +77,5 @@ def _unset(norm: _BatchNorm) -> bool:
 
 
 def compact(features: np.ndarray) -> np.ndarray:
-    """Features as float16 where the values fit, so that what is scored is what is stored."""
+    """Return features as float16 where the values fit, so that what is scored is what is stored."""
     return features.astype(np.float16) if np.abs(features).max() < FLOAT16_MAX else features

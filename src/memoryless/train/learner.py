@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from memoryless.embed import NO_STAGES, own_pixels
 from memoryless.errors import ConfigError, TrainingError
 from memoryless.images import Images, Split, hold_out
+from memoryless.images.dataset import ArrayImages
 from memoryless.randomness import derive, numpy_generator
 from memoryless.settings import ModelSettings
 from memoryless.stats.class_statistics import ClassStatistics
@@ -24,7 +25,7 @@ from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, View
 from memoryless.stats.transports import TRANSPORTS, Drift, Passage, carry, measure_drift
 from memoryless.strategies import STRATEGIES
-from memoryless.tensors import part
+from memoryless.tensors import part, prefixed
 from memoryless.train.augment import Preparation
 from memoryless.train.backbones import build_backbone, feature_size
 from memoryless.train.backbones.efficientnet import EfficientNetLite0
@@ -32,9 +33,9 @@ from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 from memoryless.train.backbones.resnet import ResNet18
 from memoryless.train.batches import channel_statistics
 from memoryless.train.checkpoint import Checkpoint
-from memoryless.train.features import FeatureImages, compact, extract_features
+from memoryless.train.features import compact, extract_features
 from memoryless.train.loop import LOWER_RATE, History, Report, StateTraining
-from memoryless.train.network import Network, pick_device
+from memoryless.train.network import Network, device_of, pick_device
 from memoryless.train.randomness import seeded, torch_generator
 from memoryless.train.strategies.base import Arrival, Totals, make_trainer
 
@@ -83,7 +84,7 @@ class Learner:
         self.record = Record.empty(features)
         self._graph: OnnxBackbone | None = None
         self.working: Working = lambda what, done, total: None
-        """What is told how far slow work beside training is."""
+        """Receives how far slow work beside training is."""
 
     @property
     def view(self) -> View:
@@ -92,7 +93,7 @@ class Learner:
 
     @property
     def device(self) -> torch.device:
-        return next(self.network.parameters()).device
+        return device_of(self.network)
 
     @property
     def layer(self) -> Layer:
@@ -147,16 +148,16 @@ class Learner:
     def _trained_on(
         self, images: Split, features: np.ndarray | None
     ) -> tuple[Network, Preparation | None, Split]:
-        """What the loop trains, how it prepares images, and the images; or the layer alone, and
-        features in their place.
+        """Return what the loop trains, how it prepares images, and the images; with fixed features
+        the layer alone, and features in place of images.
         """
         if features is None:
             return self.network, self.preparation, images
-        rows = FeatureImages(torch.from_numpy(self.view.rows(features)))
-        return Network(nn.Identity(), self.network.layer), None, Split.whole(rows, images.labels)
+        rows = ArrayImages(torch.from_numpy(self.view.rows(features))[:, :, None, None])
+        return Network(nn.Flatten(), self.network.layer), None, Split.whole(rows, images.labels)
 
     def _held_out(self, images: Split, state: int) -> np.ndarray:
-        """Mask of the images that take no part in training or statistics."""
+        """Draw a mask of the images that take no part in training or statistics."""
         if not self.settings.held_out:
             return np.zeros(len(images), dtype=bool)
         labels = images.labels - images.labels.min()
@@ -209,7 +210,7 @@ class Learner:
         return Learned(history, birth, drift, self._fit(seen, labels))
 
     def _fit(self, features: np.ndarray, labels: np.ndarray) -> dict[str, Scorer]:
-        """The heads that need the state's features, under every transport that is kept."""
+        """Fit the heads that need the state's features, under every transport that is kept."""
         state = self.record.states - 1
         sources = [
             (head, name, source)
@@ -227,9 +228,9 @@ class Learner:
         return fitted
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a later state needs, beside the record."""
-        network = {f"network.{k}": v for k, v in self.network.state_dict().items()}
-        return network | {f"strategy.{k}": v for k, v in self.strategy.tensors().items()}
+        """Return what a later state needs, beside the record."""
+        network = prefixed("network.", self.network.state_dict())
+        return network | prefixed("strategy.", self.strategy.tensors())
 
     def restore(
         self, tensors: dict[str, torch.Tensor], record: Record, images: Images | None = None
@@ -240,11 +241,11 @@ class Learner:
         self.record, self._graph = record, None
 
     def features(self, images: Split) -> Tensor:
-        """Features that rows read."""
+        """Return the features that rows read."""
         return torch.from_numpy(self.view.rows(self.all_features(images)))
 
     def all_features(self, images: Split) -> np.ndarray:
-        """Features that rows read, and those that statistics read beside them."""
+        """Return the features that rows read, and those that statistics read beside them."""
         middle = self.view.start > 0
         return extract_features(
             self._extracting(),
@@ -256,7 +257,7 @@ class Learner:
         ).numpy()
 
     def _extracting(self) -> nn.Module:
-        """The backbone, as a graph where it never learns and runs on a CPU: five times as fast."""
+        """Return the backbone, as a graph if it is fixed and on a CPU: five times as fast."""
         backbone = self.network.backbone
         apart = not self.fixed or self.device.type != "cpu"
         if apart or not isinstance(backbone, EfficientNetLite0):
@@ -266,7 +267,7 @@ class Learner:
 
     @torch.no_grad()
     def _mu(self, features: np.ndarray, labels: np.ndarray, seen: int) -> float:
-        """mu(M_t): the mean largest (or true-class) logit over the state's training images."""
+        """Return mu(M_t): the mean largest (or true-class) logit over the training images."""
         layer = self.network.layer
         logits = layer(torch.from_numpy(features).to(self.device))[:, :seen].cpu()
         if self.settings.mu == "largest":
@@ -281,9 +282,8 @@ def prepare(
     augment: Sequence[str],
     backbone: nn.Module | None = None,
 ) -> Preparation:
-    """The preparation of a model's images. Mean and deviation that are not given are those that
-    the settings' backbone was trained with, or, without such or for another `backbone`, measured
-    on state 0's images.
+    """Return how a model's images are prepared. Mean and deviation that are not given are those
+    that the settings' backbone was trained with, or else measured on state 0's images.
     """
     channels = first_images.images.shape[0]
     if settings.mean and settings.std:

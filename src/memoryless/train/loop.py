@@ -16,16 +16,16 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from memoryless.errors import DataError, TrainingError
+from memoryless.errors import DataError, TrainingError, cause
 from memoryless.images import Split
 from memoryless.progress import TrainingProgress
 from memoryless.randomness import derive, numpy_generator
 from memoryless.settings import TrainingSettings
-from memoryless.tensors import as_tensors, part
+from memoryless.tensors import as_tensors, part, prefixed
 from memoryless.train.augment import Preparation
 from memoryless.train.batches import batches
 from memoryless.train.checkpoint import Checkpoint
-from memoryless.train.network import Network
+from memoryless.train.network import Network, device_of
 from memoryless.train.randomness import seeded, torch_generator
 from memoryless.train.schedules import epochs_of, learning_rate
 from memoryless.train.strategies.base import Trainer
@@ -70,8 +70,9 @@ def advice(config: TrainingSettings, begun: bool = False) -> Iterator[None]:
                 f"{ELSEWHERE if begun else ''}"
             ) from error
         if config.compile:
-            reason = str(error).splitlines()[0]
-            raise TrainingError(f"torch.compile failed ({reason}): leave out `compile`") from error
+            raise TrainingError(
+                f"torch.compile failed ({cause(error)}): leave out `compile`"
+            ) from error
         raise
 
 
@@ -94,7 +95,7 @@ class StateTraining:
             raise DataError(
                 f"state {self.state} has {len(train)} images to train on, and needs at least 2"
             )
-        self.device = next(self.network.parameters()).device
+        self.device = device_of(self.network)
         self.parameters = self.strategy.parameters(self.network)
         self.optimiser = torch.optim.SGD(
             self.parameters.values(),
@@ -125,16 +126,18 @@ class StateTraining:
         order = numpy_generator(self.seed, self.state, epoch, "order").permutation(len(split))
         generator = torch_generator(self.seed, self.state, epoch, "augmentation")
         total = torch.zeros((), device=self.device)
-        done, started, told = 0, time.perf_counter(), 0.0
+        done, started, reported = 0, time.perf_counter(), 0.0
         for images, labels in batches(split, self.config.batch_size, order):
             self._set_rate(epoch + done / len(split))
             total += self._step(images, labels, generator) * len(labels)
             done += len(labels)
             now = time.perf_counter()
-            if now - told > SECONDS_BETWEEN_REPORTS or done == len(split):  # reading total waits
-                loss, told = total.item() / done, now
+            if now - reported > SECONDS_BETWEEN_REPORTS or done == len(
+                split
+            ):  # reading total waits
+                loss, reported = total.item() / done, now
                 self._check_finite(epoch, loss)
-                self._tell(epoch, done / len(split), loss, done / (now - started))
+                self._report(epoch, done / len(split), loss, done / (now - started))
         return loss
 
     def _step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
@@ -170,7 +173,7 @@ class StateTraining:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
 
-    def _tell(self, epoch: int, share: float, loss: float, rate: float) -> None:
+    def _report(self, epoch: int, share: float, loss: float, rate: float) -> None:
         epochs = epochs_of(self.config, self.state)
         self.report(
             TrainingProgress(self.state, epoch, epochs, (epoch + share) / epochs, loss, rate)
@@ -194,14 +197,14 @@ class StateTraining:
 
     def _tensors(self) -> dict[str, Tensor]:
         momentum = {
-            f"momentum.{name}": self.optimiser.state[p]["momentum_buffer"]
+            name: self.optimiser.state[p]["momentum_buffer"]
             for name, p in self.parameters.items()
             if self.optimiser.state[p].get("momentum_buffer") is not None
         }
-        return {**{f"network.{k}": v for k, v in self.network.state_dict().items()}, **momentum}
+        return prefixed("network.", self.network.state_dict()) | prefixed("momentum.", momentum)
 
     def _resume(self) -> History:
-        """The finished epochs of this state, their tensors put back; none if there are none."""
+        """Restore the finished epochs of this state; returns their numbers, or none."""
         if not self.checkpoint:
             return History()
         arrays, facts = self.checkpoint.read()
@@ -215,8 +218,8 @@ class StateTraining:
         return History(**facts)
 
     def _fits(self, tensors: dict[str, Tensor], momentum: dict[str, Tensor]) -> bool:
-        """Whether a checkpoint is of this network: another version may have written it."""
-        wanted = {f"network.{name}": part for name, part in self.network.state_dict().items()}
-        wanted |= {f"momentum.{name}": p for name, p in self.parameters.items() if name in momentum}
+        """Return whether a checkpoint is of this network: another version may have written it."""
+        moved = {name: p for name, p in self.parameters.items() if name in momentum}
+        wanted = prefixed("network.", self.network.state_dict()) | prefixed("momentum.", moved)
         shapes = ({n: (t.shape, t.dtype) for n, t in side.items()} for side in (wanted, tensors))
         return next(shapes) == next(shapes)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, cause
 
 Layer = tuple[Tensor, Tensor]  # rows (N, d) and biases (N,)
 
@@ -27,11 +27,11 @@ class GrowingLayer(nn.Module):
         super()._load_from_state_dict(state, prefix, *rest)
 
     def grow(self, new: int, keep_rows: bool, generator: torch.Generator) -> None:
-        """Make room for `new` classes; old rows are kept, or the whole layer is made anew."""
+        """Make room for `new` classes; old rows are kept, or all are drawn again."""
         raise TypeError(f"{type(self).__name__} does not grow")
 
     def as_linear(self) -> Layer:
-        """The linear layer (W, b) that ranks classes as this one does, on the CPU."""
+        """Return the linear layer (W, b) that ranks classes as this one does, on the CPU."""
         raise TypeError(f"{type(self).__name__} is not linear")
 
     @property
@@ -81,7 +81,7 @@ class CosineLayer(GrowingLayer):
         return self.scale * F.linear(F.normalize(features), F.normalize(self.rows))
 
     def grow(self, new: int, keep_rows: bool, generator: torch.Generator) -> None:
-        """Fix the rows there are and add `new` ones; they are never made anew."""
+        """Fix the rows there are and add `new` ones; old rows are never drawn again."""
         self.past = self.rows.detach().clone()
         features = self.weight.shape[1]
         self.weight = nn.Parameter(_draw((new, features), features, generator).to(self.past))
@@ -128,13 +128,18 @@ def check_device(name: str) -> None:
     try:
         torch.empty(0, device="cpu" if name == "auto" else name)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0].split(". ")[0][:200]
+        reason = cause(error).partition(". ")[0]
         raise ConfigError(
             f"device '{name}' cannot be used here: {reason}; choose auto or cpu"
         ) from error
 
 
 def pick_device(name: str) -> torch.device:
-    """The device of a checked name; `auto` is CUDA, else MPS, else the CPU."""
+    """Return the device of a checked name; `auto` is CUDA, else MPS, else the CPU."""
     fast = [n for n in ("cuda", "mps") if getattr(torch, n).is_available()]
     return torch.device([*fast, "cpu"][0] if name == "auto" else name)
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Return the device of a module's parameters; the CPU if it has none."""
+    return next((p.device for p in module.parameters()), torch.device("cpu"))

@@ -77,7 +77,7 @@ def _contradictions(settings: ModelSettings) -> Iterator[str]:
 
 
 def trained_settings(name: str, given: ModelSettings, side: int) -> ModelSettings:
-    """Settings of a model that is trained by this method on images of a side, nothing left open.
+    """Return the settings of a model that is trained by a method on images of a side, all filled.
 
     Whatever is wrong with the method or the settings is an error here.
     """

@@ -69,14 +69,14 @@ SCHEDULES: dict[str, Schedule] = {"plateau": plateau, "multistep": multistep, "c
 def learning_rate(
     settings: TrainingSettings, state: int, epoch: float, watched: Sequence[float]
 ) -> float:
-    """The rate after `epoch` epochs (a fraction within one) of a state."""
+    """Return the rate after `epoch` epochs (a fraction within one) of a state."""
     return first_rate(settings, state) * SCHEDULES[settings.schedule](
         settings, state, epoch, watched
     )
 
 
 def first_rate(settings: TrainingSettings, state: int) -> float:
-    """The rate that a state begins with."""
+    """Return the rate that a state begins with."""
     if state == 0:
         return settings.lr
     if isinstance(settings.lr_later, str):

@@ -16,7 +16,7 @@ from memoryless.lab.stream import Stream
 from memoryless.stats.record import Record
 from memoryless.strategies import STRATEGIES
 from memoryless.train.network import LinearLayer, Network
-from memoryless.train.strategies.base import Arrival, Teacher, freeze, make_trainer, trainer_class
+from memoryless.train.strategies.base import Arrival, Teacher, make_trainer, trainer_class
 
 
 def no_features(split: Split) -> torch.Tensor:
@@ -95,18 +95,6 @@ def test_the_teacher_does_not_change(name, tiny, monkeypatch):
     assert all(torch.equal(before[key], seen[0][key]) for key in before)
     assert strategy.teacher is None
     assert not torch.equal(before["backbone.conv1.weight"], learner.network.backbone.conv1.weight)
-
-
-def test_a_frozen_copy_is_a_copy():
-    network = Network(nn.Sequential(nn.Flatten(), nn.BatchNorm1d(4)), LinearLayer(4)).train()
-    network.layer.grow(2, True, torch.Generator())
-    copied = freeze(network)
-    assert not copied.training
-    assert not any(p.requires_grad for p in copied.parameters())
-    assert network.training
-    assert all(p.requires_grad for p in network.parameters())
-    copied.layer.weight.zero_()
-    assert network.layer.weight.abs().sum() > 0
 
 
 @pytest.mark.parametrize("name", [n for n in STRATEGIES if issubclass(trainer_class(n), Teacher)])

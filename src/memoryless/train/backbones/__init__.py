@@ -38,7 +38,7 @@ LAST_LAYERS = ("fc.", "_fc.", "classifier.", "head.")  # as networks and timm's 
 
 
 def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
-    """The backbone that settings name, with the weights of a file or of a package."""
+    """Build the backbone that settings name, with the weights of a file or of a package."""
     if settings.backbone == "none":
         raise ConfigError(
             f"backbone none has no network to build: choose {', '.join(BACKBONES)}, timm:NAME or "
@@ -59,19 +59,19 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
 
 
 def fixed_backbone(settings: BackboneSettings) -> nn.Module:
-    """The backbone that settings name, to be used as its weights are."""
+    """Build the backbone that settings name, to be used as its weights are."""
     check_fixed(settings)
     with seeded(0):  # first weights are drawn before those of the file take their place
         return build_backbone(settings, channels=3).eval()
 
 
 def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
-    """The graph of a fixed backbone, from images (n, 3, size, size) to features (n, d)."""
+    """Make the graph of a fixed backbone, from images (n, 3, size, size) to features (n, d)."""
     return module_graph(fixed_backbone(settings), size)
 
 
 def named_backbone(settings: BackboneSettings) -> str:
-    """The backbone's name, with the sha256 of a file that holds the whole of it."""
+    """Return the backbone's name, with the sha256 of a file that holds the whole of it."""
     name = settings.backbone
     if not name.startswith("onnx:"):
         return name
@@ -96,7 +96,7 @@ def _from_timm(name: str, channels: int) -> nn.Module:
 
 
 def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
-    """The number d of features is what a backbone says of itself, or what comes out of it."""
+    """Return the number d of features: what a backbone says of itself, or what comes out of it."""
     if isinstance(backbone, ResNet18 | EfficientNetLite0):
         return backbone.feature_size
     try:
@@ -113,7 +113,7 @@ def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
 
 
 def load_weights(backbone: nn.Module, file: Path) -> None:
-    """A file's weights are copied into the backbone; a last layer in it is left out."""
+    """Copy a file's weights into the backbone; a last layer in the file is left out."""
     ours = backbone.state_dict()
     read = _read_weights(file).items()
     weights = {k: v for k, v in read if k in ours or not k.startswith(LAST_LAYERS)}

@@ -74,6 +74,6 @@ class EfficientNetLite0(nn.Module):
         return F.relu6(self._bn1(self._conv_head(x))).mean((2, 3))  # (B, 1280)
 
     def graph(self, size: int, channels: int = 3) -> ModelProto:
-        """The network as an ONNX graph of images (n, channels, size, size)."""
+        """Return the network as an ONNX graph of images (n, channels, size, size)."""
         weights = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
         return network_graph(weights, size, channels)

@@ -15,12 +15,13 @@ from memoryless.embed.graph import OPSET
 from memoryless.errors import ConfigError, cause
 from memoryless.train.backbones.efficientnet import EfficientNetLite0
 from memoryless.train.backbones.resnet import ResNet18
+from memoryless.train.network import device_of
 
 
 def module_graph(
     module: nn.Module, size: int, channels: int = 3, middle: bool = False
 ) -> ModelProto:
-    """The graph of a module, from images (n, channels, size, size) to features (n, d), n free.
+    """Make the graph of a module, from images (n, channels, size, size) to features (n, d).
 
     With `middle`, features of a ResNet's middle stages follow.
     """
@@ -33,7 +34,7 @@ def module_graph(
         with _quiet():
             program = torch.onnx.export(
                 module,
-                (torch.zeros(2, channels, size, size, device=_device(module)),),
+                (torch.zeros(2, channels, size, size, device=device_of(module)),),
                 dynamo=True,
                 external_data=False,
                 verbose=False,
@@ -51,13 +52,9 @@ def module_graph(
     return program.model_proto
 
 
-def _device(module: nn.Module) -> torch.device:
-    return next((value.device for value in module.parameters()), torch.device("cpu"))
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Within, torch's exporter neither warns nor logs what is no fault of the user's.
+    """Silence warnings and logs of torch's exporter that are no fault of the user's.
 
     It says that torchvision is missing, which no backbone here needs, and what it deprecates
     itself.

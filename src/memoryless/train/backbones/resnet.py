@@ -1,13 +1,16 @@
-"""ResNet-18 (He et al., CVPR 2016) with torchvision's parameter names, without its last layer."""
+"""ResNet-18 (He et al., CVPR 2016) without its last layer: in torch, and as an ONNX graph.
+
+Parameters have the names of torchvision's.
+"""
 
 from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 from torch import Tensor, nn
 
-from memoryless.embed.resnet import network_graph
+from memoryless.embed.graph import Nodes, convolve, unit, whole
 
 
 class Pointwise(nn.Conv2d):
@@ -35,7 +38,7 @@ class BasicBlock(nn.Module):
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs)
         self.last_relu = True
-        self.downsample: nn.Module | None = None
+        self.downsample: nn.Sequential | None = None
         if stride > 1 or inputs != outputs:
             self.downsample = nn.Sequential(
                 Pointwise(inputs, outputs, stride), nn.BatchNorm2d(outputs)
@@ -46,6 +49,13 @@ class BasicBlock(nn.Module):
         y = F.relu(self.bn1(self.conv1(x)), inplace=True)
         y = self.bn2(self.conv2(y)).add_(shortcut)
         return F.relu(y, inplace=True) if self.last_relu else y
+
+    def write(self, nodes: Nodes, x: str) -> str:
+        """Write the block as nodes of a graph; returns the name of its output."""
+        shortcut = _convolve(nodes, x, *self.downsample) if self.downsample else x
+        y = nodes.add("Relu", _convolve(nodes, x, self.conv1, self.bn1))
+        y = nodes.add("Add", _convolve(nodes, y, self.conv2, self.bn2), shortcut)
+        return nodes.add("Relu", y) if self.last_relu else y
 
 
 class ResNet18(nn.Module):
@@ -86,7 +96,7 @@ class ResNet18(nn.Module):
         return self.stages(x)[-1].mean((2, 3))  # (B, d)
 
     def with_middle(self, x: Tensor) -> Tensor:
-        """Features of the last stage, then those of the second and third, (B, 4 d) in all.
+        """Return features of the last stage, then of the second and third, (B, 4 d) in all.
 
         The middle stages are averaged over each quarter of the image, and brought to length one.
         """
@@ -95,20 +105,35 @@ class ResNet18(nn.Module):
         return torch.cat([last.mean((2, 3)), *quarters], dim=1)
 
     def stages(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Outputs of the last three stages, (B, channels, height, width) each."""
+        """Return the outputs of the last three stages, (B, channels, height, width) each."""
         x = self.layer1(self.maxpool(F.relu(self.bn1(self.conv1(x)), inplace=True)))
         second = self.layer2(x)
         third = self.layer3(second)
         return second, third, self.layer4(third)
 
     def graph(self, size: int, middle: bool = False) -> ModelProto:
-        """The network as an ONNX graph of images (n, C, size, size), perhaps `with_middle`."""
-        weights = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
-        return network_graph(weights, size, self._last_block.last_relu, middle)
+        """Return the network as a graph of images (n, C, size, size), perhaps `with_middle`."""
+        nodes, stages = Nodes(), []
+        x = nodes.add("Relu", _convolve(nodes, "images", self.conv1, self.bn1))
+        if isinstance(self.maxpool, nn.MaxPool2d):
+            x = nodes.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+        for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
+            for block in stage:
+                assert isinstance(block, BasicBlock)
+                x = block.write(nodes, x)
+            stages.append(x)
+        parts = [nodes.add("Flatten", nodes.add("GlobalAveragePool", x))]
+        if middle:
+            parts += [_quarter_nodes(nodes, stage) for stage in stages[1:3]]
+        nodes.add("Concat", *parts, name="features", axis=1)
+        return nodes.model(
+            {"images": (TensorProto.FLOAT, ["n", self.conv1.in_channels, size, size])},
+            {"features": (TensorProto.FLOAT, ["n", "d"])},
+        )
 
 
 def _quarters(x: Tensor) -> Tensor:
-    """Means (B, 4 channels) over the quarters of an image, which share an odd middle row.
+    """Return means (B, 4 channels) over the quarters of an image, which share an odd middle row.
 
     That is adaptive_avg_pool2d to 2 x 2, which some devices refuse for odd sides.
     """
@@ -120,3 +145,33 @@ def _quarters(x: Tensor) -> Tensor:
 
 def _stage(inputs: int, outputs: int, stride: int) -> nn.Sequential:
     return nn.Sequential(BasicBlock(inputs, outputs, stride), BasicBlock(outputs, outputs, 1))
+
+
+def _convolve(nodes: Nodes, x: str, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> str:
+    """Write a convolution and the batch normalisation after it."""
+    arrays = {name: value.cpu().numpy() for name, value in norm.state_dict().items()}
+    kernel, edge = conv.weight.detach().cpu().numpy(), conv.kernel_size[0] // 2
+    stride = conv.step if isinstance(conv, Pointwise) else conv.stride[0]
+    shape = {"strides": [stride] * 2, "pads": [edge] * 4}
+    return convolve(nodes, x, kernel, arrays, norm.eps, **shape)
+
+
+def _quarter_nodes(nodes: Nodes, x: str) -> str:
+    """Write means over the quarters of an image, which share an odd middle row, at length one.
+
+    They stand as (n, channels, 4), flattened.
+    """
+    parts = []
+    sides = nodes.add("Shape", x, start=2, end=4)
+    half = nodes.add("Div", sides, nodes.value(whole(2)))  # rounded down
+    rest = nodes.add("Sub", sides, half)
+    axes = nodes.value(whole(2, 3))
+    for lower in (0, 1):
+        for right in (0, 1):
+            mask = nodes.value(whole(lower, right))
+            start = nodes.add("Mul", half, mask)
+            end = nodes.add("Add", start, rest)
+            part = nodes.add("Slice", x, start, end, axes)
+            parts.append(nodes.add("ReduceMean", part, axes, keepdims=1))
+    flat = nodes.add("Flatten", nodes.add("Concat", *parts, axis=3))
+    return unit(nodes, flat)

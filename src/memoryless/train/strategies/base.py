@@ -64,31 +64,31 @@ class Trainer:
         arrival.network.layer.grow(arrival.new, keep_rows, arrival.generator)
 
     def training_images(self, images: Split) -> Split:
-        """The images that the state trains on."""
+        """Return the images that the state trains on."""
         return images
 
     def parameters(self, network: Network) -> dict[str, nn.Parameter]:
-        """The parameters that learn, by name."""
+        """Return the parameters that learn, by name."""
         return {name: p for name, p in network.named_parameters() if p.requires_grad}
 
     def train_mode(self, network: nn.Module) -> None:
         network.train()
 
     def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
-        """The loss of one batch."""
+        """Return the loss of one batch."""
         return cross_entropy(network(images), labels)
 
     def end_state(self, network: Network, images: Split, extract: Extract) -> None:
         """Let go of what only the state needed."""
 
     def remember(self, record: Record, network: Network, new: int, mu: float) -> Record:
-        """The record after the state: the new classes' rows join it."""
+        """Return the record after the state, with the rows of the new classes."""
         W, b = (values.numpy() for values in network.layer.as_linear())
         rows = slice(record.classes, record.classes + new)
         return record.extend(W[rows], b[rows], mu)
 
     def tensors(self) -> dict[str, Tensor]:
-        """What the strategy keeps from state to state, beside the network and the record."""
+        """Return what the strategy keeps from state to state, beside the network and the record."""
         return {}
 
     def restore(self, tensors: Mapping[str, Tensor], images: Images | None = None) -> None:
@@ -106,7 +106,7 @@ class Teacher(Trainer):
 
     @torch.no_grad()
     def old_logits(self, images: Tensor) -> Tensor | None:
-        """The old model's logits of its classes, or nothing in state 0."""
+        """Return the old model's logits of its classes; None in state 0."""
         return None if self.teacher is None else self.teacher(images)[:, : self.past]
 
     def end_state(self, network: Network, images: Split, extract: Extract) -> None:
@@ -114,16 +114,16 @@ class Teacher(Trainer):
 
 
 def freeze(network: Network) -> Network:
-    """A copy that nothing changes: no gradients, and batch statistics as they are."""
+    """Return a copy that nothing changes: no gradients, and batch statistics as they are."""
     return copy.deepcopy(network).eval().requires_grad_(False)
 
 
 def trainer_class(strategy: str) -> type[Trainer]:
-    """The class that trains a strategy."""
+    """Return the class that trains a strategy."""
     kind: type[Trainer] = resolve_name(STRATEGIES[strategy].trained_by)
     return kind
 
 
 def make_trainer(settings: ModelSettings, totals: Totals | None = None) -> Trainer:
-    """A trainer of the strategy that settings name, before its first state."""
+    """Make a trainer of the strategy that settings name, before its first state."""
     return trainer_class(settings.strategy)(settings, totals)

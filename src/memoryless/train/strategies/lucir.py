@@ -19,7 +19,7 @@ from memoryless.train.strategies.base import Arrival, Teacher
 
 
 def less_forget(features: Tensor, old_features: Tensor) -> Tensor:
-    """One less the cosine of new and old features (LUCIR)."""
+    """Return one less the cosine of new and old features (LUCIR)."""
     return (1 - F.cosine_similarity(features, old_features)).mean()
 
 

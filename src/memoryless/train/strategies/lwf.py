@@ -22,7 +22,7 @@ from memoryless.train.strategies.base import Arrival, Teacher
 
 
 def one_vs_all(logits: Tensor, labels: Tensor, old_logits: Tensor | None = None) -> Tensor:
-    """Sigmoid cross-entropy of every output, averaged over outputs and images (iCaRL).
+    """Return the sigmoid cross-entropy of every output, averaged over outputs and images (iCaRL).
 
     The target of a class is 1 for its own images, else 0; for the classes of `old_logits`, which
     come first, it is the sigmoid of the old model's output instead.
@@ -35,7 +35,7 @@ def one_vs_all(logits: Tensor, labels: Tensor, old_logits: Tensor | None = None)
 
 
 def distillation(logits: Tensor, old_logits: Tensor, temperature: float) -> Tensor:
-    """Cross-entropy between softened old and new outputs (Hinton et al. 2015)."""
+    """Return the cross-entropy between softened old and new outputs (Hinton et al. 2015)."""
     soft = (old_logits / temperature).softmax(1)
     return -(soft * (logits / temperature).log_softmax(1)).sum(1).mean()
 

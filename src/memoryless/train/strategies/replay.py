@@ -17,7 +17,7 @@ from memoryless.train.strategies.base import Extract, Trainer
 
 
 def herding(features: Tensor, number: int) -> Tensor:
-    """Indices of images whose mean feature stays nearest to the class's (iCaRL)."""
+    """Return indices of images whose mean feature stays nearest to the class's (iCaRL)."""
     directions = normalize(features)
     mean = normalize(directions.mean(0), dim=0)
     total = torch.zeros_like(mean)

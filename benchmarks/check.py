@@ -1,0 +1,144 @@
+"""What leave-one-out tells of a model, and what the unbiased layer gains, on photos of one's own.
+
+PHOTOS holds train/ and test/, as for `memoryless learn`. Features are computed once; they are kept
+in a file that is named after PHOTOS, such as one that `choosing` has filled.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from benchmarks.choosing_maths import Part, place, show, top1
+from memoryless.images.find import find_photos, find_test
+from memoryless.model import Lesson, Model
+from memoryless.photos.embedding import features
+from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.discriminant import Discriminant
+from memoryless.stats.metrics import calibration_error
+from memoryless.stats.scorers import square_roots
+
+DRAWS = range(3)
+FEWEST, MOST = 3, 30  # photos a class, where classes are unequal
+FEW = 6  # photos a class, where they are equal and few
+TEMPERATURES = (2.0**-4, 2.0**11)
+
+
+def read(photos: Path, cache: Path | None) -> tuple[Part, Part]:
+    """Features of training and test photos, as a model takes them, and classes by their number."""
+    if not (cache and cache.exists()):
+        model, parts, taught = Model(), {}, find_photos(photos)
+        names = sorted({str(photo.label) for photo in taught.photos})
+        for part, found in (("train", taught), ("test", find_test(photos))):
+            parts[part] = np.stack(list(features(model, found.photos)))
+            parts[f"{part}_labels"] = np.array([names.index(str(p.label)) for p in found.photos])
+        if not cache:
+            return _parts(parts)
+        np.savez(cache, **parts)
+    with np.load(cache) as file:
+        return _parts(file)
+
+
+def _parts(arrays: dict[str, np.ndarray]) -> tuple[Part, Part]:
+    train, test = (Part(arrays[part], arrays[f"{part}_labels"]) for part in ("train", "test"))
+    return train, test
+
+
+def name(c: int) -> str:
+    return f"{c:04d}"  # names in the order of their numbers
+
+
+def teach(part: Part, states: int = 1) -> tuple[Model, Lesson]:
+    """A model that learned the classes of a part in some states, and its last lesson."""
+    model = Model(backbone="none", square_roots=True)
+    for classes in np.array_split(np.arange(part.classes), states):
+        own = part.take(np.isin(part.y, classes))
+        lesson = model.learn(own.X, [name(c) for c in own.y])
+    return model, lesson
+
+
+def measure(photos: Path, cache: Path | None = None) -> None:
+    """Print a table for each question."""
+    train, test = read(photos, cache)
+    confidence(train, test)
+    unequal(train, test)
+    temperatures(train, test)
+
+
+def confidence(train: Part, test: Part) -> None:
+    """What leave-one-out says of a model, and what test photos say, after some states."""
+    rows = []
+    for states in sorted({1, min(8, train.classes), train.classes}):
+        model, lesson = teach(train, states)
+        judged = model.judge(test.X)
+        right = int((judged.scores.argmax(1) == test.y).sum())
+        rows.append([states, f"{lesson.right} of {lesson.checked}", f"{right} of {len(test.y)}",
+                     100 * lesson.right / max(lesson.checked, 1), 100 * right / len(test.y),
+                     calibration_error(judged.probabilities, test.y),
+                     100 * float(judged.known.mean())])  # fmt: skip
+    columns = ["states", "right of the last call, leave-one-out", "right, test",
+               "accuracy, leave-one-out", "accuracy, test", "ECE, test",
+               "known accepted, test"]  # fmt: skip
+    show("leave-one-out against test photos", columns, rows)
+
+
+def unequal(train: Part, test: Part) -> None:
+    """Classes of few and of many photos: the unbiased layer beside the plain one."""
+    steps = np.arange(train.classes) / (train.classes - 1)
+    rows = []
+    for draw in DRAWS:
+        rng = np.random.default_rng(draw)
+        sizes = rng.permutation(np.round(FEWEST * (MOST / FEWEST) ** steps).astype(int))
+        part = train.take(place(train.y, draw) < sizes[train.y])
+        statistics = ClassStatistics.of(square_roots(part.X), part.y, part.classes, fixed=True)
+        solved = Discriminant.of(statistics)
+        (group,), (W, b) = solved.groups, solved.layer
+        scores = (square_roots(test.X) @ W.T + b)[:, :-1]
+        fewest = np.isin(test.y, np.argsort(sizes, kind="stable")[: part.classes // 3])
+        for layer, found in (("plain", scores - group.tau / (2 * group.count)),
+                             ("unbiased", scores)):  # fmt: skip
+            rows.append([draw, layer, top1(found, test.y), balanced(found, test.y),
+                         balanced(found[fewest], test.y[fewest])])  # fmt: skip
+    columns = ["draw", "layer", "test", "test, balanced", "the third with the fewest photos"]
+    show(f"{FEWEST} to {MOST} photos a class", columns, rows)
+
+
+def balanced(scores: np.ndarray, y: np.ndarray) -> float:
+    """The mean over classes of their accuracy."""
+    return float(np.mean([top1(scores[y == c], y[y == c]) for c in np.unique(y)]))
+
+
+def temperatures(train: Part, test: Part) -> None:
+    """The loss of test photos under temperatures of leave-one-out, of a held-out fifth, and the
+    best one.
+    """
+    rows = []
+    for draw in DRAWS:
+        part = train.take(place(train.y, draw) < FEW)
+        model, lesson = teach(part)
+        scores = model.scores(test.X)
+        held = place(part.y, draw) == 0  # of six photos one is the nearest to a fifth
+        without, _ = teach(part.take(~held))
+        ways = {
+            "leave-one-out": lesson.temperature,
+            "a held-out fifth": likeliest(without.scores(part.X[held]), part.y[held]),
+            "the test photos (not allowed)": likeliest(scores, test.y),
+        }
+        rows += [[draw, way, T, f"{loss(scores, test.y, T):.3f}"] for way, T in ways.items()]
+    columns = ["draw", "fitted on", "temperature", "loss of test photos"]
+    show(f"{FEW} photos a class", columns, rows)
+
+
+def likeliest(scores: np.ndarray, y: np.ndarray) -> float:
+    """The temperature with the smallest loss."""
+    bounds = np.log(TEMPERATURES)
+    found = minimize_scalar(lambda t: loss(scores, y, np.exp(t)), bounds=bounds, method="bounded")
+    return float(np.exp(found.x))
+
+
+def loss(scores: np.ndarray, y: np.ndarray, T: float) -> float:
+    """The mean of -log of the true class's probability."""
+    return -float(log_softmax(scores / T, axis=1)[np.arange(len(y)), y].mean())
