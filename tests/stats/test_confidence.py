@@ -149,11 +149,48 @@ def test_no_threshold_is_better(known, unknown):
 
 def test_calibrating_gives_what_sums_give_and_another_threshold_where_some_are_unknown():
     scores, margins, labels = draw(200)
-    plain = calibrate(scores, margins, labels, np.zeros(0))
+    plain = calibrate(scores, margins, labels, np.zeros(0), Check.none())
     assert plain == Check.of(scores, margins, labels).confidence()
-    found = calibrate(scores, margins, labels, margins - 40)
+    found = calibrate(scores, margins, labels, margins - 40, Check.none())
     assert found.temperature == plain.temperature
     assert found.threshold == best_threshold(margins, margins - 40) != plain.threshold
+
+
+def test_past_photos_count_as_twenty():
+    """By SciPy: 60 photos, and the mean loss over 300 past ones with their photo of any label."""
+    scores, _, labels = draw(360)
+    past = Check.of(scores[60:] / 4, np.zeros(300), labels[60:])
+
+    def logs(part: np.ndarray, log: float) -> np.ndarray:
+        return -log_softmax(part / np.exp(log), axis=1)
+
+    def loss(log: float) -> float:
+        now, before = logs(scores[:60], log), logs(scores[60:] / 4, log)
+        one = before[np.arange(300), labels[60:]].sum() + now.mean() * 60 / 80
+        # Of any label are photos like those of both, of which there are 60 and 20.
+        return now[np.arange(60), labels[:60]].sum() + (one + before.mean() * 20 / 80) / 15
+
+    best = np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x)
+    found = calibrate(scores[:60], np.zeros(60), labels[:60], np.zeros(0), past)
+    assert found.temperature == pytest.approx(best, rel=0.05)
+    alone = calibrate(scores[:60], np.zeros(60), labels[:60], np.zeros(0), Check.none())
+    assert past.confidence().temperature < found.temperature < alone.temperature * 0.95
+
+
+@given(st.integers(0, 1000), st.sampled_from([20, 50, 200]), st.floats(0.3, 3))
+def test_photos_are_never_less_likely_than_before(seed, number, scale):
+    """What past photos say is one end of a compromise, so the other end can only gain."""
+    scores, margins, labels = draw(600)
+    chosen = np.random.default_rng(seed).permutation(600)
+    now, before = chosen[:number], chosen[number:]
+    past = Check.of(scores[before] * scale, margins[before], labels[before])
+
+    def loss(temperature: float) -> float:
+        logs = -log_softmax(scores[now] / temperature, axis=1)
+        return float(logs[np.arange(number), labels[now]].mean())
+
+    found = calibrate(scores[now], margins[now], labels[now], np.zeros(0), past)
+    assert loss(found.temperature) <= loss(past.confidence().temperature) + 0.01
 
 
 def test_both_numbers_are_of_a_unit():

@@ -249,7 +249,9 @@ class FixedFeatures:
         unit = Discriminant.of(self.statistics).unit
         (scores, margins), (_, strange) = self.scored(features), self.scored(unknown)
         after = copy.copy(self)
-        after.calibrated = calibrate(scores / unit, margins / unit, labels, strange / unit)
+        after.calibrated = calibrate(
+            scores / unit, margins / unit, labels, strange / unit, self.check
+        )
         after.answers = self.answers[0], after._confidence(unit)
         return after
 

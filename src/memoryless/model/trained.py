@@ -186,7 +186,9 @@ class TrainedFeatures:
         (scores, margins), (_, strange) = self.scored(features), self.scored(unknown)
         unit = float(scores.std()) or 1.0
         after = copy.copy(self)
-        after.calibrated = calibrate(scores / unit, margins / unit, labels, strange / unit)
+        after.calibrated = calibrate(
+            scores / unit, margins / unit, labels, strange / unit, Check.none()
+        )
         after.confidence = after.calibrated.scaled(unit)
         return after
 

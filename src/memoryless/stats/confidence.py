@@ -19,7 +19,7 @@ TEMPERATURES = 2.0 ** (np.arange(-16, 17) / 2)  # 1/256 to 256; the best one lie
 # From -4,095 to 4,095, finer towards 0, where thresholds lie: steps of a tenth of the margin.
 MARGINS = np.sign(np.arange(-96, 97)) * (2.0 ** (np.abs(np.arange(-96, 97)) / 8) - 1)
 LEAST = 4  # photos of a call that are summed up: sums over fewer would describe one photo
-LEAST_TO_CALIBRATE = 20  # photos; a threshold that a twentieth of them misses rests on one
+LEAST_TO_CALIBRATE = 20  # photos; so many those count at most that were scored before
 
 
 class Confidence(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,6 +67,10 @@ class Check:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return type(self)(*(mine + theirs for mine, theirs in pairs))
 
+    def times(self, share: float) -> Self:
+        """Return the sums over a share of the photos, all alike."""
+        return type(self)(*(share * mine for mine in vars(self).values()))
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the sums as they are stored."""
         return {f"check.{name}": array for name, array in vars(self).items()}
@@ -76,30 +80,33 @@ class Check:
         """Return the sums that `arrays` gave."""
         return cls(*(arrays[f"check.{field.name}"] for field in fields(cls)))
 
-    def confidence(self, unit: float = 1.0) -> Confidence:
+    def confidence(self, unit: float = 1.0, of_any_label: float = 1.0) -> Confidence:
         """Return the temperature under which the classes of the photos are likeliest (Guo et al.
         2017), and the margin that all but a twentieth of them reach, for scores of this unit.
 
-        One photo more, of any label, is added to the losses: where every photo is right, the
+        One photo more, `of_any_label`, is added to the losses: where every photo is right, the
         temperature would otherwise be as low as it can be.
         """
         if not self.count:
             return Confidence()
-        temperature = _temperature(self.losses + self.any_label / self.count)
+        temperature = _temperature(self.losses + of_any_label * self.any_label / self.count)
         threshold = _quantile(self.below, max(1.0, (1 - ACCEPTED) * (float(self.count) + 1)) - 1)
         return Confidence(temperature, threshold).scaled(unit)
 
 
 def calibrate(
-    scores: np.ndarray, margins: np.ndarray, labels: np.ndarray, unknown: np.ndarray
+    scores: np.ndarray, margins: np.ndarray, labels: np.ndarray, unknown: np.ndarray, past: Check
 ) -> Confidence:
     """Return the temperature and the threshold that fit photos of known classes best.
 
-    They have scores (n, N), margins (n,) and classes (n,). Where there are margins (m,) of photos
-    of unknown things, the threshold tells the two best apart; else a twentieth of the photos miss
-    it.
+    They have scores (n, N), margins (n,) and classes (n,). Sums over past photos count as
+    `LEAST_TO_CALIBRATE` photos at most: of few photos alone both numbers would be off by more than
+    those that the sums give. Where there are margins (m,) of photos of unknown things, the
+    threshold tells the two best apart; else a twentieth of the photos miss it.
     """
-    found = Check.of(scores, margins, labels).confidence()
+    share = LEAST_TO_CALIBRATE / max(float(past.count), LEAST_TO_CALIBRATE)
+    whole = Check.of(scores, margins, labels).join(past.times(share))
+    found = whole.confidence(of_any_label=share)
     if not len(unknown):
         return found
     return structs.replace(found, threshold=best_threshold(margins, unknown))
