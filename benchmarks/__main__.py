@@ -21,6 +21,7 @@ from benchmarks import (
     growth,
     loop,
     memory,
+    merging,
     model,
     more,
     privacy,
@@ -40,7 +41,8 @@ BENCHMARKS = {
     "scoring": scoring,
     "compare": compare,
 }
-OF_PHOTOS = {"check": check, "more": more, "privacy": privacy}  # they take a folder of photos
+# They take a folder of photos.
+OF_PHOTOS = {"check": check, "merging": merging, "more": more, "privacy": privacy}
 
 
 def processor() -> str:
