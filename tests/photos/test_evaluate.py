@@ -372,6 +372,12 @@ def test_unknown_photos_are_measured_without_calibrating(more_tests, capsys):
     assert Path("model.memoryless").read_bytes() == content
 
 
+def test_photos_without_a_class_are_of_things(more_tests, capsys):
+    out = call("evaluate", "model", "test", "--unknown", "strange", capsys=capsys)[1]
+    assert "\n25 more are of things that the model does not know: it says so of " in out
+    assert ["without", "a", "class", "25"] in [line.split() for line in out.splitlines()]
+
+
 def test_a_calibrated_model_says_so_and_learns_on(more_tests, capsys):
     call("evaluate", "model", "test", "--calibrate", capsys=capsys)
     fitted = load_state("model").description.calibrated
