@@ -119,9 +119,9 @@ def best_threshold(known: np.ndarray, unknown: np.ndarray) -> float:
     It is the middle of the best ones on a grid, never the margin of a photo.
     """
     missed, rejected = (np.searchsorted(np.sort(each), MARGINS) for each in (known, unknown))
-    accuracy = 1 - missed / len(known) + rejected / len(unknown)
-    first = int(accuracy.argmax())
-    worse = np.flatnonzero(accuracy[first:] < accuracy[first])
+    gain = rejected * len(known) - missed * len(unknown)  # whole numbers: equal ones are the same
+    first = int(gain.argmax())
+    worse = np.flatnonzero(gain[first:] < gain[first])
     after = first + int(worse[0]) if len(worse) else len(MARGINS)
     return float(MARGINS[first:after].mean())
 
