@@ -254,8 +254,8 @@ def evaluate(
         Photos of things that the model does not know, in folders of any kind.
     calibrate
         Fit the temperature of probabilities and the threshold of `known` on these photos, 20 or
-        more that were not learned, and save both as a state of the model. The threshold lets 95 % of photos of known classes pass; with
-        --unknown it is the one that tells the two best apart.
+        more that were not learned, and save both as a state of the model. The threshold lets 95 %
+        of photos of known classes pass; with --unknown it is the one that tells the two best apart.
     json
         Print every number as JSON, and nothing else.
     html
