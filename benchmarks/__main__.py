@@ -21,6 +21,7 @@ from benchmarks import (
     growth,
     loop,
     memory,
+    merging,
     model,
     more,
     privacy,
@@ -41,7 +42,14 @@ BENCHMARKS = {
     "scoring": scoring,
     "compare": compare,
 }
-OF_PHOTOS = {"check": check, "more": more, "privacy": privacy, "suspects": suspects}
+# They take a folder of photos.
+OF_PHOTOS = {
+    "check": check,
+    "merging": merging,
+    "more": more,
+    "privacy": privacy,
+    "suspects": suspects,
+}
 
 
 def processor() -> str:

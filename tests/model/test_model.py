@@ -14,6 +14,8 @@ from conftest import SMALL_MODEL, draw_birds
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
 from memoryless.model.file import kept_states, load_state
+from memoryless.stats.discriminant import Discriminant
+from remains import nearest
 
 
 def learned(kind: str) -> tuple[Model, np.ndarray]:
@@ -248,3 +250,140 @@ def test_constant_features_of_two_models_are_not_taken_for_copies():
     one.learn(np.ones((6, 3)), ["a"] * 6)
     two.learn(np.ones((6, 3)), ["b"] * 6)
     assert Model.merge({"one": one, "two": two}).classes == ("a", "b")
+
+
+def strange(number: int = 30, seed: int = 7) -> np.ndarray:
+    """Features of things that `draw` knows no class of."""
+    return np.random.default_rng(seed).normal(size=(number, 6))
+
+
+def loss(model: Model, X: np.ndarray, names: list[str]) -> float:
+    own = [model.classes.index(name) for name in names]
+    return float(-np.log(model.judge(X).probabilities[np.arange(len(own)), own]).mean())
+
+
+def badly_calibrated() -> tuple[Model, np.ndarray, list[str]]:
+    """A model of classes that it tells apart less well on new photos, which come with it."""
+    model = taught(("abcd", 12))
+    X, names = draw("abcd", 10, 5)
+    return model, X + np.random.default_rng(3).normal(size=X.shape) * 5, names
+
+
+def test_calibrating_lowers_the_loss_and_leaves_scores():
+    model, X, names = badly_calibrated()
+    scores, before = model.scores(X), loss(model, X, names)
+    done = model.calibrate(X, names)
+    assert loss(model, X, names) < before - 0.05
+    assert (model.scores(X) == scores).all()
+    assert (done.photos, done.unknown, done.left_out) == (40, 0, {})
+    assert done.after == model._current.confidence != done.before
+    assert model.judge(X).known.mean() == pytest.approx(0.95, abs=0.05)
+
+
+def test_unknown_things_choose_the_threshold():
+    model, X, names = badly_calibrated()
+    done = model.calibrate(X, names, strange(60))
+    assert done.unknown == 60
+
+    def balanced(threshold: float) -> float:
+        margins = [model.judge(part).margin + done.after.threshold for part in (X, strange(60))]
+        return float((margins[0] >= threshold).mean() + (margins[1] < threshold).mean())
+
+    tried = max(balanced(t) for t in np.linspace(-30, 30, 601))
+    assert balanced(done.after.threshold) > tried - 0.05
+    assert balanced(done.after.threshold) > balanced(done.before.threshold)
+
+
+def test_classes_that_the_model_does_not_know_are_left_out_and_counted():
+    model, X, names = badly_calibrated()
+    again, *_ = badly_calibrated()
+    done = model.calibrate(np.concatenate([X, strange(5)]), [*names, "x", "y", "x", "x", "y"])
+    assert done.left_out == {"x": 3, "y": 2}
+    assert done.after == again.calibrate(X, names).after
+
+
+@pytest.mark.parametrize(
+    ("number", "unknown", "sentence"),
+    [
+        (19, None, "takes 20 photos or more of classes that the model knows, not 19: add some$"),
+        (20, 19, "takes 20 photos or more of unknown things, not 19: add some$"),
+    ],
+)
+def test_too_few_photos_calibrate_nothing(number, unknown, sentence):
+    model, X, names = badly_calibrated()
+    before = model._current.confidence
+    with pytest.raises(DataError, match=sentence):
+        model.calibrate(X[:number], names[:number], unknown and strange(unknown))
+    assert model._current.confidence == before
+    assert not model.calibrated
+
+
+def test_a_model_of_one_class_has_nothing_to_calibrate():
+    with pytest.raises(ConfigError, match=r"^a model of one class has nothing to calibrate: learn"):
+        taught(("a", 30)).calibrate(*draw("a", 30))
+
+
+def test_a_calibration_is_saved_and_keeps_nothing_of_its_photos(tmp_path):
+    model, X, names = badly_calibrated()
+    model.save(tmp_path / "model")
+    model = Model.load(tmp_path / "model")
+    model.calibrate(X, names, strange())
+    model.save(tmp_path / "model")
+    before, after = load_state(tmp_path / "model", 1), load_state(tmp_path / "model")
+    assert (after.number, after.done, after.parts) == (2, "calibrate", before.parts)
+    arrays = [a for part in ("record", "scorer") for a in after.arrays(part).values()]
+    assert min(nearest(arrays, row) for row in (*X, *strange())) > 1e-3
+    again = Model.load(tmp_path / "model", parts=("features", "scorer"))
+    assert again.calibrated
+    assert (again.judge(X).margin == model.judge(X).margin).all()
+    assert (again.judge(X).probabilities == model.judge(X).probabilities).all()
+
+
+@pytest.mark.parametrize("action", ["learn", "more", "forget", "rename"])
+def test_later_states_keep_it_in_units_of_the_spread_of_scores(action, tmp_path):
+    model, X, names = badly_calibrated()
+    model.calibrate(X, names, strange())
+    model.save(tmp_path / "model")
+    model = Model.load(tmp_path / "model")
+    fitted = model._current.calibrated
+    {
+        "learn": lambda: model.learn(*draw("efgh", 40)),
+        "more": lambda: model.learn(*draw("ab", 200), more=True),
+        "forget": lambda: model.forget("a"),
+        "rename": lambda: model.rename({"a": "z"}),
+    }[action]()
+    unit = Discriminant.of(model._current.statistics).unit
+    found = model._current.confidence
+    assert found.temperature == pytest.approx(fitted.temperature * unit)
+    assert found.threshold == pytest.approx(fitted.threshold * unit)
+
+
+def test_a_merged_model_is_not_calibrated():
+    """What was fitted on photos of some of the classes says little about all."""
+    model, X, names = badly_calibrated()
+    plain, other = taught(("abcd", 12)), taught(("ef", 12))
+    model.calibrate(X, names)
+    both = Model.merge({"one": model, "two": other})
+    assert not both.calibrated
+    assert both._current.confidence == Model.merge({"1": plain, "2": other})._current.confidence
+
+
+def test_a_model_that_forgot_all_is_not_calibrated():
+    model, X, names = badly_calibrated()
+    model.calibrate(X, names)
+    model.forget(*"abcd")
+    assert not model.calibrated
+
+
+def test_a_trained_model_is_calibrated_too(tmp_path):
+    model, _ = learned("trained")
+    X, names = draw_birds(0, 1, number=15)
+    before = loss(model, X, names)
+    model.calibrate(X, names)
+    assert loss(model, X, names) < before
+    model.save(tmp_path / "model")
+    again = Model.load(tmp_path / "model")
+    assert again.calibrated
+    assert (again.judge(X).probabilities == model.judge(X).probabilities).all()
+    again.learn(*draw_birds(2))
+    assert again.calibrated

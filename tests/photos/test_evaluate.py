@@ -19,6 +19,7 @@ from html_pages import Page, check_alone
 from memoryless.errors import DataError
 from memoryless.images.files import Photo
 from memoryless.images.read import UnreadableError
+from memoryless.model.file import load_state, writing
 from memoryless.pages import MARK
 from memoryless.photos import evaluate
 from memoryless.photos.embedding import Features
@@ -317,3 +318,105 @@ def test_broken_photos_are_listed(taught, capsys):
     assert err.startswith("memoryless: the photo test/cat/0.png cannot be read (not an image): ")
     assert out.startswith("not read: 1: test/cat/notes.txt (not an image by its name)\nOf 14 ")
     assert "1 photo could not be read." in out
+
+
+@pytest.fixture
+def more_tests(taught) -> None:
+    """30 test photos of the model's classes, and 25 of things that it does not know."""
+    make_colours(Path("test"), "cat", "dog", "owl", number=10, seed=1)
+    make_colours(Path("strange"), "sea", "sun", "sky", "cat", "fog", number=5, seed=1)
+
+
+def test_calibrating_is_a_state_of_its_own_that_undo_takes_back(more_tests, capsys):
+    make_colours(Path("test"), "volcano", number=3)
+    before = load_state("model").description.confidence
+    code, out, err = call("evaluate", "model", "test", "--calibrate", capsys=capsys)
+    after = load_state("model")
+    assert (code, err, after.number, after.done) == (0, "", 3, "calibrate")
+    assert after.description.confidence != before
+    assert "These photos were used to calibrate, 30 of known classes: temperature " in out
+    assert "So ECE and the shares that are known or not are no measure for new photos." in out
+    assert "3 more are of 1 class that the model does not know" in out
+    assert out.endswith("calibrated: memoryless undo model takes it back\n")
+    assert call("undo", "model", capsys=capsys)[0] == 0
+    assert load_state("model").description.confidence == before
+
+
+def test_calibration_as_json(more_tests, capsys):
+    before = load_state("model").description.confidence
+    words = "evaluate model test --unknown strange --calibrate --json".split()
+    found = json.loads(call(*words, capsys=capsys)[1])
+    after = load_state("model").description.confidence
+    assert found["unknown"] == {"without a class": 25}
+    assert found["calibration"] == {
+        "photos": 30,
+        "unknown": 25,
+        "left_out": {},
+        "before": {"temperature": before.temperature, "threshold": before.threshold},
+        "after": {"temperature": after.temperature, "threshold": after.threshold},
+    }
+    assert (found["accepted"] + found["rejected"]) / 2 >= 90  # strange/cat is a cat
+    assert (
+        json.loads(call("evaluate", "model", "test", "--json", capsys=capsys)[1])["top1"]
+        == (found["top1"])
+    )
+
+
+def test_unknown_photos_are_measured_without_calibrating(more_tests, capsys):
+    content = Path("model.memoryless").read_bytes()
+    words = "evaluate model test --unknown strange --json".split()
+    found = json.loads(call(*words, capsys=capsys)[1])
+    assert found["unknown"] == {"without a class": 25}
+    assert (found["photos"], found["calibration"]) == (30, None)
+    assert found["auroc"] > 50  # strange/cat looks like a class that is known
+    assert Path("model.memoryless").read_bytes() == content
+
+
+def test_photos_without_a_class_are_of_things(more_tests, capsys):
+    out = call("evaluate", "model", "test", "--unknown", "strange", capsys=capsys)[1]
+    assert "\n25 more are of things that the model does not know: it says so of " in out
+    assert ["without", "a", "class", "25"] in [line.split() for line in out.splitlines()]
+
+
+def test_a_calibrated_model_says_so_and_learns_on(more_tests, capsys):
+    call("evaluate", "model", "test", "--calibrate", capsys=capsys)
+    fitted = load_state("model").description.calibrated
+    shown = call("show", "model", capsys=capsys)[1]
+    assert "sure      as memoryless evaluate --calibrate fitted it on labelled photos\n" in shown
+    make_colours(Path("third"), "elk", number=20)
+    out = call("learn", "model", "third", capsys=capsys)[1]
+    assert "note      temperature and threshold stay as `memoryless evaluate --calibrate`" in out
+    assert load_state("model").description.calibrated == fitted
+
+
+@pytest.mark.parametrize(
+    ("number", "unknown", "sentence"),
+    [
+        (6, (), "calibrating takes 20 photos or more of classes that the model knows, not 18"),
+        (7, ("--unknown", "few"), "calibrating takes 20 photos or more of unknown things, not 4"),
+    ],
+)
+def test_too_few_photos_change_nothing(number, unknown, sentence, taught, capsys):
+    make_colours(Path("test"), "cat", "dog", "owl", "volcano", number=number)
+    make_colours(Path("few"), "sea", number=4)
+    content = Path("model.memoryless").read_bytes()
+    done = call("evaluate", "model", "test", "--calibrate", *unknown, capsys=capsys)
+    assert done == (2, "", f"memoryless: {sentence}: add some\n")
+    assert Path("model.memoryless").read_bytes() == content
+
+
+def test_photos_that_cannot_be_read_do_not_count(taught, capsys):
+    make_colours(Path("test"), "cat", "dog", number=10)
+    for name in ("test/cat/0.png", "test/owl/0.png", "test/owl/1.png"):
+        Path(name).write_text("text")
+    code, out, _ = call("evaluate", "model", "test", "--calibrate", capsys=capsys)
+    assert code == 1
+    assert "used to calibrate, 22 of known classes" in out
+
+
+def test_a_second_writer_waits(more_tests, capsys):
+    with writing("model"):
+        code, out, err = call("evaluate", "model", "test", "--calibrate", capsys=capsys)
+        assert (code, out) == (2, "")
+        assert err.startswith("memoryless: another process is writing model.memoryless: wait for")
+        assert call("evaluate", "model", "test", capsys=capsys)[0] == 0

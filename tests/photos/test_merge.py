@@ -387,7 +387,7 @@ def test_lines_of_a_merge(birds, capsys):
         "",
         HONEST.format(smallest=10),
         "",
-        "next      memoryless evaluate 'new one' TEST",
+        "next      memoryless evaluate 'new one' TEST --calibrate",
     ]
     assert Model.load("new one").classes == ("cat", "dog", "Cat", "owl")
 
@@ -415,6 +415,16 @@ def test_another_word_than_join(birds, capsys):
     code, _, err = call("merge", "new", "model", "a b", "--same-class", "jion", capsys=capsys)
     assert code == 2
     assert "--same-class" in err and "join" in err
+
+
+def test_a_note_says_that_a_calibration_is_not_merged(birds, capsys):
+    model = Model.load("a b")
+    rows = np.random.default_rng(2).random((30, 8)).astype(np.float32)
+    model.calibrate(rows, ["dog", "owl", "Cat"] * 10)
+    model.save("a b")
+    out = call("merge", "new", "model", "a b", "--same-class", "join", capsys=capsys)[1]
+    assert "note      new is not calibrated, though a b was: calibrate it too\n" in out
+    assert not Model.load("new").calibrated
 
 
 def test_where_nothing_was_measured_nothing_is_averaged(cat_and_dog, capsys):

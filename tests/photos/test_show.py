@@ -51,6 +51,7 @@ def test_an_overview_has_everything(folder):
     assert found["preparation"]["size"] == 16
     assert found["record"]["mean"] == 3 * 48 * 8
     assert found["confidence"]["temperature"] > 0
+    assert found["calibrated"] is None
 
 
 def test_every_state_has_the_photos_that_it_brought(folder):

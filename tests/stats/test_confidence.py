@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from memoryless.stats.confidence import TEMPERATURES, Check, Confidence, judge, softmax
+from memoryless.stats.confidence import (
+    MARGINS,
+    TEMPERATURES,
+    Check,
+    Confidence,
+    best_threshold,
+    calibrate,
+    judge,
+    softmax,
+)
 
 
 def draw(n: int = 2000, classes: int = 5, temperature: float = 3.0):
@@ -104,6 +113,88 @@ def test_the_threshold_stands_at_a_twentieth_of_the_margins(n, below):
     threshold = Check.of(scores, margins, labels).confidence().threshold
     lower, upper = np.sort(margins)[[max(0, below - 1), below]]
     assert min(lower * 1.1, lower / 1.1) - 1 <= threshold <= max(upper * 1.1, upper / 1.1) + 1
+
+
+def test_the_best_threshold_by_hand():
+    """Above 1.2 up to 2, all known photos and three of four unknown ones are on their side; no
+    other place is as good. There the grid has 2^(k/8) - 1 for k = 10, 11, 12.
+    """
+    found = best_threshold(np.array([2.0, 4.0, 5.0, 6.0]), np.array([-1.0, 0.5, 1.2, 4.5]))
+    assert found == pytest.approx((1.378414 + 1.593679 + 1.828427) / 3, abs=1e-6)
+
+
+def test_shares_count_and_not_photos():
+    """Of 8 + 2 known photos against one unknown, plain accuracy would accept all."""
+    known, unknown = np.array([5.0] * 8 + [2.0] * 2), np.array([3.0])
+    assert 3 < best_threshold(known, unknown) <= 5
+    assert 3 < best_threshold(np.tile(known, 50), unknown) <= 5
+
+
+def test_of_two_equally_good_thresholds_the_lower_accepts_more():
+    """Between 0 and 2 it is 1 + 1/2, between 4 and 6 it is 1/2 + 1."""
+    assert 0 < best_threshold(np.array([2.0, 6.0]), np.array([0.0, 4.0])) <= 2
+
+
+few_margins = st.lists(st.floats(-50, 50), min_size=1, max_size=12).map(np.array)
+
+
+@given(few_margins, few_margins)
+def test_no_threshold_is_better(known, unknown):
+    def accuracy(threshold: float) -> float:
+        return float((known >= threshold).mean() + (unknown < threshold).mean())
+
+    best = max(accuracy(threshold) for threshold in MARGINS)
+    assert accuracy(best_threshold(known, unknown)) == pytest.approx(best)
+
+
+def test_calibrating_gives_what_sums_give_and_another_threshold_where_some_are_unknown():
+    scores, margins, labels = draw(200)
+    plain = calibrate(scores, margins, labels, np.zeros(0), Check.none())
+    assert plain == Check.of(scores, margins, labels).confidence()
+    found = calibrate(scores, margins, labels, margins - 40, Check.none())
+    assert found.temperature == plain.temperature
+    assert found.threshold == best_threshold(margins, margins - 40) != plain.threshold
+
+
+def test_past_photos_count_as_twenty():
+    """By SciPy: 60 photos, and the mean loss over 300 past ones with their photo of any label."""
+    scores, _, labels = draw(360)
+    past = Check.of(scores[60:] / 4, np.zeros(300), labels[60:])
+
+    def logs(part: np.ndarray, log: float) -> np.ndarray:
+        return -log_softmax(part / np.exp(log), axis=1)
+
+    def loss(log: float) -> float:
+        now, before = logs(scores[:60], log), logs(scores[60:] / 4, log)
+        one = before[np.arange(300), labels[60:]].sum() + now.mean() * 60 / 80
+        # Of any label are photos like those of both, of which there are 60 and 20.
+        return now[np.arange(60), labels[:60]].sum() + (one + before.mean() * 20 / 80) / 15
+
+    best = np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x)
+    found = calibrate(scores[:60], np.zeros(60), labels[:60], np.zeros(0), past)
+    assert found.temperature == pytest.approx(best, rel=0.05)
+    alone = calibrate(scores[:60], np.zeros(60), labels[:60], np.zeros(0), Check.none())
+    assert past.confidence().temperature < found.temperature < alone.temperature * 0.95
+
+
+@given(st.integers(0, 1000), st.sampled_from([20, 50, 200]), st.floats(0.3, 3))
+def test_photos_are_never_less_likely_than_before(seed, number, scale):
+    """What past photos say is one end of a compromise, so the other end can only gain."""
+    scores, margins, labels = draw(600)
+    chosen = np.random.default_rng(seed).permutation(600)
+    now, before = chosen[:number], chosen[number:]
+    past = Check.of(scores[before] * scale, margins[before], labels[before])
+
+    def loss(temperature: float) -> float:
+        logs = -log_softmax(scores[now] / temperature, axis=1)
+        return float(logs[np.arange(number), labels[now]].mean())
+
+    found = calibrate(scores[now], margins[now], labels[now], np.zeros(0), past)
+    assert loss(found.temperature) <= loss(past.confidence().temperature) + 0.01
+
+
+def test_both_numbers_are_of_a_unit():
+    assert Confidence(2.0, -3.0).scaled(4.0) == Confidence(8.0, -12.0)
 
 
 def test_a_judgement_by_hand():

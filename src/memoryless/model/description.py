@@ -93,6 +93,8 @@ class Description(Strict, frozen=True, kw_only=True):
     groups: tuple[FeatureGroup, ...] = ()
     """Groups of fixed features, where there are several."""
     confidence: Confidence | None = None
+    calibrated: Confidence | None = None
+    """Temperature and threshold that `calibrate` fitted, in units of the spread of scores."""
     record: dict[Text, Count] = msgspec.field(default_factory=dict)
     """Bytes of each array that is kept of past photos."""
     train: Training | None = None

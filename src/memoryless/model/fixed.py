@@ -5,6 +5,7 @@ It needs torch only to make the graph of `timm:NAME` or of weights in a file, on
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -28,7 +29,7 @@ from memoryless.model.lesson import Lesson, Suspect
 from memoryless.settings import ModelSettings
 from memoryless.stats.choice import choose
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.confidence import LEAST, Check, Confidence
+from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.discriminant import Discriminant
 from memoryless.stats.leave_one_out import Sample, Unlikely, leave_one_out, unlikely
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
@@ -68,6 +69,8 @@ class FixedFeatures:
     saved: State | None = None
     unchecked: float = 0.0
     """How many photos were learned since some were checked."""
+    calibrated: Confidence | None = None
+    """What `calibrate` fitted, in the unit of the discriminant: it stands for what sums say."""
 
     @classmethod
     def first(cls, settings: ModelSettings, forgettable: bool = False) -> FixedFeatures:
@@ -91,6 +94,7 @@ class FixedFeatures:
             about.forgettable,
             tuple(group.parts for group in about.groups),
             saved=state if state.classes.names else None,
+            calibrated=about.calibrated,
         )
 
     @property
@@ -137,7 +141,11 @@ class FixedFeatures:
         kind = np.float32 if self.square_roots else np.float64
         layer, view = Linear(W.astype(kind), b.astype(kind)), self.view
         scorer = Viewed(layer, view.start, view.square_roots, view.parts)
-        return scorer, self.check.confidence(discriminant.unit)
+        return scorer, self._confidence(discriminant.unit)
+
+    def _confidence(self, unit: float) -> Confidence:
+        """Return a temperature and a threshold for scores of this unit."""
+        return self.calibrated.scaled(unit) if self.calibrated else self.check.confidence(unit)
 
     @cached_property
     def chosen(self) -> tuple[tuple[float, float], ...]:
@@ -270,6 +278,23 @@ class FixedFeatures:
         known = self.statistics.photos if self.statistics else 0
         return not self.check.count or self.unchecked + photos > DUE * (known + photos)
 
+    def calibrate(
+        self, features: np.ndarray, labels: np.ndarray, unknown: np.ndarray
+    ) -> FixedFeatures:
+        """Return the same with a temperature and a threshold fitted on photos of known classes,
+        and on those of unknown things where there are any.
+        """
+        assert self.statistics is not None
+        assert self.answers is not None
+        unit = self._discriminant(self.statistics).unit
+        (scores, margins), (_, strange) = self.scored(features), self.scored(unknown)
+        after = copy.copy(self)
+        after.calibrated = calibrate(
+            scores / unit, margins / unit, labels, strange / unit, self.check
+        )
+        after.answers = self.answers[0], after._confidence(unit)
+        return after
+
     def _statistics_of(
         self, features: np.ndarray, labels: np.ndarray
     ) -> tuple[ClassStatistics, np.ndarray]:
@@ -298,12 +323,15 @@ class FixedFeatures:
         """Return the same without the classes of a mask (N,)."""
         assert self.statistics is not None
         if gone.all():
-            return replace(self, saved=None, unchecked=0.0)
+            return replace(self, saved=None, unchecked=0.0, calibrated=None)
         return self.after(self.statistics.without(gone), self.check)
 
     @classmethod
     def merge(cls, parts: Sequence[tuple[FixedFeatures, np.ndarray]]) -> FixedFeatures:
-        """Return all of several; class i of one with places is class places[i] of the result."""
+        """Return all of several; class i of one with places is class places[i] of the result.
+
+        What was calibrated on photos of some of the classes does not count for all.
+        """
         each = [part for part, _ in parts]
         forgettable = all(part.forgettable for part in each)
         whole = ClassStatistics.empty(*each[0].sizes(each[0].d or 0), forgettable=forgettable)
@@ -311,7 +339,7 @@ class FixedFeatures:
         for part, places in parts:
             assert part.statistics is not None
             whole, check = whole.join(part.statistics, places), check.join(part.check)
-        return each[0].after(whole, check)
+        return replace(each[0], calibrated=None).after(whole, check)
 
     def differences(self, other: FixedFeatures) -> Iterator[str]:
         """Why features of the two do not compare, and what to do about it."""
@@ -357,7 +385,7 @@ class FixedFeatures:
         if self.statistics is not None and self.answers:
             record = self.statistics.arrays() | self.check.arrays()
             facts["record"] = {name: array.nbytes for name, array in record.items()}
-            facts["confidence"] = self.confidence
+            facts |= {"confidence": self.confidence, "calibrated": self.calibrated}
             facts["groups"] = tuple(
                 FeatureGroup(parts=parts, weight=weight, shrinkage=shrinkage)
                 for parts, (weight, shrinkage) in zip(self.groups, self.chosen, strict=False)

@@ -1,4 +1,6 @@
-"""What a call of `learn` taught, as measured on photos that the model scored without them."""
+"""What a call of `learn` taught, or one of `calibrate` fitted, on photos that the model scored
+without knowing them.
+"""
 
 from __future__ import annotations
 
@@ -85,3 +87,17 @@ class Lesson:
             unlike=unlike or {},
             suspects=[*suspects],
         )
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A temperature and a threshold that were fitted on photos, and those before."""
+
+    photos: int
+    """How many photos of known classes they were fitted on."""
+    unknown: int
+    """How many photos of unknown things took part in the threshold."""
+    left_out: dict[str, int]
+    """Photos of each class that the model does not know, by its name."""
+    before: Confidence
+    after: Confidence

@@ -36,11 +36,11 @@ from memoryless.model.description import (
 from memoryless.model.file import Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
 from memoryless.model.labels import LabelType
-from memoryless.model.lesson import Lesson
+from memoryless.model.lesson import Calibration, Lesson
 from memoryless.model.trained import TrainedFeatures
 from memoryless.names import choose, class_names, counted, first_ten
 from memoryless.settings import ModelSettings
-from memoryless.stats.confidence import Judgement, judge
+from memoryless.stats.confidence import LEAST_TO_CALIBRATE, Judgement, judge
 from memoryless.strategies import filled
 from memoryless.threads import ahead
 
@@ -338,6 +338,48 @@ class Model:
         return [self.classes[i] for i in self.scores(images).argmax(1)]
 
     @one_at_a_time
+    def calibrate(
+        self,
+        images: np.ndarray | Iterable[np.ndarray] | Images,
+        labels: Iterable[str],
+        unknown: np.ndarray | Iterable[np.ndarray] | Images | None = None,
+    ) -> Calibration:
+        """Fit temperature and threshold on images that were not learned, one label an image.
+
+        Images of classes that the model does not know are left out. The threshold then lets 95 %
+        of the others pass; with images of `unknown` things it is the one that tells the two best
+        apart. Scores stay as they are. Later states keep what was fitted, in units of the spread
+        of their scores, until images are given again.
+        """
+        self.check_taught()
+        if len(self.classes) == 1:
+            raise ConfigError("a model of one class has nothing to calibrate: learn another first")
+        names = self._checked(labels, new=False)
+        rows = self.features(images)
+        _check_number(len(rows), names)
+        index = {name: i for i, name in enumerate(self.classes)}
+        own = np.array([index.get(name, -1) for name in names])
+        strange = rows[:0] if unknown is None else self.features(unknown)
+        _check_enough(int((own >= 0).sum()), "classes that the model knows")
+        if unknown is not None:
+            _check_enough(len(strange), "unknown things")
+        before = self._current.confidence
+        self._features = self._current.calibrate(rows[own >= 0], own[own >= 0], strange)
+        self._done = (*self._done, "calibrate")
+        return Calibration(
+            photos=int((own >= 0).sum()),
+            unknown=len(strange),
+            left_out=dict(sorted(Counter(name for name in names if name not in index).items())),
+            before=before,
+            after=self._features.confidence,
+        )
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether temperature and threshold are those that `calibrate` fitted."""
+        return self._current.calibrated is not None
+
+    @one_at_a_time
     def forget(self, *names: str) -> dict[str, float]:
         """Forget classes; gives the weight that each had in the covariance that classes share.
 
@@ -548,6 +590,14 @@ def _labelled(
 def _check_number(images: int, names: Sequence[str]) -> None:
     if images != len(names) or not names:
         raise DataError(f"there are {images} images and {len(names)} labels: give each one")
+
+
+def _check_enough(photos: int, what: str) -> None:
+    if photos < LEAST_TO_CALIBRATE:
+        raise DataError(
+            f"calibrating takes {LEAST_TO_CALIBRATE} photos or more of {what}, not {photos}: add "
+            "some"
+        )
 
 
 def _check_images(images: Any) -> None:

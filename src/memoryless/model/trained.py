@@ -24,7 +24,7 @@ from memoryless.model.description import Backbone, State, Training, scorer_facts
 from memoryless.model.lesson import Lesson
 from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
-from memoryless.stats.confidence import LEAST, Check, Confidence
+from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.strategies import own_values
 
@@ -49,6 +49,8 @@ class TrainedFeatures:
     training: Training | None = None
     """How training prepares images, among others; None before the first state."""
     saved: State | None = None
+    calibrated: Confidence | None = None
+    """What `calibrate` fitted, in units of the spread of scores: it stands for what is measured."""
 
     @classmethod
     def of(cls, state: State) -> TrainedFeatures:
@@ -56,6 +58,7 @@ class TrainedFeatures:
         about = state.description
         assert about.train is not None
         found = cls(about.method, _settings(state), about.seed, about.confidence or Confidence())
+        found.calibrated = about.calibrated
         if state.classes.names:
             found.graph, found.training = state.content["features"], about.train
             found.saved = state
@@ -158,7 +161,7 @@ class TrainedFeatures:
         )
         scorer = build_scorer(parse_method(self.method), end)
         after = TrainedFeatures(self.method, learner.settings, self.seed, self.confidence)
-        after.learner, after.scorer = learner, scorer
+        after.learner, after.scorer, after.calibrated = learner, scorer, self.calibrated
         settings, facts = after.kept_settings(), asdict(learner.preparation)
         facts["augment"] = tuple(facts["augment"])
         after.training = Training(settings=settings, scorer=describe(scorer)[0], **facts)
@@ -167,10 +170,27 @@ class TrainedFeatures:
         if learned.held_out is not None:
             scores, own = scorer(learned.held_out[0].astype(np.float32)), learned.held_out[1]
             answers, unit = scores.argmax(1), float(scores.std()) or 1.0
-            if scores.shape[1] > 1 and len(own) >= LEAST:
+            if self.calibrated:
+                after.confidence = self.calibrated.scaled(unit)
+            elif scores.shape[1] > 1 and len(own) >= LEAST:
                 check = Check.of(scores / unit, lead(scores) / unit, own)
                 after.confidence = check.confidence(unit)
         return after, Lesson.of(names, np.unique(labels), answers, own, after.confidence)
+
+    def calibrate(
+        self, features: np.ndarray, labels: np.ndarray, unknown: np.ndarray
+    ) -> TrainedFeatures:
+        """Return the same with a temperature and a threshold fitted on photos of known classes,
+        and on those of unknown things where there are any.
+        """
+        (scores, margins), (_, strange) = self.scored(features), self.scored(unknown)
+        unit = float(scores.std()) or 1.0
+        after = copy.copy(self)
+        after.calibrated = calibrate(
+            scores / unit, margins / unit, labels, strange / unit, Check.none()
+        )
+        after.confidence = after.calibrated.scaled(unit)
+        return after
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.train.learner import Learner, prepare
@@ -237,6 +257,7 @@ class TrainedFeatures:
             "preparation": self.preparation,
             "backbone": Backbone(name=self.settings.backbone, sha256=digest),
             "confidence": self.confidence,
+            "calibrated": self.calibrated,
             "record": {name: array.nbytes for name, array in parts["record"].items()},
             "train": structs.replace(self.training, settings=settings),
         }

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import base64
 import io
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from PIL import Image
 
 from memoryless import pages
 from memoryless.errors import DataError
 from memoryless.images.files import Photo
-from memoryless.images.find import find_test
+from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import load
-from memoryless.model import Model
+from memoryless.model import Calibration, Model
+from memoryless.model.file import load_state, writing
 from memoryless.names import counted, first_ten
 from memoryless.output import reasons, report_broken, say, show
-from memoryless.photos.embedding import Progress, all_features, load_to_classify, silent
+from memoryless.photos.embedding import (
+    Features,
+    Progress,
+    all_features,
+    load_to_classify,
+    silent,
+)
 from memoryless.photos.files import check_file
 from memoryless.progress import Display
 from memoryless.stats.confidence import Judgement
@@ -33,6 +42,7 @@ from memoryless.tables import Table
 SIDE = 200  # pixels of a picture's longer side
 PICTURES = 24
 PAIRS = 10  # of classes, most confused, that are named
+UNLABELLED = "without a class"
 
 
 @dataclass(frozen=True)
@@ -73,15 +83,31 @@ class Evaluation:
     broken: dict[str, str]
     mistakes: list[Mistake]
     """Those of known classes, the surest first."""
+    calibration: Calibration | None = None
+    """What was fitted on these photos before they were classified."""
 
     def as_json(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key != "mistakes"}
+        found = {key: value for key, value in vars(self).items() if key != "mistakes"}
+        return found | {"calibration": self.calibration and _calibration_as_json(self.calibration)}
+
+
+def _calibration_as_json(found: Calibration) -> dict[str, Any]:
+    both = {"before": found.before, "after": found.after}
+    return asdict(found) | {name: structs.asdict(value) for name, value in both.items()}
 
 
 def evaluate_photos(
-    model: Model, photos: Sequence[Photo], progress: Progress = silent
+    model: Model,
+    photos: Sequence[Photo],
+    progress: Progress = silent,
+    unknown: Sequence[Photo] = (),
+    calibrate: bool = False,
 ) -> Evaluation:
-    """Classify photos, and compare the answers with their labels."""
+    """Classify photos, and compare the answers with their labels.
+
+    `unknown` are photos without labels, of things that the model does not know. With `calibrate`
+    the model is calibrated on all of them first.
+    """
     here = {photo.label for photo in photos} & set(model.classes)
     if not here:
         theirs = first_ten(sorted({str(photo.label) for photo in photos}))
@@ -89,22 +115,45 @@ def evaluate_photos(
             f"the model knows none of the classes there ({theirs}): it knows "
             f"{first_ten(model.classes)}"
         )
-    found = all_features(model, photos, progress)
+    found = all_features(model, [*photos, *unknown], progress)
     if not any(photo.label in here for photo in found.photos):
         why = next(iter(found.broken.values()))
         raise DataError(f"no photo of a known class can be read: {why}")
-    return _numbers(model, found.photos, model.judge(found.rows), found.broken)
+    fitted = _calibrate(model, found, bool(unknown)) if calibrate else None
+    done = _numbers(model, found.photos, model.judge(found.rows), found.broken)
+    return replace(done, calibration=fitted)
+
+
+def _calibrate(model: Model, found: Features, unknown: bool) -> Calibration:
+    labels = [photo.label for photo in found.photos if photo.label is not None]
+    labelled = np.array([photo.label is not None for photo in found.photos])
+    strange = found.rows[~labelled] if unknown else None
+    return model.calibrate(found.rows[labelled], labels, strange)
+
+
+def calibrate_model(
+    path: Path, photos: Sequence[Photo], unknown: Sequence[Photo] = (), progress: Progress = silent
+) -> Evaluation:
+    """Calibrate the model in a file on photos, save that as a state of its own, and evaluate it."""
+    load_state(path, names=())  # raises where there is no model
+    with writing(path) as writer:
+        assert writer.before
+        model = Model.of(writer.before)
+        model.check_taught()
+        done = evaluate_photos(model, photos, progress, unknown, calibrate=True)
+        model.save_in(writer)
+    return done
 
 
 def _numbers(
     model: Model, photos: Sequence[Photo], found: Judgement, broken: dict[str, str]
 ) -> Evaluation:
-    index = {name: i for i, name in enumerate(model.classes)}
-    own = np.array([index.get(str(photo.label), -1) for photo in photos])
+    index: dict[str | None, int] = {name: i for i, name in enumerate(model.classes)}
+    own = np.array([index.get(photo.label, -1) for photo in photos])
     inside = own >= 0
     labels, scores = own[inside], found.scores[inside]
     rank, some = ranks(scores, labels), not inside.all()
-    strange = Counter(str(photo.label) for photo in photos if photo.label not in index)
+    strange = Counter(photo.label or UNLABELLED for photo in photos if photo.label not in index)
     return Evaluation(
         photos=len(labels),
         top1=accuracy_at(rank, 1),
@@ -180,11 +229,20 @@ def _mistakes(
 
 
 def evaluate(
-    model: Path, test: Path, /, *, json: bool = False, html: Path | None = None, force: bool = False
+    model: Path,
+    test: Path,
+    /,
+    *,
+    unknown: Path | None = None,
+    calibrate: bool = False,
+    json: bool = False,
+    html: Path | None = None,
+    force: bool = False,
 ) -> int:
     """Measure a model on test photos of its classes.
 
-    Photos of unknown classes measure how often the model rejects them.
+    Photos of unknown classes measure how often the model rejects them. The model stays as it is,
+    unless it is to be calibrated.
 
     Parameters
     ----------
@@ -192,6 +250,12 @@ def evaluate(
         File of the model.
     test
         Test photos in the same layouts as for memoryless learn; of train/ and test/, test/ is read.
+    unknown
+        Photos of things that the model does not know, in folders of any kind.
+    calibrate
+        Fit the temperature of probabilities and the threshold of `known` on these photos, 20 or
+        more that were not learned, and save both as a state of the model. The threshold lets 95 %
+        of photos of known classes pass; with --unknown it is the one that tells the two best apart.
     json
         Print every number as JSON, and nothing else.
     html
@@ -200,22 +264,32 @@ def evaluate(
         Write the page even if a file is there that is no page of memoryless.
     """
     loaded, found = load_to_classify(model), find_test(test)
+    places = [found, find_photos(unknown, labelled=False)] if unknown else [found]
+    strange = places[1].photos if unknown else []
     if html:
         check_file(html, "html", pages.MARK, pages.KIND, force)
-    with Display("reading photos", len(found.photos)) as bar:
-        done = evaluate_photos(loaded, found.photos, bar)
+    with Display("reading photos", len(found.photos) + len(strange)) as bar:
+        if calibrate:
+            done = calibrate_model(model, found.photos, strange, bar)
+        else:
+            done = evaluate_photos(loaded, found.photos, bar, strange)
     if html:
         pages.write(html, render(str(model), str(test), done), "html")
     if json:
         print(to_json(done.as_json()), end="")
         return report_broken(done.broken.values())
-    skipped = [f"not read: {reasons(found.not_read)}"] if found.not_read else []
-    for line in [*found.notes, *skipped, *summary(done)]:
+    for place in places:
+        skipped = [f"not read: {reasons(place.not_read)}"] if place.not_read else []
+        for line in [*place.notes, *skipped]:
+            say(line)
+    for line in summary(done):
         say(line)
     for title, caption, columns, rows in tables(done):
         show(Table(title, caption, columns, [[_cell(value) for value in row] for row in rows]))
     if html:
         say(f"the page is {html}")
+    if calibrate:
+        say(f"calibrated: memoryless undo {shlex.quote(str(model))} takes it back")
     return report_broken(done.broken.values())
 
 
@@ -267,11 +341,22 @@ def summary(found: Evaluation) -> Iterator[str]:
         f"{found.accepted:.1f} % of these photos that it knows their class."
     )
     if found.auroc is not None:
+        named = UNLABELLED not in found.unknown
+        what = counted(len(found.unknown), "class", "classes") if named else "things"
         yield (
-            f"{sum(found.unknown.values()):,} more are of "
-            f"{counted(len(found.unknown), 'class', 'classes')} that the model does not know: it "
+            f"{sum(found.unknown.values()):,} more are of {what} that the model does not know: it "
             f"says so of {found.rejected:.1f} %. Known against unknown: AUROC {found.auroc:.1f}. "
             "They are left out of all other numbers."
+        )
+    if fitted := found.calibration:
+        unknown = f" and {fitted.unknown:,} of unknown things" if fitted.unknown else ""
+        before, after = fitted.before, fitted.after
+        yield (
+            f"These photos were used to calibrate, {fitted.photos:,} of known classes{unknown}: "
+            f"temperature {after.temperature:.3g} (before {before.temperature:.3g}), threshold "
+            f"{after.threshold:.3g} (before {before.threshold:.3g}). So ECE and the shares that "
+            "are known or not are no measure for new photos. Top-1 and top-5 are, since "
+            "calibrating changes no answer."
         )
     if found.broken:
         yield f"{counted(len(found.broken), 'photo', 'photos')} could not be read."

@@ -52,6 +52,10 @@ ALONE = (
     "no earlier state was kept, so memoryless undo cannot take this back: a photo's feature would "
     "follow from it, or from the difference of two states"
 )
+CALIBRATED = (
+    "temperature and threshold stay as `memoryless evaluate --calibrate` fitted them, in units of "
+    "the spread of scores: calibrate again on photos of all classes"
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ def learn_photos(
             *reading.notes,
             *remarks([one.photo for one in reading.odd], [one.facts for one in reading.odd]),
             *reading.across_classes(),
+            *([CALIBRATED] if plan.model.calibrated else []),
         ],
         warnings=[*_maybe_known(new, lesson), *_maybe_mislabelled(taken, plan.known, lesson)],
         suspects=[(reading.name_of(suspect.number), suspect) for suspect in lesson.suspects],

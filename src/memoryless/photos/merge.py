@@ -47,7 +47,8 @@ def merge_models(
         models = {path: Model.of(part) for path, part in parts.items()}
         whole = Model.merge(models, same_class)
         saved = whole.save_in(writer)
-    notes, warnings = list(_not_forgettable(out, parts)), list(_alike(parts))
+    notes = [*_not_forgettable(out, parts), *_calibrated(out, parts)]
+    warnings = list(_alike(parts))
     return Merged(parts, saved, _joined(parts), notes, warnings)
 
 
@@ -98,6 +99,13 @@ def _not_forgettable(out: Path, parts: Mapping[str, State]) -> Iterator[str]:
         )
 
 
+def _calibrated(out: Path, parts: Mapping[str, State]) -> Iterator[str]:
+    """What was calibrated on photos of some of the classes does not count for all."""
+    found = [path for path, part in parts.items() if part.description.calibrated]
+    if found:
+        yield f"{out} is not calibrated, though {first_ten(found)} was: calibrate it too"
+
+
 def _alike(parts: Mapping[str, State]) -> Iterator[str]:
     """Names of different models that people would take for the same."""
     known: list[str] = []
@@ -137,7 +145,7 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
     print_lines("note", done.notes)
     print_lines("warning", done.warnings)
     print_privacy(done.saved)
-    print_line("next", f"memoryless evaluate {shlex.quote(str(out))} TEST")
+    print_line("next", f"memoryless evaluate {shlex.quote(str(out))} TEST --calibrate")
 
 
 def _classes(state: State) -> str:

@@ -24,8 +24,8 @@ def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -
     """Everything that `memoryless show` prints; `report` gets a sentence on each damaged state."""
     state = load_state(path, names=())
     about = state.description
-    shown = ("method", "seed", "backbone", "preparation", "confidence", "record", "memoryless",
-             "groups", "forgettable", "forgotten")  # fmt: skip
+    shown = ("method", "seed", "backbone", "preparation", "confidence", "calibrated", "record",
+             "memoryless", "groups", "forgettable", "forgotten")  # fmt: skip
     return {
         "file": str(state.path),
         "number": state.number,
@@ -123,6 +123,8 @@ def _print_model(found: dict[str, Any]) -> None:
     if weighed := _groups(found["groups"]):
         print_line("groups", weighed)
     print_line("keeps", f"averages, {kept_bytes(found['record'])}, and no photo")
+    if found["calibrated"]:
+        print_line("sure", "as memoryless evaluate --calibrate fitted it on labelled photos")
     if found["forgettable"]:
         print_line("forgets", "exactly: each class's own scatter is kept")
     if found["forgotten"]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Self
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 ACCEPTED = 0.95  # the share of photos of known classes that the threshold lets pass
 # Both are counted in units, the median spread of the scores of a call.
@@ -19,6 +19,7 @@ TEMPERATURES = 2.0 ** (np.arange(-16, 17) / 2)  # 1/256 to 256; the best one lie
 # From -4,095 to 4,095, finer towards 0, where thresholds lie: steps of a tenth of the margin.
 MARGINS = np.sign(np.arange(-96, 97)) * (2.0 ** (np.abs(np.arange(-96, 97)) / 8) - 1)
 LEAST = 4  # photos of a call that are summed up: sums over fewer would describe one photo
+LEAST_TO_CALIBRATE = 20  # photos; so many those count at most that were scored before
 
 
 class Confidence(Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,6 +31,10 @@ class Confidence(Struct, frozen=True, forbid_unknown_fields=True):
     temperature: Annotated[float, Meta(gt=0, le=1e30)] = 1.0
     threshold: Annotated[float, Meta(ge=-1e30, le=1e30)] = -1e30
     """The smallest margin of a photo whose class is known; at first every photo has it."""
+
+    def scaled(self, unit: float) -> Confidence:
+        """Return both numbers for scores of another unit."""
+        return Confidence(self.temperature * unit, self.threshold * unit)
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,10 @@ class Check:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return type(self)(*(mine + theirs for mine, theirs in pairs))
 
+    def times(self, share: float) -> Self:
+        """Return the sums over a share of the photos, all alike."""
+        return type(self)(*(share * mine for mine in vars(self).values()))
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the sums as they are stored."""
         return {f"check.{name}": array for name, array in vars(self).items()}
@@ -71,18 +80,50 @@ class Check:
         """Return the sums that `arrays` gave."""
         return cls(*(arrays[f"check.{field.name}"] for field in fields(cls)))
 
-    def confidence(self, unit: float = 1.0) -> Confidence:
+    def confidence(self, unit: float = 1.0, of_any_label: float = 1.0) -> Confidence:
         """Return the temperature under which the classes of the photos are likeliest (Guo et al.
         2017), and the margin that all but a twentieth of them reach, for scores of this unit.
 
-        One photo more, of any label, is added to the losses: where every photo is right, the
+        One photo more, `of_any_label`, is added to the losses: where every photo is right, the
         temperature would otherwise be as low as it can be.
         """
         if not self.count:
             return Confidence()
-        temperature = _temperature(self.losses + self.any_label / self.count)
+        temperature = _temperature(self.losses + of_any_label * self.any_label / self.count)
         threshold = _quantile(self.below, max(1.0, (1 - ACCEPTED) * (float(self.count) + 1)) - 1)
-        return Confidence(temperature * unit, threshold * unit)
+        return Confidence(temperature, threshold).scaled(unit)
+
+
+def calibrate(
+    scores: np.ndarray, margins: np.ndarray, labels: np.ndarray, unknown: np.ndarray, past: Check
+) -> Confidence:
+    """Return the temperature and the threshold that fit photos of known classes best.
+
+    They have scores (n, N), margins (n,) and classes (n,). Sums over past photos count as
+    `LEAST_TO_CALIBRATE` photos at most: of few photos alone both numbers would be off by more than
+    those that the sums give. Where there are margins (m,) of photos of unknown things, the
+    threshold tells the two best apart; else a twentieth of the photos miss it.
+    """
+    share = LEAST_TO_CALIBRATE / max(float(past.count), LEAST_TO_CALIBRATE)
+    whole = Check.of(scores, margins, labels).join(past.times(share))
+    found = whole.confidence(of_any_label=share)
+    if not len(unknown):
+        return found
+    return structs.replace(found, threshold=best_threshold(margins, unknown))
+
+
+def best_threshold(known: np.ndarray, unknown: np.ndarray) -> float:
+    """Return the threshold of the best balanced accuracy: the mean of the share of known photos
+    that reach it and the share of unknown ones that do not.
+
+    It is the middle of the best ones on a grid, never the margin of a photo.
+    """
+    missed, rejected = (np.searchsorted(np.sort(each), MARGINS) for each in (known, unknown))
+    gain = rejected * len(known) - missed * len(unknown)  # whole numbers: equal ones are the same
+    first = int(gain.argmax())
+    worse = np.flatnonzero(gain[first:] < gain[first])
+    after = first + int(worse[0]) if len(worse) else len(MARGINS)
+    return float(MARGINS[first:after].mean())
 
 
 def _log_sums(scores: np.ndarray) -> np.ndarray:
