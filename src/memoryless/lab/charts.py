@@ -22,14 +22,8 @@ from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
 from scipy.stats import norm
 
 from memoryless.errors import WriteError
+from memoryless.lab import measures
 from memoryless.lab.comparison import MOST_LINES, Comparison, comparisons, pareto_front
-from memoryless.lab.measures import (
-    coarser,
-    feature_similarity,
-    row_distributions,
-    state_confusion,
-    weight_magnitudes,
-)
 from memoryless.lab.runs import RunFolder
 from memoryless.names import choose, printable
 
@@ -66,7 +60,7 @@ METADATA: dict[str, dict[str, None]] = {
 def draw_magnitudes(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw mean |w| of new and past classes by state, as trained and standardised (Fig. 2)."""
     figure, panels = _panels(columns, 3.6 if columns == 1 else 2.2, 2)
-    numbers = weight_magnitudes(comparison.main.runs[0])
+    numbers = measures.weight_magnitudes(comparison.main.runs[0])
     states = np.arange(1, len(numbers["new"]) + 1)
     titles = {"": "rows as trained", "siw_": "rows standardised"}
     for panel, (prefix, title) in zip(panels, titles.items(), strict=True):
@@ -83,7 +77,7 @@ def draw_magnitudes(comparison: Comparison, columns: int = 1) -> Figure:
 def draw_similarity(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw how similar the first state's features stay to the last model's (Fig. 3)."""
     trainings = [t for t in comparison.trainings if not t.one_state][:MOST_LINES]
-    lines = {t.name: feature_similarity(t.runs[0]) for t in trainings}
+    lines = {t.name: measures.feature_similarity(t.runs[0]) for t in trainings}
     figure = _lines(lines, columns, "cosine with the last state")
     figure.axes[0].set_ylim(0, 1.05)
     return figure
@@ -93,7 +87,7 @@ def draw_similarity(comparison: Comparison, columns: int = 1) -> Figure:
 def draw_rows(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw histograms of single rows, the fitted normal and a test of normality (Fig. 4)."""
     figure, panels = _panels(columns, 4.6 if columns == 1 else 3.2, 6, 2 if columns == 1 else 3)
-    rows = row_distributions(comparison.main.runs[0])
+    rows = measures.row_distributions(comparison.main.runs[0])
     for panel, row in zip(panels, rows, strict=False):
         panel.hist(row.values, bins=20, density=True, alpha=0.5, color=COLOURS[5])
         x = np.linspace(row.values.min(), row.values.max(), 200)
@@ -129,7 +123,10 @@ def draw_accuracy(comparison: Comparison, columns: int = 1) -> Figure:
 def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw true by predicted state at the end, for the strategy and the reference method."""
     chosen = comparison.before_and_after
-    cells = [coarser(state_confusion(entry.training.runs[0], entry.method)) for entry in chosen]
+    cells = [
+        measures.coarser(measures.state_confusion(entry.training.runs[0], entry.method))
+        for entry in chosen
+    ]
     height = min(INCHES[1], 0.9 + 0.24 * len(cells[0][0]))  # the cells are square
     figure, panels = _panels(columns, height * (len(chosen) if columns == 1 else 1), len(chosen))
     for panel, entry, (names, percent) in zip(panels, chosen, cells, strict=True):
