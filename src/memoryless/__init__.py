@@ -1,8 +1,8 @@
 """Class-incremental learning that keeps no image of the past.
 
-`Model` is what people keep, `IncrementalClassifier` the same with scikit-learn's manners; `Config`
-and `run` are the laboratory's. They are imported when first used, so that `import memoryless` costs
-nothing. Editors and type checkers find them in `__init__.pyi`.
+`Model` is what people keep, `IncrementalClassifier` the same with scikit-learn's interface;
+`Config` and `run` are the laboratory's. They are imported when first used, so that `import
+memoryless` costs nothing. Editors and type checkers find them in `__init__.pyi`.
 """
 
 from importlib import import_module

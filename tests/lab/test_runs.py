@@ -29,7 +29,7 @@ from memoryless.stats.methods import EndOfState, build_scorer, methods_of, parse
 from memoryless.stats.scorers import square_roots
 from memoryless.tensors import from_bytes, to_bytes
 
-MEND = "delete the run's folder and run the same command again"
+AGAIN = "delete the run's folder and run the same command again"
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_what_run_json_must_hold(folder, leaf):
     told = refused(lambda: fresh(folder).about)
     assert told.startswith(f"the file {file} is damaged (")
     assert problem in told
-    assert told.endswith(f"): {MEND}")
+    assert told.endswith(f"): {AGAIN}")
 
 
 RESULTS = {
@@ -179,7 +179,7 @@ def test_damage_gets_one_sentence(folder, name, damage, capsys):
 def test_a_file_of_another_state_is_refused(folder, name):
     shutil.copy(folder.state(1) / name, folder.state(2) / name)
     told = refused(lambda: [fresh(folder).results(), fresh(folder).arrays(2, "layer")])
-    assert told == f"the file {folder.state(2) / name} is damaged (its checksum differs): {MEND}"
+    assert told == f"the file {folder.state(2) / name} is damaged (its checksum differs): {AGAIN}"
 
 
 def test_a_state_of_another_state_or_run_is_refused(folder, tiny, toy):
@@ -187,7 +187,7 @@ def test_a_state_of_another_state_or_run_is_refused(folder, tiny, toy):
     for source in (folder.state(1), other.state(2)):
         shutil.rmtree(folder.state(2))
         shutil.copytree(source, folder.state(2))
-        assert refused(fresh(folder).results).endswith(MEND)
+        assert refused(fresh(folder).results).endswith(AGAIN)
 
 
 def test_another_format_is_refused(folder):
@@ -228,7 +228,7 @@ def test_odd_states_are_named(folder, made, gone, named, capsys):
     if gone:
         shutil.rmtree(states / gone)
     sentence = (
-        f"{states / named} does not belong there (states are 00 to 02, without a gap): {MEND}"
+        f"{states / named} does not belong there (states are 00 to 02, without a gap): {AGAIN}"
     )
     (states / "03.draft").mkdir()  # which is no state
     (states / ".DS_Store").touch()
@@ -280,7 +280,7 @@ def test_arrays_of_wrong_shapes_get_one_sentence(folder, name, array, change, tm
         assert code == (0 if name == unread else 3)
         if code:
             assert err.startswith(f"memoryless: {folder.state(2)} does not fit ({name}")
-            assert err.endswith(f"): {MEND}\n")
+            assert err.endswith(f"): {AGAIN}\n")
 
 
 class Stop(Observer):
@@ -309,7 +309,7 @@ def test_a_run_does_not_go_on_with_arrays_of_wrong_shapes(tiny, toy, name, array
     reshape(folder, 0, name, array, change)
     told = refused(lambda: run(tiny, toy))
     assert told.startswith(f"{folder.state(0)} does not fit (")
-    assert told.endswith(f"): {MEND}")
+    assert told.endswith(f"): {AGAIN}")
 
 
 def test_only_methods_of_all_states_are_shown(tiny, toy):

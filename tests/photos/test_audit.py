@@ -186,7 +186,7 @@ def test_broken_photos_are_told_and_left_out(root, tmp_path):
     (place / "cat/3.png").write_text("no image")
     members, _ = sides(root)
     found = audited(root, members, find_photos(place).photos)
-    why = f"the photo {place}/cat/3.png cannot be read (not an image): mend it, or take it out"
+    why = f"the photo {place}/cat/3.png cannot be read (not an image): repair it, or take it out"
     assert found.broken == {f"{place}/cat/3.png": why}
     assert {row.name: row.others for row in found.classes} == {"cat": 11, "dog": 12, "owl": 12}
 
@@ -222,7 +222,7 @@ def test_a_class_none_of_whose_photos_can_be_read(root, tmp_path):
     broken = find_photos(tmp_path).photos
     assert refused(root, members, [p for p in others if p.label != "cat"] + broken) == (
         f"too few others of cat can be read: the photo {place}/0.png cannot be read (not an "
-        "image): mend it, or take it out"
+        "image): repair it, or take it out"
     )
 
 

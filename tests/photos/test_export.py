@@ -363,7 +363,7 @@ def test_broken_photos_are_left_out(folder, tmp_path):
     broken = Photo("b.jpg", None, lambda _: io.BytesIO(b"a text"))
     found = [broken, large()]
     done = export_onnx(folder, tmp_path / "out.onnx", found).photos
-    sentence = "the photo b.jpg cannot be read (not an image): mend it, or take it out"
+    sentence = "the photo b.jpg cannot be read (not an image): repair it, or take it out"
     assert done is not None
     assert (len(done.differences), done.broken) == (1, (sentence,))
     alone = [broken]

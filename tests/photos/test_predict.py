@@ -191,7 +191,7 @@ def test_broken_files_are_listed_and_the_rest_answered(taught, capsys):
     Path("test/cat/0.png").write_text("text")
     code, out, err = call("predict", "model", "test", "no.png", "--json", capsys=capsys)
     problems = [
-        "the photo test/cat/0.png cannot be read (not an image): mend it, or take it out",
+        "the photo test/cat/0.png cannot be read (not an image): repair it, or take it out",
         "there is no folder or file no.png (No such file or directory): check its name",
     ]
     assert code == 1

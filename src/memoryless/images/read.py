@@ -51,7 +51,7 @@ class UnreadableError(DataError):
     """A photo that cannot be read, and why."""
 
     def __init__(self, name: str, why: str):
-        super().__init__(f"the photo {name} cannot be read ({why}): mend it, or take it out")
+        super().__init__(f"the photo {name} cannot be read ({why}): repair it, or take it out")
         self.name, self.why = name, why
 
 

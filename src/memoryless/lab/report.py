@@ -49,7 +49,7 @@ def report(
     runs
         Run folders, or folders that hold some.
     methods
-        Methods of the accuracy tables, scored anew without training, such as FT
+        Methods of the accuracy tables, scored again without training, such as FT
         finetune+lda+bg_z+linear; by default those each run has scored.
     output
         The page.

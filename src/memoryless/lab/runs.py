@@ -42,7 +42,7 @@ from memoryless.strategies import STRATEGIES
 from memoryless.tensors import from_bytes, part
 from memoryless.train.checkpoint import Checkpoint
 
-MEND = "delete the run's folder and run the same command again"
+AGAIN = "delete the run's folder and run the same command again"
 # Files that only the next state needs, so that only the last finished state keeps them.
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
@@ -76,15 +76,15 @@ class RunFolder:
     def about(self) -> Description:
         """What the run is."""
         file = self.path / "run.json"
-        content = read_bytes(file, fix=MEND)
-        with reading(file, MEND):
+        content = read_bytes(file, fix=AGAIN)
+        with reading(file, AGAIN):
             written = decoded(content, Written).format
         if written != FORMAT:
             raise StoreError(
                 f"{file} was written by another version of memoryless (format {written}, not "
-                f"{FORMAT}): {MEND}"
+                f"{FORMAT}): {AGAIN}"
             )
-        with reading(file, MEND):
+        with reading(file, AGAIN):
             about = decoded(content, Description)
         if (sums := self.state(0) / SUMS).exists():
             self._check(content, file, _read_sums(sums))
@@ -100,12 +100,12 @@ class RunFolder:
         """Raise unless a file's content is what its state lists."""
         name = RUN_JSON if file.name == "run.json" else file.name
         if hashlib.sha256(content).hexdigest() != sums.get(name):
-            raise StoreError(f"the file {file} is damaged (its checksum differs): {MEND}")
+            raise StoreError(f"the file {file} is damaged (its checksum differs): {AGAIN}")
 
     def _read(self, t: int, name: str) -> bytes:
         """Return the content of a file that state t left."""
         file = self.state(t) / name
-        content = read_bytes(file, fix=MEND)
+        content = read_bytes(file, fix=AGAIN)
         self._check(content, file, self._sums(t))
         return content
 
@@ -123,7 +123,7 @@ class RunFolder:
         if odd := names - set(states[: len(names)]):
             raise StoreError(
                 f"{self.path / 'states' / min(odd)} does not belong there (states are 00 to "
-                f"{states[-1]}, without a gap): {MEND}"
+                f"{states[-1]}, without a gap): {AGAIN}"
             )
         return len(names)
 
@@ -145,7 +145,7 @@ class RunFolder:
             [name for name in scored[0] if all(name in one for one in scored)] if scored else []
         )
         if states and not common:
-            raise StoreError(f"no method was scored in all states of {self.path}: {MEND}")
+            raise StoreError(f"no method was scored in all states of {self.path}: {AGAIN}")
         return [
             structs.replace(state, methods={n: state.methods[n] for n in common})
             for state in states
@@ -156,20 +156,20 @@ class RunFolder:
             file, sizes = self.state(t) / "results.json", self.about.sizes
             self._check_files(t)
             content = self._read(t, file.name)
-            with reading(file, MEND):
+            with reading(file, AGAIN):
                 results = decoded(content, Results)
             if (results.state, results.classes_seen) != (t, sum(sizes[: t + 1])):
-                raise StoreError(f"{file} is of another state or run: {MEND}")
+                raise StoreError(f"{file} is of another state or run: {AGAIN}")
             self._results[t] = results
         return self._results[t]
 
     def _check_files(self, t: int) -> None:
         """Raise unless the files that stay are there, and the state is of this run."""
         sums = self._sums(t)
-        self._check(read_bytes(self.path / "run.json", fix=MEND), self.path / "run.json", sums)
+        self._check(read_bytes(self.path / "run.json", fix=AGAIN), self.path / "run.json", sums)
         for name in sums.keys() - {RUN_JSON, *TO_GO_ON}:
             if not (self.state(t) / name).exists():
-                raise StoreError(f"the file {self.state(t) / name} is missing: {MEND}")
+                raise StoreError(f"the file {self.state(t) / name} is missing: {AGAIN}")
 
     def holds(self, t: int, name: str) -> bool:
         """Return whether state t left a file of tensors of this name."""
@@ -208,7 +208,9 @@ class RunFolder:
         self._widths |= {letter: known[letter] for letter in "dfsKP" if letter in known}
 
     def _misfit(self, t: int, reason: object) -> StoreError:
-        return StoreError(f"{self.state(t)} does not fit ({' '.join(str(reason).split())}): {MEND}")
+        return StoreError(
+            f"{self.state(t)} does not fit ({' '.join(str(reason).split())}): {AGAIN}"
+        )
 
     @contextmanager
     def fitting(self, t: int) -> Iterator[None]:
@@ -298,7 +300,7 @@ def _sha256(path: Path) -> str:
 
 def _read_sums(file: Path) -> dict[str, str]:
     """Return the checksums in a file that `sha256sum --check` understands, by name."""
-    with reading(file, MEND):
+    with reading(file, AGAIN):
         pairs = [line.split("  ", 1) for line in file.read_text("utf-8").splitlines()]
         return {name: digest for digest, name in pairs}
 
