@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 
 from memoryless.errors import BusyError, StoreError, WriteError, cause
 
+LOCK = ".lock"  # its name in a folder; it stays only where a process was killed
 RESTORE = "restore it from a copy"
 ROOM = "make room, then run the same command again"
 OUTPUT = "`output`"  # what errors suggest to change, where nothing else is named
@@ -80,7 +81,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold a folder for this process alone; the lock ends with the process, however that ends."""
     from filelock import FileLock, Timeout
 
-    path = folder / ".lock"
+    path = folder / LOCK
     lock = FileLock(path, timeout=0)
     try:
         make_folder(folder)

@@ -53,7 +53,7 @@ from memoryless.stats.methods import (
     parse_method,
 )
 from memoryless.stats.scorers import describe
-from memoryless.store import locked
+from memoryless.store import LOCK, locked
 from memoryless.strategies import SMALL_SIDE, STRATEGIES
 from memoryless.tensors import as_tensors, to_bytes
 from memoryless.train import augment
@@ -191,7 +191,7 @@ def _commit() -> str | None:
 def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
     """Remove what a kill at its end left of a complete run; nothing else needs the lock."""
     observer.note(f"{folder.path}: {_standing(states, folder.finished)}")
-    if folder.leftovers:
+    if folder.leftovers or (folder.path / LOCK).exists():
         with suppress(WriteError), locked(folder.path):
             folder.tidy()
 

@@ -37,7 +37,7 @@ from memoryless.stats.methods import EndOfState, view_of
 from memoryless.stats.record import Record
 from memoryless.stats.scorers import Scorer, misfits, misshapen, restore
 from memoryless.stats.transports import TRANSPORTS, carry
-from memoryless.store import cannot_write, commit_folder, read_bytes, reading, write_bytes
+from memoryless.store import LOCK, cannot_write, commit_folder, read_bytes, reading, write_bytes
 from memoryless.strategies import STRATEGIES
 from memoryless.tensors import from_bytes, part
 from memoryless.train.checkpoint import Checkpoint
@@ -46,7 +46,7 @@ AGAIN = "delete the run's folder and run the same command again"
 # Files that only the next state needs, so that only the last finished state keeps them.
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
-OURS = {".lock", "run.json.draft", "training.safetensors.draft"}
+OURS = {LOCK, "run.json.draft", "training.safetensors.draft"}
 # Letters of the shapes of arrays, by the last part of their names: N classes so far and n that are
 # described, O of earlier states, T states; i images; d features that rows read, s those that
 # statistics read, f all; K directions, P random features.
