@@ -111,13 +111,6 @@ def test_features_that_are_summed_in_chunks_give_the_same(monkeypatch, at_once, 
     close(found.first.spread.T @ found.first.spread, away.T @ away, rtol=1e-7)
 
 
-def test_statistics_of_some_rows_are_those_of_these_alone():
-    X, y = draw()
-    rows = np.flatnonzero(np.arange(len(y)) % 3)
-    some, alone = fixed(X, y[rows], 4, rows=rows), fixed(X[rows], y[rows], 4)
-    assert_same(some, alone, rtol=0)
-
-
 def test_features_stay_as_they_are():
     X, y = draw()
     before = X.copy()

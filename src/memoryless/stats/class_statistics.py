@@ -63,12 +63,6 @@ class Group:
     `spread_rows(n, d)` rows R, and R'R is its scatter, which would take more room as long as there
     are fewer images than features."""
 
-    @classmethod
-    def empty(cls, d: int, forgettable: bool = False) -> Self:
-        """The statistics of no class, in the form tied."""
-        spread = np.zeros((0, d)) if forgettable else None
-        return cls(np.zeros((0, d)), np.zeros((d, d)), spread=spread)
-
     @property
     def d(self) -> int:
         return self.mean.shape[1]
@@ -77,6 +71,11 @@ class Group:
         """The arrays that are there, by name."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: array for name, array in found.items() if array is not None}
+
+    def alike(self, count: np.ndarray) -> bool:
+        """Return whether all images of each class are alike, so that their scatter is rounding."""
+        assert self.scatter is not None
+        return bool(self.scatter.trace() <= ROUNDING * (count @ np.square(self.mean).sum(1)))
 
     def spreads(self, count: np.ndarray) -> list[np.ndarray]:
         """The spread of each class."""
@@ -135,7 +134,11 @@ class ClassStatistics:
 
         `forgettable` ones keep each class's own scatter.
         """
-        return cls(np.zeros(0), tuple(Group.empty(d, forgettable) for d in sizes), fixed=True)
+        groups = []
+        for d in sizes:
+            none = np.zeros((0, d))
+            groups.append(Group(none, np.zeros((d, d)), spread=none if forgettable else None))
+        return cls(np.zeros(0), tuple(groups), fixed=True)
 
     @classmethod
     def of(
@@ -148,21 +151,19 @@ class ClassStatistics:
         form: str = "tied",
         fixed: bool = False,
         forgettable: bool = False,
-        rows: np.ndarray | None = None,
     ) -> Self:
-        """Statistics of features (n, d) of classes 0 to classes - 1, each with an image or more.
+        """Return the statistics of features (n, d) of classes 0 to classes - 1, none of them empty.
 
-        They are computed from a view of the features. Where rows (m,) are given, these are counted
-        alone, and labels (m,) are theirs.
+        They are computed from a view of the features.
         """
         check_form(form)
         small = labels.astype(np.min_scalar_type(classes))  # which NumPy sorts by radix
         order = np.argsort(small, kind="stable")
-        chosen, labels = order if rows is None else rows[order], labels[order]
+        labels = labels[order]
 
         def read(some: slice | np.ndarray) -> np.ndarray:
-            """Some of the chosen rows, which stand by class, in double precision."""
-            return view(features[chosen[some]].astype(np.float64))  # (m, d)
+            """Return some of the rows, which stand by class, in double precision."""
+            return view(features[order[some]].astype(np.float64))  # (m, d)
 
         with one_thread():
             if form == "tied":
@@ -198,12 +199,6 @@ class ClassStatistics:
     def centre(self) -> np.ndarray:
         """The mean (d,) of all images."""
         return self.count @ self.mean / self.count.sum()
-
-    @property
-    def alike(self) -> bool:
-        """Whether all images of each class are alike, so that their covariance is rounding."""
-        squares = self.count @ np.square(self.mean).sum(1) / self.count.sum()
-        return bool(self.pooled.trace() <= ROUNDING * squares)
 
     @property
     def forgettable(self) -> bool:

@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from memoryless.stats.class_statistics import ROUNDING, ClassStatistics, Group
+from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.threads import one_thread
 
 SHRINKAGE = 1.0  # docs/choosing.md compares rules
@@ -52,9 +52,7 @@ class Solution:
         centre = count @ mean / count.sum()
         assert group.scatter is not None
         S = group.scatter.astype(np.float64) / count.sum()
-        squares = count @ np.square(mean).sum(1) / count.sum()
-        alike = S.trace() <= ROUNDING * squares  # the photos of each class are all the same
-        added = 1.0 if alike else shrinkage * S.trace() / count.sum()
+        added = 1.0 if group.alike(count) else shrinkage * S.trace() / count.sum()
         S[np.diag_indices_from(S)] += added
         root, _ = lapack.dpotrf(S, lower=1, overwrite_a=1)
         inverse, _ = lapack.dpotri(root, lower=1, overwrite_c=1)
