@@ -15,6 +15,7 @@ far from zero lose no digits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -85,6 +86,11 @@ class Solution:
         """How much wider new photos spread under L than those of the sums."""
         return 1 / max(1 - self.freedom / max(self.free, 1.0), LEAST_FREEDOM)
 
+    @property
+    def widening(self) -> float:
+        """The variance of scores of new photos, over that of photos of the sums."""
+        return self.optimism**2 * self.photos / max(self.free, 1.0)
+
     @cached_property
     def tau(self) -> float:
         """The estimate of tr(Sigma L), Sigma the covariance of new photos; 0 if unknown."""
@@ -111,14 +117,13 @@ class Solution:
         squares = self.own - self.added * np.square(self.W).sum(1)  # W S W' of each class
         variance = squares[rows][:, None] + squares[columns]
         variance -= 2 * (K - self.added * (self.W[rows] @ self.W[columns].T))
-        widened = self.optimism**2 * self.photos / max(self.free, 1.0)
-        return lead, widened * np.maximum(variance, 0)
+        return lead, self.widening * np.maximum(variance, 0)
 
     def variances(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Variances of score differences of pairs of classes over new photos of a class."""
         means, rows = self.means[one] - self.means[other], self.W[one] - self.W[other]
         under = (means * rows).sum(1) - self.added * np.square(rows).sum(1)
-        return self.optimism**2 * np.maximum(under, 0) * self.photos / max(self.free, 1.0)
+        return self.widening * np.maximum(under, 0)
 
 
 @dataclass(frozen=True)
@@ -174,10 +179,17 @@ class Discriminant:
                 weight * np.sqrt(group.variances(one, other))
                 for weight, group in zip(self.weights, self.groups, strict=True)
             ]
-        # Half the variance is that of groups whose errors agree.
-        together = (sum(np.square(s) for s in each) + np.square(sum(each))) / 2
-        median = float(np.sqrt(np.median(together))) if len(one) else 0.0
+        median = float(np.sqrt(np.median(combined(each)))) if len(one) else 0.0
         return median if median > 0 else 1.0
+
+
+def combined(spreads: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the variance of a sum of groups with these spreads.
+
+    It is halfway between that of errors that are independent and of errors that agree.
+    """
+    whole: np.ndarray = sum(spreads, np.zeros(1))
+    return (sum(map(np.square, spreads)) + np.square(whole)) / 2
 
 
 def _pairs(classes: int) -> tuple[np.ndarray, np.ndarray]:
