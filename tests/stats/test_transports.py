@@ -23,9 +23,9 @@ from memoryless.stats.transports import (
 def test_a_known_linear_drift_is_recovered():
     old = single(500, 6)
     A = np.eye(6) + 0.3 * single(6, 6, seed=1)
-    found = linear_map(old, old @ A, shrink=1e-9)
+    found = linear_map(old, old @ A)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, A, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found, A, atol=2e-3)
 
 
 def test_a_linear_map_is_near_the_identity_where_little_is_known():
@@ -37,9 +37,9 @@ def test_a_linear_map_is_near_the_identity_where_little_is_known():
     assert np.linalg.norm(moved - np.eye(6)) < 1
     other = np.linalg.svd(two)[2][2:]  # directions that the two images say nothing about
     np.testing.assert_allclose(other @ moved, other, rtol=1e-3, atol=1e-3)
-    # One image of one feature, 2 that becomes 6: (2 * 6 + e) / (2 * 2 + e) with e = 0.5 * 4.
-    pulled = linear_map(np.array([[2.0]]), np.array([[6.0]]), shrink=0.5)
-    np.testing.assert_allclose(pulled, [[14 / 6]], rtol=1e-6)
+    # One image of one feature, 2 that becomes 6: (2 * 6 + e) / (2 * 2 + e) with e = 0.001 * 4.
+    pulled = linear_map(np.array([[2.0]]), np.array([[6.0]]))
+    np.testing.assert_allclose(pulled, [[12.004 / 4.004]], rtol=1e-6)
 
 
 def test_sdc_by_hand():

@@ -36,8 +36,8 @@ class Passage:
         return linear_map(self.old, self.new)
 
 
-def linear_map(X: np.ndarray, Y: np.ndarray, shrink: float = SHRINK) -> np.ndarray:
-    """The A that takes X to Y, argmin |X A - Y|^2 + e |A - I|^2 with e = shrink tr(X'X)/d.
+def linear_map(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return the A that takes X to Y, argmin |X A - Y|^2 + e |A - I|^2 with e = SHRINK tr(X'X)/d.
 
     It is near the identity where a state has few images (LDC, ECCV 2024; DPCR, ICML 2025).
     """
@@ -45,20 +45,18 @@ def linear_map(X: np.ndarray, Y: np.ndarray, shrink: float = SHRINK) -> np.ndarr
 
     X, Y = X.astype(np.float64), Y.astype(np.float64)
     gram = X.T @ X
-    e = max(shrink * gram.trace() / len(gram), 1e-12)
+    e = max(SHRINK * gram.trace() / len(gram), 1e-12)
     identity = e * np.eye(len(gram))
     return cho_solve(cho_factor(gram + identity), X.T @ Y + identity).astype(np.float32)
 
 
-def semantic_drift(
-    means: np.ndarray, old: np.ndarray, new: np.ndarray, width: float = SDC_WIDTH
-) -> np.ndarray:
-    """Means moved by the mean drift of current images, near ones counting more (SDC, CVPR 2020)."""
+def semantic_drift(means: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Move means by the mean drift of current images, near ones counting more (SDC, CVPR 2020)."""
     from scipy.spatial.distance import cdist
     from scipy.special import softmax
 
     distance = cdist(means, old)  # (N, n)
-    sigma = width * _lower_median(distance).clip(min=1e-12)
+    sigma = SDC_WIDTH * _lower_median(distance).clip(min=1e-12)
     weights = softmax(-np.square(distance) / (2 * sigma**2), axis=1)
     return means + (weights @ (new - old)).astype(means.dtype)
 
