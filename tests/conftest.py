@@ -39,8 +39,8 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats import heads
-from memoryless.stats.calibration import StateNumbers
 from memoryless.stats.class_statistics import FORMS, ClassStatistics
+from memoryless.stats.record import EndOfState, Record
 from memoryless.stats.scorers import unit
 from memoryless.train.learner import Learner, prepare
 from memoryless.train.network import Network
@@ -316,8 +316,14 @@ def single(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
 
 
+def ended(mu: np.ndarray, class_state: np.ndarray, held_out: Labelled | None = None) -> EndOfState:
+    """The end of a state, of which calibrations read these."""
+    rows, biases = np.zeros((len(class_state), 5)), np.zeros(len(class_state))
+    return EndOfState(Record(rows, biases, class_state, mu), (rows, biases), held_out=held_out)
+
+
 # Three states of three, two and two classes; held-out images are of the last one's.
-NUMBERS = StateNumbers(
+ENDED = ended(
     np.array([4.0, 2.0, 3.0], np.float32),
     np.array([0, 0, 0, 1, 1, 2, 2]),
     (single(12, 5), np.array([5, 6] * 6)),

@@ -16,7 +16,6 @@ from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import (
     METHODS,
-    EndOfState,
     Method,
     build_scorer,
     grid_of,
@@ -28,7 +27,7 @@ from memoryless.stats.methods import (
     parts_used,
 )
 from memoryless.stats.metrics import ranks
-from memoryless.stats.record import Record
+from memoryless.stats.record import EndOfState, Record
 from memoryless.stats.scorers import Linear, View, unit
 from memoryless.strategies import STRATEGIES
 

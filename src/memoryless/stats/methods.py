@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose, in_words
-from memoryless.stats.calibration import CALIBRATIONS, StateNumbers, fold
-from memoryless.stats.heads import HEADS, Layer
-from memoryless.stats.record import Record
+from memoryless.stats.calibration import CALIBRATIONS, fold
+from memoryless.stats.heads import HEADS
+from memoryless.stats.record import EndOfState
 from memoryless.stats.scorers import Linear, Scorer, View, Viewed
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES
@@ -281,31 +281,12 @@ def parts_used(method: Method, record: Iterable[str]) -> list[str]:
     return [p for p in record if of_head(p) or p in CALIBRATIONS[method.calibration].reads]
 
 
-@dataclass(frozen=True)
-class EndOfState:
-    """What methods are made of at the end of a state."""
-
-    record: Record
-    layer: Layer
-    """The classification layer as trained."""
-    fitted: Mapping[str, Scorer] = field(default_factory=dict)
-    """Heads that were fitted while the state's images were there, as head+transport."""
-    held_out: tuple[np.ndarray, np.ndarray] | None = None
-    """Features and labels of the state's images that were held out (laboratory only)."""
-    view: View = View()  # noqa: RUF009 - frozen
-    """Which features class statistics are computed from."""
-
-    @property
-    def numbers(self) -> StateNumbers:
-        return StateNumbers(self.record.mu, self.record.class_state, self.held_out)
-
-
 def build_scorer(method: Method, end: EndOfState) -> Any:
     """A method as a scorer: one layer, where head and calibration are linear."""
     head = head_scorer(method, end)
     if method.calibration == "none":
         return head
-    return fold(head, *CALIBRATIONS[method.calibration].fit(head, end.numbers))
+    return fold(head, *CALIBRATIONS[method.calibration].fit(head, end))
 
 
 def head_scorer(method: Method, end: EndOfState) -> Scorer:

@@ -1,4 +1,4 @@
-"""The record: all that survives of past states."""
+"""The record: all that survives of past states, and what there is beside it when a state ends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from memoryless.errors import ConfigError
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.projection import ProjectionSums
+from memoryless.stats.scorers import Scorer, View
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Record:
             class_state=np.concatenate([self.class_state, np.full(len(b_new), self.states)]),
             mu=np.concatenate([self.mu, np.array([mu], np.float32)]),
         )
+
+    @property
+    def blocks(self) -> np.ndarray:
+        """A matrix (N, states), 1 where a class belongs to a state."""
+        return (self.class_state[:, None] == np.arange(self.states)).astype(np.float32)
 
     def source(self, reads: str, transport: str) -> Any:
         """What a head reads under a transport, or nothing where it is not kept."""
@@ -96,3 +103,27 @@ class Record:
             statistics={name: ClassStatistics.restore(own, fixed) for name, own in parts.items()},
             projection=ProjectionSums(**sums) if sums else None,
         )
+
+
+@dataclass(frozen=True)
+class EndOfState:
+    """What methods are made of at the end of a state."""
+
+    record: Record
+    layer: tuple[np.ndarray, np.ndarray]
+    """The classification layer as trained."""
+    fitted: Mapping[str, Scorer] = field(default_factory=dict)
+    """Heads that were fitted while the state's images were there, as head+transport."""
+    held_out: tuple[np.ndarray, np.ndarray] | None = None
+    """Features and labels of the state's images that were held out from training."""
+    view: View = View()  # noqa: RUF009 - frozen
+    """Which features class statistics are computed from."""
+
+    def held_out_images(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return features and labels of held-out images, or raise an error if there are none."""
+        if self.held_out is None:
+            raise ConfigError(
+                f"state {self.record.states - 1} held out no image from training: train with "
+                "`held_out=0.1`, on classes of at least two images"
+            )
+        return self.held_out[0].astype(np.float32), self.held_out[1]
