@@ -34,27 +34,27 @@ class Calibration:
 
 
 def fold(scorer: Scorer, gain: np.ndarray, offset: np.ndarray) -> Scorer:
-    """Scores times a gain, plus an offset; a linear scorer stays one layer."""
+    """Multiply scores by a gain and add an offset; a linear scorer stays one layer."""
     if isinstance(scorer, Linear):
         return Linear(scorer.W * gain[:, None], scorer.b * gain + offset, scorer.unit)
     return Affine(scorer, gain, offset)
 
 
 def none(scorer: Scorer, end: EndOfState) -> GainAndOffset:
-    """Scores as they are."""
+    """Leave scores as they are."""
     ones = np.ones(end.record.classes, np.float32)
     return ones, np.zeros_like(ones)
 
 
 def mc(scorer: Scorer, end: EndOfState) -> GainAndOffset:
-    """Scores times mu(M_t) / mu(M_j) for classes of state j (Eq. 5)."""
+    """Multiply scores by mu(M_t) / mu(M_j) for classes of state j (Eq. 5)."""
     record = end.record
     factors = mc_factors(record.mu, record.class_state, record.states - 1)
     return factors, np.zeros_like(factors)
 
 
 def mc_factors(mu: np.ndarray, class_state: np.ndarray, current_state: int) -> np.ndarray:
-    """mu(M_t) / mu(M_j) for a class of state j at state t (Eq. 5); 1 for new classes.
+    """Return mu(M_t) / mu(M_j) for a class of state j at state t (Eq. 5); 1 for new classes.
 
     The quotient means nothing unless both are above 0: classes of a state whose mu is not, and all
     classes while the current one is not, keep the factor 1.
@@ -68,7 +68,7 @@ def mc_factors(mu: np.ndarray, class_state: np.ndarray, current_state: int) -> n
 
 
 def bg_z(scorer: Scorer, end: EndOfState) -> GainAndOffset:
-    """Scores less their state's mean, by its deviation, both over held-out current images.
+    """Standardise scores by their state's mean and deviation over held-out current images.
 
     The mean leaves out an image's own class: those scores ought to be low. The deviation is
     that of all scores, which was better for most heads on held-out drawings.

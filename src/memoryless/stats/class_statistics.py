@@ -68,7 +68,7 @@ class Group:
         return self.mean.shape[1]
 
     def parts(self) -> dict[str, np.ndarray]:
-        """The arrays that are there, by name."""
+        """Return the arrays that are there, by name."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: array for name, array in found.items() if array is not None}
 
@@ -78,13 +78,13 @@ class Group:
         return bool(self.scatter.trace() <= ROUNDING * (count @ np.square(self.mean).sum(1)))
 
     def spreads(self, count: np.ndarray) -> list[np.ndarray]:
-        """The spread of each class."""
+        """Return the spread of each class."""
         assert self.spread is not None
         rows = spread_rows(count, self.d)
         return np.split(self.spread, np.cumsum(rows)[:-1]) if len(rows) else []
 
     def join(self, other: Self, past: np.ndarray, count: np.ndarray, places: np.ndarray) -> Self:
-        """Both together; class i of the other is class places[i], of `past` images before."""
+        """Join both; class i of the other is class places[i], of `past` images before."""
         new = len(past) - len(self.mean)
         mean = np.concatenate([self.mean, np.zeros((new, self.d), self.mean.dtype)])
         share = (count / (past[places] + count)).astype(mean.dtype)
@@ -108,7 +108,7 @@ class Group:
         return type(self)(**joined)
 
     def without(self, count: np.ndarray, gone: np.ndarray) -> Self:
-        """The statistics without the classes of a mask (N,)."""
+        """Return the statistics without the classes of a mask (N,)."""
         stay = ~gone
         assert self.scatter is not None
         if self.spread is None:
@@ -232,7 +232,7 @@ class ClassStatistics:
         return np.tensordot(weights, self.covariances, axes=1)
 
     def join(self, other: Self, places: np.ndarray | None = None) -> Self:
-        """Both together; class i of the other is class places[i] of the result.
+        """Join both; class i of the other is class places[i] of the result.
 
         A place from `classes` on is a new class, as all are where no places are given. What can be
         forgotten exactly stays so if it is so in both.
@@ -251,7 +251,7 @@ class ClassStatistics:
         return replace(self, count=count, groups=groups)
 
     def without(self, gone: np.ndarray) -> Self:
-        """The statistics without the classes of a mask (N,).
+        """Return the statistics without the classes of a mask (N,).
 
         With their spread it is as if these classes had never been. Without it the covariance stays
         as it was: a class that is gone has weight n / (images of all) in it.
@@ -261,11 +261,11 @@ class ClassStatistics:
         return replace(self, count=self.count[~gone], groups=groups)
 
     def with_parts(self, **parts: Any) -> Self:
-        """The same with other arrays of the first group, as transports and heads make them."""
+        """Return the same with other arrays of the first group."""
         return replace(self, groups=(replace(self.first, **parts),))
 
     def move(self, A: np.ndarray) -> Self:
-        """The statistics of features f A.
+        """Return the statistics of features f A.
 
         Exact for full and tied. Low-rank factors are moved too, and the rest grows by A's mean
         square.
@@ -282,14 +282,14 @@ class ClassStatistics:
         return self.with_parts(**moved)
 
     def widen(self, covariance: np.ndarray) -> Self:
-        """The statistics of features plus independent noise; low-rank forms take it in the rest."""
+        """Add the covariance of independent noise; low-rank forms take it in the rest."""
         parts = self.first.parts()
         noise = {"own": covariance, "scatter": self.count.sum() * covariance}
         noise["rest"] = covariance.diagonal().mean()
         return self.with_parts(**{n: parts[n] + noise[n] for n in noise if n in parts})
 
     def scale(self, factors: np.ndarray) -> Self:
-        """The statistics of features times a factor (N,) for each class."""
+        """Return the statistics of features times a factor (N,) for each class."""
         parts, square = self.first.parts(), np.square(factors)
         by = {"mean": factors[:, None], "factors": factors[:, None, None], "rest": square}
         by["own"] = square[:, None, None]
@@ -297,7 +297,7 @@ class ClassStatistics:
         return self.with_parts(**{name: parts[name] * by[name] for name in by if name in parts})
 
     def levelled(self, is_new: np.ndarray) -> Self:
-        """The statistics with past means as long, on average, as those of new classes.
+        """Scale past classes so that their means are as long, on average, as those of new ones.
 
         A map is fitted on new classes, and means of others come out too short: a regression leans
         to what it has seen. Where lengths differ between classes, they go on to differ.
@@ -309,7 +309,7 @@ class ClassStatistics:
         return self.scale(np.where(is_new, np.ones_like(ratio), ratio))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The statistics as they are stored: of the scatter, which is symmetric, one triangle."""
+        """Return the arrays to store: of the scatter, which is symmetric, one triangle."""
         found = {"count": self.count}
         for number, group in enumerate(self.groups):
             for name, array in group.parts().items():
@@ -319,7 +319,7 @@ class ClassStatistics:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], fixed: bool = False) -> Self:
-        """The statistics that `arrays` gave; other arrays are left alone."""
+        """Return the statistics of what `arrays` gave; other arrays are left alone."""
         names = [field.name for field in fields(Group)]
         groups: list[Group] = []
         while (prefix := stored_name(len(groups), "mean")) in arrays:
@@ -333,12 +333,12 @@ class ClassStatistics:
 
 
 def stored_name(group: int, part: str) -> str:
-    """The name of a stored array; only groups after the first have their number in it."""
+    """Return the name of a stored array; only groups after the first have their number in it."""
     return f"{group}.{part}" if group else part
 
 
 def _square(triangle: np.ndarray, d: int) -> np.ndarray:
-    """The symmetric matrix (d, d) with this upper triangle."""
+    """Return the symmetric matrix (d, d) with this upper triangle."""
     square, end = np.empty((d, d), triangle.dtype), 0
     for i in range(d):  # row by row: positions of all numbers would take more room than these
         start, end = end, end + d - i
@@ -347,12 +347,12 @@ def _square(triangle: np.ndarray, d: int) -> np.ndarray:
 
 
 def _upper(square: np.ndarray) -> np.ndarray:
-    """The upper triangle of a symmetric matrix, row by row."""
+    """Return the upper triangle of a symmetric matrix, row by row."""
     return np.concatenate([row[i:] for i, row in enumerate(square)])
 
 
 def spread_rows(count: np.ndarray, d: int) -> np.ndarray:
-    """How many rows the spread of classes with so many images has.
+    """Return how many rows the spread of classes with so many images has.
 
     >>> spread_rows(np.array([1.0, 5.0, 900.0]), 64).tolist()
     [0, 4, 64]
@@ -366,7 +366,7 @@ Read = Callable[[slice | np.ndarray], np.ndarray]
 def _tied(
     read: Read, labels: np.ndarray, classes: int, forgettable: bool
 ) -> tuple[np.ndarray, Group]:
-    """Counts, means and one scatter of rows whose labels (n,) ascend, a chunk at a time.
+    """Sum up rows whose labels (n,) ascend, a chunk at a time: counts, means, one scatter.
 
     Each chunk is centred by its own means of classes. A class that came in several pieces then
     lacks the scatter of the pieces' means around its mean, which is added at the end.
@@ -395,7 +395,7 @@ def _tied(
 
 
 def _by_class(read: Read, labels: np.ndarray, form: str) -> tuple[np.ndarray, Group]:
-    """Counts and means, and in the forms full and low-rank the covariance of each class."""
+    """Return counts and means, and in the forms full and low-rank the covariance of each class."""
     count, means, covariances = [], [], []
     for _, own in _each(labels):
         features = read(own)
@@ -414,13 +414,13 @@ def _by_class(read: Read, labels: np.ndarray, form: str) -> tuple[np.ndarray, Gr
 
 
 def _each(labels: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each class, and which of the ascending labels are its own."""
+    """Yield each class, and which of the ascending labels are its own."""
     places = np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
     return iter(enumerate(places))
 
 
 def low_rank(covariances: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """The widest directions of covariances, scaled (N, rank, d), and the variance left (N,)."""
+    """Return the widest directions of covariances (N, rank, d), and the variance left (N,)."""
     d = covariances.shape[-1]
     rank = min(rank, d)
     values, vectors = np.linalg.eigh(covariances)  # ascending
@@ -431,7 +431,7 @@ def low_rank(covariances: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _spread(away: np.ndarray) -> np.ndarray:
-    """The spread of a class, from its rows (n, d), which add up to zero.
+    """Return the spread of a class, from its rows (n, d), which add up to zero.
 
     A reflection takes the direction in which all n count alike to the first row, which becomes zero
     and is left out.
@@ -440,5 +440,5 @@ def _spread(away: np.ndarray) -> np.ndarray:
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:
-    """At most d rows with the same scatter, none of which belongs to one image alone."""
+    """Return at most d rows with the same scatter, none of which belongs to one image alone."""
     return np.asarray(np.linalg.qr(rows, mode="r"))

@@ -175,13 +175,13 @@ class Judgement:
 
 
 def judge(scores: np.ndarray, margin: np.ndarray, confidence: Confidence) -> Judgement:
-    """Scores (n, N) and margins (n,) with what a temperature and a threshold make of them."""
+    """Apply a temperature to scores (n, N), and a threshold to margins (n,)."""
     probabilities = softmax(scores / confidence.temperature)
     return Judgement(scores, probabilities, margin - confidence.threshold)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Probabilities (n, N) of scores.
+    """Return probabilities (n, N) of scores.
 
     >>> softmax(np.log([[1.0, 3.0]])).round(2).tolist()
     [[0.25, 0.75]]

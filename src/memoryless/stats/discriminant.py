@@ -120,7 +120,7 @@ class Solution:
         return lead, self.widening * np.maximum(variance, 0)
 
     def variances(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Variances of score differences of pairs of classes over new photos of a class."""
+        """Return the variances over new photos of score differences of pairs of classes."""
         means, rows = self.means[one] - self.means[other], self.W[one] - self.W[other]
         under = (means * rows).sum(1) - self.added * np.square(rows).sum(1)
         return self.widening * np.maximum(under, 0)
@@ -193,7 +193,7 @@ def combined(spreads: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _pairs(classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of classes, or about `PAIRS` of them at equal steps.
+    """Return all pairs of classes, or about `PAIRS` of them at equal steps.
 
     >>> [part.tolist() for part in _pairs(3)]
     [[1, 2, 2], [0, 0, 1]]

@@ -128,7 +128,7 @@ def leave_out(group: Solution, features: np.ndarray, y: np.ndarray) -> np.ndarra
 
 
 def _floored(matrices: np.ndarray, N: float) -> np.ndarray:
-    """Symmetric matrices with no eigenvalue below `SMALLEST` N."""
+    """Return symmetric matrices with no eigenvalue below `SMALLEST` N."""
     values, vectors = np.linalg.eigh(matrices)
     if values.min(initial=1.0 * N) >= SMALLEST * N:
         return matrices

@@ -44,7 +44,7 @@ class Record:
         return cls(np.zeros((0, features), np.float32), none, none.astype(np.int64), none)
 
     def extend(self, W_new: np.ndarray, b_new: np.ndarray, mu: float) -> Record:
-        """The record after a state that trained these rows; values are copied."""
+        """Return the record after a state that trained these rows; values are copied."""
         return replace(
             self,
             W=np.concatenate([self.W, W_new]),
@@ -59,7 +59,7 @@ class Record:
         return (self.class_state[:, None] == np.arange(self.states)).astype(np.float32)
 
     def source(self, reads: str, transport: str) -> Any:
-        """What a head reads under a transport, or nothing where it is not kept."""
+        """Return what a head reads under a transport, or nothing where it is not kept."""
         if reads == "rows":
             return self.W, self.b
         if reads == "projection":
@@ -74,7 +74,7 @@ class Record:
         return Record(self.W, self.b, self.class_state, self.mu)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The record's parts by name; statistics stand under their transport."""
+        """Return the record's parts by name; statistics stand under their transport."""
         parts = {name: getattr(self, name) for name in ("W", "b", "class_state", "mu")}
         for transport, statistics in self.statistics.items():
             parts |= {f"{transport}.{name}": a for name, a in statistics.arrays().items()}
@@ -90,8 +90,9 @@ class Record:
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray], fixed: bool) -> Record:
-        """The record made of these parts, named as `arrays` names them; `fixed` says whether its
-        statistics are sums over fixed features.
+        """Return the record of these parts, named as `arrays` names them.
+
+        `fixed` says whether its statistics are sums over fixed features.
         """
         parts: dict[str, dict[str, np.ndarray]] = {}
         for name, array in arrays.items():

@@ -62,13 +62,13 @@ def semantic_drift(means: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.nd
 
 
 def _lower_median(distance: np.ndarray) -> np.ndarray:
-    """The median (N, 1) of each row; of an even number the lower of the middle two."""
+    """Return the median (N, 1) of each row; of an even number the lower of the middle two."""
     middle = (distance.shape[1] - 1) // 2
     return np.partition(distance, middle, axis=1)[:, middle, None]
 
 
 def residual(passage: Passage) -> np.ndarray:
-    """Covariance (d, d) of what the linear map leaves over.
+    """Return the covariance (d, d) of what the linear map leaves over.
 
     Features move as f A + r: a map alone, the best guess of each, gives too narrow covariances.
     """
@@ -135,7 +135,7 @@ TRANSPORTS: dict[str, Transport] = {
 
 
 def holds(name: str, statistics: ClassStatistics) -> bool:
-    """Whether a record keeps statistics like these under a transport."""
+    """Return whether a record keeps statistics like these under a transport."""
     moves = TRANSPORTS[name].moves
     return "means" in moves or ("covariances" in moves and statistics.has_covariances)
 
@@ -143,7 +143,7 @@ def holds(name: str, statistics: ClassStatistics) -> bool:
 def measure_drift(
     passage: Passage, held: Mapping[str, Any], asked: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
-    """The drift of a state under the transports asked for, and under all that can be had later.
+    """Measure the drift under the transports asked for, and under all that can be had later.
 
     `held` is what the record holds of the past, by transport.
     """
@@ -160,7 +160,7 @@ def carry(
     drift: Drift | None,
     asked: tuple[str, ...],
 ) -> dict[str, ClassStatistics]:
-    """Statistics by transport: those of the past moved by a state's drift, and new ones added.
+    """Move statistics of the past, by transport, by a state's drift, and add new ones.
 
     Without a drift, in the first state, there are new ones only.
     """
