@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -342,6 +342,24 @@ def gather(
     features: np.ndarray, labels: np.ndarray, form: str, classes: int = 3
 ) -> ClassStatistics:
     return ClassStatistics.of(features, labels, classes, form=form)
+
+
+def sums_of(features: list[np.ndarray], labels: np.ndarray, **settings) -> ClassStatistics:
+    """Sums over fixed features in several groups."""
+    classes = labels.max() + 1
+    each = [ClassStatistics.of(rows, labels, classes, fixed=True, **settings) for rows in features]
+    return replace(each[0], groups=tuple(one.first for one in each))
+
+
+def draw_groups(
+    counts: Sequence[int], sizes: Sequence[int], distances: Sequence[float] = (3.0, 3.0)
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Features of groups whose class means lie so far from each other, and their labels."""
+    rng, y = np.random.default_rng(0), np.repeat(np.arange(len(counts)), counts)
+    return [
+        distance * rng.normal(size=(len(counts), d))[y] + rng.normal(size=(len(y), d))
+        for d, distance in zip(sizes, distances, strict=False)
+    ], y
 
 
 def on_sphere(number: int = 40, d: int = 6, classes: int = 3) -> Labelled:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import EVERY_FORM, Labelled, draw_classes, gather, single
+from conftest import EVERY_FORM, Labelled, draw_classes, gather, single, sums_of
 from memoryless.errors import ConfigError
 from memoryless.stats import class_statistics
 from memoryless.stats.class_statistics import (
@@ -271,15 +271,6 @@ def test_without_its_spread_a_forgotten_class_stays_in_the_covariance_with_its_w
     close(left.pooled, statistics.pooled)
 
 
-def test_with_its_spread_a_class_is_forgotten_as_if_it_had_never_been():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 9)), rng.integers(0, 4, 60)
-    left = fixed(X, y, 4, forgettable=True).without(np.arange(4) == 2)
-    places = np.array([0, 1, 0, 2])  # of the classes that stay
-    never = fixed(X[y != 2], places[y[y != 2]], 3, forgettable=True)
-    assert_same(left, never, rtol=0, atol=1e-12)
-
-
 def test_the_spread_of_a_class_is_its_scatter_and_no_image():
     X = np.random.default_rng(0).normal(size=(5, 9))
     spread = fixed(X, np.zeros(5, dtype=int), 1, forgettable=True).first.spread
@@ -298,23 +289,20 @@ def test_joined_statistics_can_be_forgotten_exactly_if_both_can(other):
     assert mine.join(theirs).forgettable == theirs.join(mine).forgettable == other
 
 
-def two_groups(X: np.ndarray, y: np.ndarray, classes: int) -> ClassStatistics:
-    """Statistics of the first two and of the other features, in a group each."""
-    groups = [fixed(part, y, classes, forgettable=True) for part in (X[:, :2], X[:, 2:])]
-    return ClassStatistics(groups[0].count, tuple(g.first for g in groups), fixed=True)
-
-
 def test_each_group_joins_forgets_and_comes_back_by_itself():
     """Images of four classes come in two parts; a fifth class is in the second alone."""
     X, y = single(40, 5), np.arange(40) % 5
     first = (y < 4) & (np.arange(40) < 20)
-    more = two_groups(X[~first], y[~first], 5)
-    joined = two_groups(X[first], y[first], 4).join(more, np.arange(5))
-    whole = two_groups(X, y, 5)
+
+    def sums(rows: np.ndarray, gone: int = 0) -> ClassStatistics:
+        """Of the first two and of the other features, in a group each."""
+        return sums_of([X[rows, :2], X[rows, 2:]], y[rows] - gone, forgettable=True)
+
+    joined, whole = sums(first).join(sums(~first), np.arange(5)), sums(y >= 0)
     assert [group.d for group in joined.groups] == [2, 3]
     assert_same(joined, whole, rtol=0, atol=1e-12)
     left = whole.without(np.arange(5) == 0)
-    assert_same(left, two_groups(X[y > 0], y[y > 0] - 1, 4), rtol=0, atol=1e-12)
+    assert_same(left, sums(y > 0, gone=1), rtol=0, atol=1e-12)
     parts = ["mean", "scatter", "spread"]
     assert [*whole.arrays()] == ["count", *parts, *(f"1.{part}" for part in parts)]
     assert_same(ClassStatistics.restore(whole.arrays(), fixed=True), whole, rtol=0)

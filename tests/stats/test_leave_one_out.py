@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from memoryless.stats.class_statistics import ClassStatistics
+from conftest import draw_groups, sums_of
 from memoryless.stats.discriminant import Discriminant
 from memoryless.stats.leave_one_out import UNLIKELY, Sample, leave_one_out, unlikely
 
@@ -15,24 +15,17 @@ SHRINKAGES, WEIGHTS = (1.0, 0.3), (1.0, 0.5)
 
 
 @pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-@pytest.fixture
-def learned(rng):
+def learned():
     """Features of two groups far from zero, labels, and the discriminant of their sums."""
-    y = np.repeat(np.arange(len(COUNTS)), COUNTS)
-    features = [
-        50 + rng.normal(size=(len(COUNTS), d))[y] + rng.normal(size=(len(y), d)) for d in (60, 45)
-    ]
+    features, y = draw_groups(COUNTS, (60, 45), (1.0, 1.0))
+    features = [50 + rows for rows in features]
     return features, y, solved(features, y)
 
 
 def solved(features, y):
-    each = [ClassStatistics.of(rows, y, y.max() + 1, fixed=True) for rows in features]
-    statistics = ClassStatistics(each[0].count, tuple(one.first for one in each), fixed=True)
-    return Discriminant.of(statistics, SHRINKAGES[: len(features)], WEIGHTS[: len(features)])
+    return Discriminant.of(
+        sums_of(features, y), SHRINKAGES[: len(features)], WEIGHTS[: len(features)]
+    )
 
 
 def refitted(discriminant, features, y, out):
@@ -159,9 +152,10 @@ def test_no_more_rows_wait_than_fit():
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.5, 1.0])
-def test_unlikely_photos_are_those_of_real_refits(learned, rng, temperature):
+def test_unlikely_photos_are_those_of_real_refits(learned, temperature):
     """One photo in six has another label; three of these are nearly the same and of one class."""
     features, y, _ = learned
+    rng = np.random.default_rng(1)
     y = np.where(rng.random(len(y)) < 1 / 6, rng.permutation(y), y)
     alike = np.arange(len(y))
     alike[np.flatnonzero(y == 5)[:3]] = 1000
@@ -183,10 +177,9 @@ def test_unlikely_photos_are_those_of_real_refits(learned, rng, temperature):
     assert_allclose(found.probabilities, probabilities, rtol=1e-6)
 
 
-def test_a_photo_whose_own_class_fits_best_is_not_unlikely(rng):
+def test_a_photo_whose_own_class_fits_best_is_not_unlikely():
     """Of 150 classes under a high temperature, each has a probability below `UNLIKELY`."""
-    y = np.repeat(np.arange(150), 3)
-    features = [rng.normal(size=(150, 40))[y] * 9 + rng.normal(size=(450, 40))]
+    features, y = draw_groups((3,) * 150, (40,), (9.0,))
     discriminant, alike = solved(features, y), np.arange(450)
     gaps = gaps_of(discriminant, features, y, alike)
     assert (gaps == 0).all()
