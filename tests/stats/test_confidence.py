@@ -100,6 +100,7 @@ def test_odd_scores_give_numbers_too(scores, labels):
 
 
 def test_without_photos_every_photo_is_known():
+    assert Confidence(2.0, -3.0).scaled(4.0) == Confidence(8.0, -12.0)
     confidence = Check.none().confidence(7.0)
     assert confidence == Confidence()
     assert judge(np.ones((2, 1)), np.array([-3.0, 0.0]), confidence).known.all()
@@ -123,16 +124,18 @@ def test_the_best_threshold_by_hand():
     assert found == pytest.approx((1.378414 + 1.593679 + 1.828427) / 3, abs=1e-6)
 
 
-def test_shares_count_and_not_photos():
-    """Of 8 + 2 known photos against one unknown, plain accuracy would accept all."""
-    known, unknown = np.array([5.0] * 8 + [2.0] * 2), np.array([3.0])
-    assert 3 < best_threshold(known, unknown) <= 5
-    assert 3 < best_threshold(np.tile(known, 50), unknown) <= 5
-
-
-def test_of_two_equally_good_thresholds_the_lower_accepts_more():
-    """Between 0 and 2 it is 1 + 1/2, between 4 and 6 it is 1/2 + 1."""
-    assert 0 < best_threshold(np.array([2.0, 6.0]), np.array([0.0, 4.0])) <= 2
+@pytest.mark.parametrize(
+    ("known", "unknown", "low", "high"),
+    [
+        # Shares count and not photos: plain accuracy would accept the unknown one.
+        ([5.0] * 8 + [2.0] * 2, [3.0], 3, 5),
+        (([5.0] * 8 + [2.0] * 2) * 50, [3.0], 3, 5),
+        # Of two equally good ones the lower: up to 2 it is 1 + 1/2, from 4 to 6 it is 1/2 + 1.
+        ([2.0, 6.0], [0.0, 4.0], 0, 2),
+    ],
+)
+def test_where_the_best_threshold_lies(known, unknown, low, high):
+    assert low < best_threshold(np.array(known), np.array(unknown)) <= high
 
 
 few_margins = st.lists(st.floats(-50, 50), min_size=1, max_size=12).map(np.array)
@@ -191,10 +194,6 @@ def test_photos_are_never_less_likely_than_before(seed, number, scale):
 
     found = calibrate(scores[now], margins[now], labels[now], np.zeros(0), past)
     assert loss(found.temperature) <= loss(past.confidence().temperature) + 0.01
-
-
-def test_both_numbers_are_of_a_unit():
-    assert Confidence(2.0, -3.0).scaled(4.0) == Confidence(8.0, -12.0)
 
 
 def test_a_judgement_by_hand():

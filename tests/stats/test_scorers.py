@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,20 +152,13 @@ def test_a_fact_that_is_not_told_has_its_default(kind, reads):
         ({"statistics": "full", "square_roots": True}, View(0, True)),
         ({"projection": 9, "level": "middle", "square_roots": True}, View(16, True)),
         ({"strategy": "fixed", "statistics": "tied"}, View(0, True)),
+        ({"strategy": "untrained", "statistics": "tied"}, View(0, True)),
         ({"strategy": "untrained", "projection": 9, "level": "middle"}, View(16, True)),
         ({"strategy": "fixed", "statistics": "none"}, View()),
     ],
 )
 def test_the_view_that_settings_ask_for(settings, view):
     assert view_of(ModelSettings(**settings), 16) == view
-
-
-@pytest.mark.parametrize("strategy", ["fixed", "untrained"])
-def test_fixed_features_are_read_as_square_roots(strategy):
-    plain = ModelSettings(strategy=strategy)
-    assert view_of(replace(plain, statistics="tied"), 16) == View(0, True)
-    assert view_of(replace(plain, projection=9, level="middle"), 16) == View(16, True)
-    assert view_of(replace(plain, statistics="none"), 16) == View()
 
 
 @pytest.mark.parametrize("kind", SCORERS)

@@ -51,6 +51,10 @@ def test_sdc_by_hand():
     three = np.array([[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0]])
     moved = semantic_drift(means, three, three + np.array([[3.0, 0.0], [0.0, 0.0], [0.0, 6.0]]))
     np.testing.assert_allclose(moved, [[1.0, 2.0]])  # all as far: the plain mean
+    # Distances 1, 2, 3: the median is 2, and the width 1.
+    far, moves = np.diag([1.0, 2.0, 3.0]), np.diag([1.0, 1.0, 10.0])
+    expected = softmax([-0.5, -2.0, -4.5]) * [1, 1, 10]
+    np.testing.assert_allclose(semantic_drift(np.zeros((1, 3)), far, far + moves), [expected])
 
 
 def test_widened_covariances_are_those_of_features_that_drifted_with_noise():
@@ -110,15 +114,6 @@ def test_only_what_can_be_had_later_is_measured_unasked():
     assert measure_drift(passage, held, ("linear",)).keys() == {"forward", "residual"}
     assert "sdc" in measure_drift(passage, held, ("sdc",))
     assert "sdc" not in measure_drift(passage, {}, ("sdc",))
-
-
-def test_sdc_weighs_by_half_the_median_distance():
-    """Distances 1, 2, 3: the median is 2 and the width 1."""
-    old = np.array([[1.0, 0], [0, 2.0], [-3.0, 0]])
-    moves = np.array([[1.0, 0], [0, 1.0], [10.0, 0]])
-    weights = softmax([-0.5, -2.0, -4.5])
-    expected = [[weights[0] + 10 * weights[2], weights[1]]]
-    np.testing.assert_allclose(semantic_drift(np.zeros((1, 2)), old, old + moves), expected)
 
 
 def test_a_shift_of_all_images_is_no_spread():
