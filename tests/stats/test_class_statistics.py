@@ -248,6 +248,8 @@ def test_statistics_come_back_from_their_arrays(form, fixed):
     again = ClassStatistics.restore(arrays | {"other": np.ones(1)}, fixed)
     assert_same(again, statistics, rtol=0)
     assert again.fixed == fixed
+    precision = "f8" if fixed and form == "tied" else "f4"
+    assert {array.dtype for array in again.arrays().values()} == {np.dtype(precision)}
     if form == "tied":
         assert arrays["scatter"].shape == (15,)
         close(again.first.scatter, statistics.first.scatter, rtol=1e-6)

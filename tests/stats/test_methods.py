@@ -236,12 +236,3 @@ def test_statistics_of_fixed_features_have_a_shrinkage_of_their_own(fixed, name,
     statistics, lda = ClassStatistics.of(*data, 3, fixed=fixed), HEADS["lda"]
     made = build_scorer(Method("untrained", "lda", shrinkage=name), end_with(statistics))
     assert_close(made(data[0]), lda.make(statistics, used)(data[0]))
-
-
-@pytest.mark.parametrize(
-    ("head", "calibration", "kind"),
-    [("siw", "mc", "linear"), ("lda", "bg_z", "linear"), ("rda", "bg_z", "affine")],
-)
-def test_a_calibrated_linear_head_stays_one_layer(head, calibration, kind, data):
-    end = replace(end_with(gather(*data, "full")), held_out=data)
-    assert build_scorer(Method("finetune", head, calibration), end).kind == kind

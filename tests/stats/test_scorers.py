@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from conftest import single
-from memoryless import Model
 from memoryless.errors import StoreError
 from memoryless.settings import ModelSettings
 from memoryless.stats.methods import view_of
@@ -62,21 +61,6 @@ def test_scores_are_the_same_after_a_file(kind):
     assert np.array_equal(again(features), scorer(features))
     assert again(features).dtype == np.float32
     assert again.cost == scorer.cost
-
-
-@pytest.mark.parametrize("square_roots", [False, True])
-@pytest.mark.parametrize(("classes", "images", "d"), [(1, 20, 16), (5, 3, 500), (3, 40, 7)])
-def test_a_model_scores_to_the_bit_as_before_it_was_saved(
-    classes, images, d, square_roots, tmp_path
-):
-    """A product's last bits depend on how its matrices lie in memory."""
-    X, names = single(classes * images, d), [f"class {i}" for i in range(classes)] * images
-    model = Model(backbone="none", square_roots=square_roots)
-    model.learn(X, names)
-    model.save(tmp_path)
-    again = Model.load(tmp_path)
-    assert np.array_equal(again.scores(X), model.scores(X))
-    assert np.array_equal(again.scores(X[:1]), model.scores(X[:1]))
 
 
 @pytest.mark.parametrize("kind", SCORERS)
