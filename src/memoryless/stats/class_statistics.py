@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -22,9 +22,6 @@ import numpy as np
 from memoryless.errors import ConfigError
 from memoryless.names import suggestion
 from memoryless.threads import one_thread
-
-View = Callable[[np.ndarray], np.ndarray]
-"""From features (n, D) to those that statistics are computed from (n, d), row by row."""
 
 AT_ONCE = 2**21  # numbers in work: they stay in the cache, and matrix products are still fast
 ROUNDING = 1e-24
@@ -147,14 +144,14 @@ class ClassStatistics:
         labels: np.ndarray,
         classes: int,
         *,
-        view: View = np.asarray,
+        view: Callable[[np.ndarray], np.ndarray] = np.asarray,
         form: str = "tied",
         fixed: bool = False,
         forgettable: bool = False,
     ) -> Self:
         """Return the statistics of features (n, d) of classes 0 to classes - 1, none of them empty.
 
-        They are computed from a view of the features.
+        They are computed from a view of the features, which turns rows (n, D) into rows (n, d).
         """
         check_form(form)
         small = labels.astype(np.min_scalar_type(classes))  # which NumPy sorts by radix
@@ -390,14 +387,15 @@ def _tied(
     between = np.sqrt(number)[:, None] * (total / number[:, None] - mean[label])
     spread = None
     if forgettable:
-        spread = np.concatenate([_spread(read(own) - mean[c]) for c, own in _each(labels)])
+        each = zip(_each(labels), mean, strict=True)
+        spread = np.concatenate([_spread(read(own) - m) for own, m in each])
     return count, Group(mean, scatter + between.T @ between, spread=spread)
 
 
 def _by_class(read: Read, labels: np.ndarray, form: str) -> tuple[np.ndarray, Group]:
     """Return counts and means, and in the forms full and low-rank the covariance of each class."""
     count, means, covariances = [], [], []
-    for _, own in _each(labels):
+    for own in _each(labels):
         features = read(own)
         count.append(float(len(features)))
         means.append(features.mean(0))
@@ -413,10 +411,9 @@ def _by_class(read: Read, labels: np.ndarray, form: str) -> tuple[np.ndarray, Gr
     return np.array(count), group
 
 
-def _each(labels: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield each class, and which of the ascending labels are its own."""
-    places = np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
-    return iter(enumerate(places))
+def _each(labels: np.ndarray) -> list[np.ndarray]:
+    """Return which of the ascending labels are those of each class."""
+    return np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
 
 
 def low_rank(covariances: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
