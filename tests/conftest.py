@@ -39,7 +39,7 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats import heads
-from memoryless.stats.class_statistics import FORMS, ClassStatistics
+from memoryless.stats.class_statistics import FORMS, ClassStatistics, Group
 from memoryless.stats.record import EndOfState, Record
 from memoryless.stats.scorers import unit
 from memoryless.train.learner import Learner, prepare
@@ -342,6 +342,14 @@ def gather(
     features: np.ndarray, labels: np.ndarray, form: str, classes: int = 3
 ) -> ClassStatistics:
     return ClassStatistics.of(features, labels, classes, form=form)
+
+
+def statistics_with(
+    mean: np.ndarray, count: np.ndarray | None = None, **parts: np.ndarray
+) -> ClassStatistics:
+    """Statistics of these means, an image for each class if not said otherwise."""
+    count = np.ones(len(mean), mean.dtype) if count is None else count
+    return ClassStatistics(count, (Group(mean, **parts),))
 
 
 def sums_of(features: list[np.ndarray], labels: np.ndarray, **settings) -> ClassStatistics:

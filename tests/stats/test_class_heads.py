@@ -9,9 +9,7 @@ from scipy.spatial.distance import mahalanobis as scipy_mahalanobis
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 
-from conftest import EVERY_FORM, Labelled, draw_classes, gather, generator, on_sphere, single
-from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.discriminant import Discriminant
+from conftest import EVERY_FORM, Labelled, gather, generator, on_sphere, single
 from memoryless.stats.heads import (
     HEADS,
     cholesky,
@@ -27,11 +25,6 @@ from memoryless.stats.heads import (
 from memoryless.stats.scorers import Linear, Quadratic, unit
 
 CLASS_HEADS = [h.name for h in HEADS.values() if h.reads_statistics and not h.fitted]
-
-
-def scored(statistics, features):
-    """The scores of classes over fixed features, and of the mean of all images."""
-    return Linear(*Discriminant.of(statistics).layer)(features)
 
 
 def test_ncm_scores_are_cosines(statistics):
@@ -135,46 +128,3 @@ def test_a_root_of_what_has_none_is_near_it():
     flat = np.ones((3, 3), np.float32)  # of rank one
     lower = cholesky(flat)
     np.testing.assert_allclose(lower @ lower.T, flat, rtol=0, atol=1e-3)
-
-
-def draw(classes: int = 4, seed: int = 0, n: int = 40) -> Labelled:
-    """Features in double precision, and labels."""
-    features, labels = draw_classes(seed, n, 5, classes)
-    return features.astype(np.float64), labels
-
-
-def fixed(X: np.ndarray, y: np.ndarray, classes: int = 4) -> ClassStatistics:
-    return ClassStatistics.of(X, y, classes, fixed=True)
-
-
-def learned(
-    X: np.ndarray, y: np.ndarray, states: list[np.ndarray]
-) -> tuple[ClassStatistics, list[int]]:
-    """Statistics of states of rows, one joined to the other, and the classes in their order."""
-    statistics, seen = ClassStatistics.empty(X.shape[1]), []
-    for rows in states:
-        own = np.unique(y[rows])
-        seen += [c for c in own if c not in seen]
-        state = fixed(X[rows], np.searchsorted(own, y[rows]), len(own))
-        statistics = statistics.join(state, np.array([seen.index(c) for c in own]))
-    return statistics, seen
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("first", [range(2), range(4)], ids=["other classes", "more images"])
-def test_features_far_from_zero_get_the_scores_of_those_around_it(first, swapped):
-    X, y = draw()
-    scores = scored(fixed(X, y), X)
-    in_first = np.isin(y, first) & ((len(first) < 4) | (np.arange(40) % 2 > 0))
-    states = [np.flatnonzero(in_first), np.flatnonzero(~in_first)]
-    statistics, seen = learned(X + 1e8, y, states[::-1] if swapped else states)
-    found = scored(statistics, X + 1e8)
-    np.testing.assert_allclose(found, scores[:, [*seen, 4]], rtol=0, atol=1e-6 * np.ptp(scores))
-    assert np.array_equal(np.array(seen)[found[:, :-1].argmax(1)], scores[:, :-1].argmax(1))
-
-
-def test_rounding_is_no_spread():
-    """Images that are all alike, in two parts: scores are those of the identity."""
-    X, y = np.array([[0.1, 0.7]] * 6 + [[0.3, 0.2]] * 5), np.array([0] * 6 + [1] * 5)
-    parts, _ = learned(X, y, [np.arange(1, 11, 2), np.arange(0, 11, 2)])
-    np.testing.assert_allclose(Discriminant.of(parts).layer[0][:2], X[[0, 6]] - X.mean(0))

@@ -85,3 +85,25 @@ def test_where_little_is_known_nothing_is_corrected(counts):
     assert discriminant.groups[0].tau == 0
     assert np.isfinite(discriminant.layer[1]).all()
     assert discriminant.unit > 0
+
+
+def in_two_parts(features, y):
+    """Sums over every second photo, joined to those over the others."""
+    odd = np.arange(len(y)) % 2 > 0
+    one, two = (sums_of([features[part]], y[part]) for part in (odd, ~odd))
+    return one.join(two, np.unique(y))
+
+
+def test_features_far_from_zero_get_the_scores_of_those_around_it():
+    (features,), y = draw_groups([10] * 4, [5])
+    W, b = Discriminant.of(sums_of([features], y)).layer
+    far_W, far_b = Discriminant.of(in_two_parts(features + 1e8, y)).layer
+    scores, found = features @ W.T + b, (features + 1e8) @ far_W.T + far_b
+    assert_allclose(found, scores, atol=1e-6 * np.ptp(scores))
+
+
+def test_rounding_is_no_spread():
+    """Photos of a class that are all alike, in two parts: scores are those of the identity."""
+    features, y = np.array([[0.1, 0.7]] * 6 + [[0.3, 0.2]] * 5), np.array([0] * 6 + [1] * 5)
+    rows = Discriminant.of(in_two_parts(features, y)).layer[0]
+    assert_allclose(rows[:2], features[[0, 6]] - features.mean(0))

@@ -68,36 +68,24 @@ def test_other_names_are_refused(name, message):
         parse_method(name)
 
 
-def every_method() -> list[Method]:
-    """The grid of every strategy."""
-    return [method for strategy in STRATEGIES for method in grid_of(strategy).values()]
-
-
-def test_what_settings_a_method_needs_is_what_it_lacks_without_them():
+def test_settings_that_a_method_needs_are_those_that_it_lacks_without_them():
     plain = ModelSettings()
-    for method in every_method():
-        needs = needed(method, plain)
+    for method in (method for strategy in STRATEGIES for method in grid_of(strategy).values()):
+        head, needs = HEADS[method.head], needed(method, plain)
+        measured = head.reads_statistics or method.transport != "none"
+        least = "full" if head.reads == "covariances" else "mean"
+        assert needs.get("statistics") == (least if measured else None)
+        assert needs.get("projection") == (1000 if head.reads == "projection" else None)
+        assert needs.get("held_out") == (0.1 if CALIBRATIONS[method.calibration].held_out else None)
         full = replace(plain, **needs)
         assert lacking(method, full) is None, method
         for name in needs:
             without = replace(full, **{name: getattr(plain, name)})
             assert f"`{name}=" in (lacking(method, without) or ""), (method, name)
-
-
-def test_settings_that_a_method_needs():
-    for method in every_method():
-        head, moved = HEADS[method.head], method.transport != "none"
-        needs = needed(method, ModelSettings())
-        measured = head.reads_statistics or moved
-        least = "full" if head.reads == "covariances" else "mean"
-        assert needs.get("statistics") == (least if measured else None)
-        assert needs.get("projection") == (1000 if head.reads == "projection" else None)
-        assert needs.get("held_out") == (0.1 if CALIBRATIONS[method.calibration].held_out else None)
-        with_means = replace(ModelSettings(), **needs | {"statistics": "mean"})
+        with_means = replace(full, statistics="mean")
         assert bool(lacking(method, with_means)) == (head.reads == "covariances")
-        other = replace(ModelSettings(), **needs | {"transports": ("other",)})
         advice = f"train with `transports={method.transport}`" if measured else None
-        assert lacking(method, other) == advice
+        assert lacking(method, replace(full, transports=("other",))) == advice
         given = ModelSettings(statistics="tied", projection=50, held_out=0.3)
         assert needed(method, given).keys() <= {"transports"}  # what is given stays
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from conftest import EVERY_FORM, draw_classes, gather, generator, single
-from memoryless.stats.class_statistics import ClassStatistics, Group
+from conftest import EVERY_FORM, draw_classes, gather, generator, single, statistics_with
 from memoryless.stats.transports import (
     TRANSPORTS,
     Passage,
@@ -136,10 +135,10 @@ def test_what_a_record_keeps_under_a_transport(name, form):
 def test_what_is_kept_is_carried_by_hand():
     """Features double in the second state: means and covariances follow."""
     names = ("none", "linear")
-    each = Group(np.eye(2), own=np.broadcast_to(np.eye(2), (2, 2, 2)))
-    first = carry({}, ClassStatistics(np.ones(2), (each,)), None, names)
+    born = statistics_with(np.eye(2), own=np.broadcast_to(np.eye(2), (2, 2, 2)))
+    first = carry({}, born, None, names)
     assert first.keys() == {"none", "linear"}
-    one = ClassStatistics(np.ones(1), (Group(np.full((1, 2), 7.0), own=np.zeros((1, 2, 2))),))
+    one = statistics_with(np.full((1, 2), 7.0), own=np.zeros((1, 2, 2)))
     second = carry(first, one, {"forward": 2 * np.eye(2)}, names)
     assert second["none"].mean.tolist() == [[1, 0], [0, 1], [7, 7]]
     assert second["linear"].mean.tolist() == [[2, 0], [0, 2], [7, 7]]
