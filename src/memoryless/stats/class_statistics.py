@@ -66,8 +66,7 @@ class Group:
 
     def parts(self) -> dict[str, np.ndarray]:
         """Return the arrays that are there, by name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: array for name, array in found.items() if array is not None}
+        return {name: array for name, array in vars(self).items() if array is not None}
 
     def alike(self, count: np.ndarray) -> bool:
         """Return whether all images of each class are alike, so that their scatter is rounding."""
@@ -336,16 +335,14 @@ def stored_name(group: int, part: str) -> str:
 
 def _square(triangle: np.ndarray, d: int) -> np.ndarray:
     """Return the symmetric matrix (d, d) with this upper triangle."""
-    square, end = np.empty((d, d), triangle.dtype), 0
-    for i in range(d):  # row by row: positions of all numbers would take more room than these
-        start, end = end, end + d - i
-        square[i, i:] = square[i:, i] = triangle[start:end]
+    square, upper = np.empty((d, d), triangle.dtype), np.tri(d, dtype=bool).T
+    square[upper] = square.T[upper] = triangle
     return square
 
 
 def _upper(square: np.ndarray) -> np.ndarray:
     """Return the upper triangle of a symmetric matrix, row by row."""
-    return np.concatenate([row[i:] for i, row in enumerate(square)])
+    return square[np.tri(len(square), dtype=bool).T]
 
 
 def spread_rows(count: np.ndarray, d: int) -> np.ndarray:

@@ -90,7 +90,8 @@ class Check:
         if not self.count:
             return Confidence()
         temperature = _temperature(self.losses + of_any_label * self.any_label / self.count)
-        threshold = _quantile(self.below, max(1.0, (1 - ACCEPTED) * (float(self.count) + 1)) - 1)
+        wanted = max(1.0, (1 - ACCEPTED) * (float(self.count) + 1)) - 1  # photos below it
+        threshold = float(np.interp(wanted, self.below, MARGINS))
         return Confidence(temperature, threshold).scaled(unit)
 
 
@@ -148,16 +149,6 @@ def _temperature(losses: np.ndarray) -> float:
     bend = left - 2 * middle + right
     shift = np.clip((left - right) / (2 * bend), -1, 1) if bend > 0 else 0.0
     return float(np.exp(np.interp(best + shift, range(len(losses)), np.log(TEMPERATURES))))
-
-
-def _quantile(below: np.ndarray, wanted: float) -> float:
-    """Return the margin below which as many photos lie as wanted, of counts below MARGINS."""
-    after = int(np.searchsorted(below, wanted, side="right"))
-    if after in (0, len(below)):
-        return float(MARGINS[min(after, len(below) - 1)])
-    low, high = below[after - 1 : after + 1]
-    share = (wanted - low) / (high - low)
-    return float(MARGINS[after - 1] + share * (MARGINS[after] - MARGINS[after - 1]))
 
 
 @dataclass(frozen=True)
