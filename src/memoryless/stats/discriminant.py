@@ -114,16 +114,19 @@ class Solution:
         noise = self.tau / 2 - self.optimism * self.freedom, self.tau / 2
         lead = (self.own[rows] / 2 + noise[0] / self.count[rows])[:, None] - K
         lead += self.own[columns] / 2 - noise[1] / self.count[columns]
-        squares = self.own - self.added * np.square(self.W).sum(1)  # W S W' of each class
+        squares = self._squares(self.W, self.means)
         variance = squares[rows][:, None] + squares[columns]
         variance -= 2 * (K - self.added * (self.W[rows] @ self.W[columns].T))
         return lead, self.widening * np.maximum(variance, 0)
 
     def variances(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return the variances over new photos of score differences of pairs of classes."""
-        means, rows = self.means[one] - self.means[other], self.W[one] - self.W[other]
-        under = (means * rows).sum(1) - self.added * np.square(rows).sum(1)
-        return self.widening * np.maximum(under, 0)
+        rows, means = self.W[one] - self.W[other], self.means[one] - self.means[other]
+        return self.widening * np.maximum(self._squares(rows, means), 0)
+
+    def _squares(self, rows: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Return w S w' of rows w = m L."""
+        return (rows * means).sum(1) - self.added * np.square(rows).sum(1)
 
 
 @dataclass(frozen=True)
