@@ -55,29 +55,29 @@ def test_ridge_is_scikit_learns(data):
     np.testing.assert_allclose(by_statistics.W, unit(rows), rtol=1e-3, atol=1e-4)
 
 
-def test_mahalanobis_is_scipys(statistics):
-    features, centres = unit(single(5, 6)), unit(statistics.mean)
-    scores = mahalanobis(statistics, shrinkage=0.5)(features)
-    for c in range(3):
-        S = statistics.first.own[c].astype(np.float64)
-        S = S + 0.5 * np.trace(S) / 6 * np.eye(6)
-        width = np.sqrt(np.diag(S))
-        inverse = np.linalg.inv(S / np.outer(width, width))
-        expected = [-(scipy_mahalanobis(f, centres[c], inverse) ** 2) for f in features]
+def assert_distances(scores, features, means, covariances):
+    """Scores are squared Mahalanobis distances below zero, as SciPy has them."""
+    for c, mean in enumerate(means):
+        inverse = np.linalg.inv(covariances[c])
+        expected = [-(scipy_mahalanobis(f, mean, inverse) ** 2) for f in features]
         np.testing.assert_allclose(scores[:, c], expected, rtol=1e-3)
+
+
+def test_mahalanobis_is_scipys(statistics):
+    features, own = unit(single(5, 6)), statistics.first.own.astype(np.float64)
+    rounder = [S + 0.5 * np.trace(S) / 6 * np.eye(6) for S in own]
+    correlations = [S / np.sqrt(np.outer(np.diag(S), np.diag(S))) for S in rounder]
+    scores = mahalanobis(statistics, shrinkage=0.5)(features)
+    assert_distances(scores, features, unit(statistics.mean), correlations)
 
 
 def test_rda_by_scipy(statistics):
     """Distances with half the class's and half the shared covariance."""
-    features = single(10, 6)
-    m, own = statistics.mean, statistics.first.own.astype(np.float64)
+    features, own = single(10, 6), statistics.first.own.astype(np.float64)
     shared = np.average(own, axis=0, weights=statistics.count)
-    scores = rda(statistics, 0.3)(features)
-    for c in range(len(m)):
-        wide = 0.3 * shared.diagonal().mean() * np.eye(len(shared))
-        inverse = np.linalg.inv((own[c] + shared) / 2 + wide)
-        expected = [-(scipy_mahalanobis(f, m[c], inverse) ** 2) for f in features]
-        np.testing.assert_allclose(scores[:, c], expected, rtol=1e-3)
+    wide = 0.3 * shared.diagonal().mean() * np.eye(len(shared))
+    halves = (own + shared) / 2 + wide
+    assert_distances(rda(statistics, 0.3)(features), features, statistics.mean, halves)
 
 
 def few_images() -> Labelled:

@@ -53,15 +53,6 @@ def test_classes_with_few_photos_are_not_at_a_disadvantage():
     assert right > 0.6
 
 
-def test_equal_classes_keep_their_order():
-    (features,), y = draw_groups([12, 12, 12], [6])
-    discriminant = Discriminant.of(sums_of([features], y))
-    (group,) = discriminant.groups
-    biased = (features - group.centre) @ group.W.T - group.own / 2
-    scores = features @ discriminant.layer[0].T + discriminant.layer[1]
-    assert_allclose(np.diff(scores[:, :3]), np.diff(biased), atol=1e-9)
-
-
 def test_the_variance_of_score_differences_is_that_of_the_formula():
     (features,), y = draw_groups([20, 30, 40], [8])
     (group,) = Discriminant.of(sums_of([features], y), (0.5,)).groups

@@ -127,17 +127,13 @@ def test_the_same_rows_wait_in_any_order_and_any_chunks(cuts, order, most):
 
 @pytest.mark.parametrize(
     ("brought", "classes", "size", "quota"),
-    [(40, 40, 20_000, 500), (1000, 10_000, 5_000, 5), (10_000, 10_000, 5_000, 1)],
+    [(40, 40, 20_000, 500), (1000, 10_000, 5_000, 5), (3000, 10**6, 2_000, 1)],
 )
 def test_how_many_rows_wait(brought, classes, size, quota):
     sample = Sample(brought, classes)
     assert (sample.size, sample.quota) == (size, quota)
-
-
-def test_no_more_rows_wait_than_fit():
-    sample = Sample(3000, 10**6)
-    sample.add(np.random.default_rng(0).normal(size=(6000, 2)), np.repeat(np.arange(3000), 2))
-    assert len(sample.rows) == 2000
+    sample.add(np.random.default_rng(0).normal(size=(2 * size, 2)), np.arange(2 * size) % brought)
+    assert len(sample.rows) == size
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.5, 1.0])

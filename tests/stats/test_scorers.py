@@ -48,19 +48,18 @@ def make(kind: str) -> Scorer:
     return made[kind]
 
 
-def test_every_kind_has_an_example():
-    for kind in SCORERS:
-        assert make(kind).kind == kind
-
-
 @pytest.mark.parametrize("kind", SCORERS)
 def test_scores_are_the_same_after_a_file(kind):
     scorer, features = make(kind), single(11, FEATURES)
     facts, arrays = describe(scorer)
+    assert facts["kind"] == kind
     again = restore(json.loads(json.dumps(facts)), from_bytes(to_bytes(arrays))[0])
     assert np.array_equal(again(features), scorer(features))
     assert again(features).dtype == np.float32
     assert again.cost == scorer.cost
+    assert list(misshapen(again, {"N": CLASSES})) == []
+    assert list(misshapen(again, {"N": CLASSES, "d": FEATURES})) == []
+    assert list(misshapen(again, {"N": CLASSES + 1}))
 
 
 @pytest.mark.parametrize("kind", SCORERS)
@@ -143,13 +142,6 @@ def test_a_fact_that_is_not_told_has_its_default(kind, reads):
 )
 def test_the_view_that_settings_ask_for(settings, view):
     assert view_of(ModelSettings(**settings), 16) == view
-
-
-@pytest.mark.parametrize("kind", SCORERS)
-def test_arrays_that_fit_are_no_problem(kind):
-    assert list(misshapen(make(kind), {"N": CLASSES})) == []
-    assert list(misshapen(make(kind), {"N": CLASSES, "d": FEATURES})) == []
-    assert list(misshapen(make(kind), {"N": CLASSES + 1}))
 
 
 def test_arrays_that_do_not_fit_each_other_are_named():
