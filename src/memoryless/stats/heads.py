@@ -222,9 +222,8 @@ def cholesky(covariance: np.ndarray) -> np.ndarray:
 FITTED = 8000  # features of all classes together that are fitted
 FEWEST = 40  # of one class, however many classes there are
 SCALE = 10.0  # features are fitted at this length, at which logits can tell classes apart
-DECAY = (
-    5e-4  # of 1e-4 to 1e-2 the best on held-out drawings: 3e-4 at middle stages, 1e-3 at the last
-)
+# Of 1e-4 to 1e-2 the best on held-out drawings: 3e-4 at middle stages, 1e-3 at the last.
+DECAY = 5e-4
 ITERATIONS = 40
 Labelled = tuple[np.ndarray, np.ndarray]
 PastFeatures = Callable[[ClassStatistics, np.ndarray, np.ndarray, np.random.Generator], Labelled]

@@ -47,16 +47,13 @@ def separate(members: np.ndarray, others: np.ndarray, seed: int, *purpose: str) 
     Members and others are drawn again apart, each draw as weights of the photos.
     """
     a, b = np.sort(members), np.sort(others)
-    auroc, tpr = (
-        float(rate[0]) for rate in rates(a, b, np.ones((1, len(a))), np.ones((1, len(b))))
-    )
+    values = rates(a, b, np.ones((1, len(a))), np.ones((1, len(b))))
     drawn = [rates(a, b, *weights) for weights in _draws(len(a), len(b), seed, *purpose)]
-    ends = [np.percentile(np.concatenate(of), INTERVAL) for of in zip(*drawn, strict=True)]
-    return Separation(len(a), len(b), *map(_estimate, (auroc, tpr), ends))
-
-
-def _estimate(value: float, ends: np.ndarray) -> Estimate:
-    return Estimate(value, *map(float, ends))
+    auroc, tpr = (
+        Estimate(float(value[0]), *np.percentile(np.concatenate(of), INTERVAL).tolist())
+        for value, of in zip(values, zip(*drawn, strict=True), strict=True)
+    )
+    return Separation(len(a), len(b), auroc, tpr)
 
 
 def _draws(
