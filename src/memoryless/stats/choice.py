@@ -33,7 +33,7 @@ def choose(statistics: ClassStatistics) -> Discriminant:
     with one_thread():
         errors = _Errors(statistics)
         chosen = [(1.0, SHRINKAGE)] + [(0.0, SHRINKAGE)] * (len(statistics.groups) - 1)
-        if errors.tell:
+        if errors.informative:
             chosen = _search(errors, chosen)
         each = (errors.solution(g, c) for g, (_, c) in enumerate(chosen))
         return Discriminant(tuple(each), tuple(weight for weight, _ in chosen))
@@ -73,7 +73,7 @@ class _Errors:
         self.pairs: dict[tuple[int, float], tuple[np.ndarray, np.ndarray]] = {}
 
     @property
-    def tell(self) -> bool:
+    def informative(self) -> bool:
         """Whether the sums tell anything of the errors."""
         free = self.statistics.photos - self.statistics.classes
         widths = [g.scatter.trace() for g in self.statistics.groups if g.scatter is not None]
