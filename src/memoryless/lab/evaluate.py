@@ -154,9 +154,9 @@ def _calibrations(
     """Return the cost of the calibrations of one head over class statistics, and their scorer."""
     head = head_scorer(next(iter(methods.values())), end)
     fits = {
-        name: CALIBRATIONS[method.calibration].fit(head, end)
+        name: fit(head, end)
         for name, method in methods.items()
-        if method.calibration != "none"
+        if (fit := CALIBRATIONS[method.calibration].fit)
     }
 
     def score_chunk(features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

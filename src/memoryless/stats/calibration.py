@@ -23,8 +23,9 @@ class Calibration:
 
     name: str
     about: str
-    fit: Callable[[Scorer, EndOfState], GainAndOffset]
-    """From a scorer and the end of a state to a gain and an offset (N,) of each class."""
+    fit: Callable[[Scorer, EndOfState], GainAndOffset] | None
+    """From a scorer and the end of a state to a gain and an offset (N,) of each class; nothing
+    where scores stay as they are."""
     reads: tuple[str, ...] = ("class_state",)
     """Parts of the record that the fitted scorer is made of."""
     held_out: bool = False
@@ -38,12 +39,6 @@ def fold(scorer: Scorer, gain: np.ndarray, offset: np.ndarray) -> Scorer:
     if isinstance(scorer, Linear):
         return Linear(scorer.W * gain[:, None], scorer.b * gain + offset, scorer.unit)
     return Affine(scorer, gain, offset)
-
-
-def none(scorer: Scorer, end: EndOfState) -> GainAndOffset:
-    """Leave scores as they are."""
-    ones = np.ones(end.record.classes, np.float32)
-    return ones, np.zeros_like(ones)
 
 
 def mc(scorer: Scorer, end: EndOfState) -> GainAndOffset:
@@ -92,7 +87,7 @@ def bg_z(scorer: Scorer, end: EndOfState) -> GainAndOffset:
 CALIBRATIONS: dict[str, Calibration] = {
     calibration.name: calibration
     for calibration in (
-        Calibration("none", "scores as they are", none, reads=()),
+        Calibration("none", "scores as they are", None, reads=()),
         Calibration(
             "mc",
             "times mu of the current state, divided by that of the class's state",

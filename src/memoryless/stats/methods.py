@@ -283,10 +283,8 @@ def parts_used(method: Method, record: Iterable[str]) -> list[str]:
 
 def build_scorer(method: Method, end: EndOfState) -> Any:
     """Return a method as a scorer: one layer, where head and calibration are linear."""
-    head = head_scorer(method, end)
-    if method.calibration == "none":
-        return head
-    return fold(head, *CALIBRATIONS[method.calibration].fit(head, end))
+    head, fit = head_scorer(method, end), CALIBRATIONS[method.calibration].fit
+    return fold(head, *fit(head, end)) if fit else head
 
 
 def head_scorer(method: Method, end: EndOfState) -> Scorer:
