@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.timing import side_by_side
 from memoryless.lab.evaluate import CHUNK, score
-from memoryless.stats.methods import EndOfState, build_scorer, methods_of
-from memoryless.stats.record import Record
+from memoryless.stats.methods import build_scorer, methods_of
+from memoryless.stats.record import EndOfState, Record
 
 IMAGES, CLASSES, FEATURES, STATES, LOOPED = 50_000, 1_000, 512, 10, 500
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,8 +39,8 @@ from memoryless.lab.runs import RunFolder
 from memoryless.lab.stream import Stream
 from memoryless.progress import Observer, TrainingProgress
 from memoryless.stats import heads
-from memoryless.stats.calibration import StateNumbers
-from memoryless.stats.class_statistics import FORMS, ClassStatistics
+from memoryless.stats.class_statistics import FORMS, ClassStatistics, Group
+from memoryless.stats.record import EndOfState, Record
 from memoryless.stats.scorers import unit
 from memoryless.train.learner import Learner, prepare
 from memoryless.train.network import Network
@@ -316,8 +316,14 @@ def single(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
 
 
+def ended(mu: np.ndarray, class_state: np.ndarray, held_out: Labelled | None = None) -> EndOfState:
+    """The end of a state, of which calibrations read these."""
+    rows, biases = np.zeros((len(class_state), 5)), np.zeros(len(class_state))
+    return EndOfState(Record(rows, biases, class_state, mu), (rows, biases), held_out=held_out)
+
+
 # Three states of three, two and two classes; held-out images are of the last one's.
-NUMBERS = StateNumbers(
+ENDED = ended(
     np.array([4.0, 2.0, 3.0], np.float32),
     np.array([0, 0, 0, 1, 1, 2, 2]),
     (single(12, 5), np.array([5, 6] * 6)),
@@ -336,6 +342,32 @@ def gather(
     features: np.ndarray, labels: np.ndarray, form: str, classes: int = 3
 ) -> ClassStatistics:
     return ClassStatistics.of(features, labels, classes, form=form)
+
+
+def statistics_with(
+    mean: np.ndarray, count: np.ndarray | None = None, **parts: np.ndarray
+) -> ClassStatistics:
+    """Statistics of these means, an image for each class if not said otherwise."""
+    count = np.ones(len(mean), mean.dtype) if count is None else count
+    return ClassStatistics(count, (Group(mean, **parts),))
+
+
+def sums_of(features: list[np.ndarray], labels: np.ndarray, **settings) -> ClassStatistics:
+    """Sums over fixed features in several groups."""
+    classes = labels.max() + 1
+    each = [ClassStatistics.of(rows, labels, classes, fixed=True, **settings) for rows in features]
+    return replace(each[0], groups=tuple(one.first for one in each))
+
+
+def draw_groups(
+    counts: Sequence[int], sizes: Sequence[int], distances: Sequence[float] = (3.0, 3.0)
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Features of groups whose class means lie so far from each other, and their labels."""
+    rng, y = np.random.default_rng(0), np.repeat(np.arange(len(counts)), counts)
+    return [
+        distance * rng.normal(size=(len(counts), d))[y] + rng.normal(size=(len(y), d))
+        for d, distance in zip(sizes, distances, strict=False)
+    ], y
 
 
 def on_sphere(number: int = 40, d: int = 6, classes: int = 3) -> Labelled:

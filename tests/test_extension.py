@@ -22,7 +22,7 @@ def test_one_of_each_added_on_the_fly(tiny, toy, monkeypatch, capsys):
     sign = Calibration(
         "halved",
         "scores by half",
-        lambda scorer, numbers: (numbers.blocks.sum(1) / 2, numbers.blocks.sum(1) * 0),
+        lambda scorer, end: (end.record.blocks.sum(1) / 2, end.record.blocks.sum(1) * 0),
         reads=("mu",),
     )
     shift = Transport(

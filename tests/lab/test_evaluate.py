@@ -9,16 +9,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from conftest import NUMBERS, single
+from conftest import ENDED, single
 from memoryless.lab import evaluate
 from memoryless.lab.described import Typology
 from memoryless.lab.evaluate import Outcome, SharedProducts, figures_of, score, score_methods
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS, Head
-from memoryless.stats.methods import METHODS, EndOfState, Method, build_scorer, methods_of
+from memoryless.stats.methods import METHODS, Method, build_scorer, methods_of
 from memoryless.stats.metrics import ranks
-from memoryless.stats.record import Record
+from memoryless.stats.record import EndOfState, Record
 from memoryless.stats.scorers import Linear, View
 
 PLAIN, UNIT = METHODS["FT"], METHODS["LUCIR"]
@@ -184,8 +184,7 @@ def test_a_head_is_made_and_scored_once_for_all_its_calibrations(monkeypatch):
 
     monkeypatch.setitem(HEADS, "ncm", Head("ncm", "counts", "means", make))
     means = ClassStatistics(np.ones(7), (Group(zeros(7, 5)),))
-    record = Record(zeros(7, 5), zeros(7), NUMBERS.class_state, NUMBERS.mu, {"none": means})
-    end = EndOfState(record, (record.W, record.b), held_out=NUMBERS.held_out)
+    end = replace(ENDED, record=replace(ENDED.record, statistics={"none": means}))
     names = [c.name for c in CALIBRATIONS.values() if not c.logits_only]
     methods = {c: Method("finetune", "ncm", c) for c in names}
     score(single(9, 5), np.zeros(9, int), methods, end)

@@ -25,8 +25,9 @@ from memoryless.lab.experiment import passes_left, run
 from memoryless.lab.frame import results_frame
 from memoryless.lab.runs import RunFolder, read_rows, read_test
 from memoryless.progress import Observer
-from memoryless.stats.methods import EndOfState, methods_of
+from memoryless.stats.methods import methods_of
 from memoryless.stats.metrics import accuracy_at, error_typology
+from memoryless.stats.record import EndOfState
 from memoryless.train.learner import Learner
 
 

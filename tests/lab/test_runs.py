@@ -25,7 +25,8 @@ from memoryless.lab.runs import RunFolder, last_record, last_state, states_of
 from memoryless.progress import Observer
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.heads import HEADS, lda
-from memoryless.stats.methods import EndOfState, build_scorer, methods_of, parse_method
+from memoryless.stats.methods import build_scorer, methods_of, parse_method
+from memoryless.stats.record import EndOfState
 from memoryless.stats.scorers import square_roots
 from memoryless.tensors import from_bytes, to_bytes
 

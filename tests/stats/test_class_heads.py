@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.spatial.distance import mahalanobis as scipy_mahalanobis
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 
-from conftest import EVERY_FORM, Labelled, draw_classes, gather, generator, on_sphere, single
-from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.discriminant import Discriminant
+from conftest import EVERY_FORM, Labelled, gather, generator, on_sphere, single
 from memoryless.stats.heads import (
     HEADS,
     cholesky,
@@ -29,11 +25,6 @@ from memoryless.stats.heads import (
 from memoryless.stats.scorers import Linear, Quadratic, unit
 
 CLASS_HEADS = [h.name for h in HEADS.values() if h.reads_statistics and not h.fitted]
-
-
-def scored(statistics, features):
-    """The scores of classes over fixed features, and of the mean of all images."""
-    return Linear(*Discriminant.of(statistics).layer)(features)
 
 
 def test_ncm_scores_are_cosines(statistics):
@@ -64,29 +55,29 @@ def test_ridge_is_scikit_learns(data):
     np.testing.assert_allclose(by_statistics.W, unit(rows), rtol=1e-3, atol=1e-4)
 
 
-def test_mahalanobis_is_scipys(statistics):
-    features, centres = unit(single(5, 6)), unit(statistics.mean)
-    scores = mahalanobis(statistics, shrinkage=0.5)(features)
-    for c in range(3):
-        S = statistics.first.own[c].astype(np.float64)
-        S = S + 0.5 * np.trace(S) / 6 * np.eye(6)
-        width = np.sqrt(np.diag(S))
-        inverse = np.linalg.inv(S / np.outer(width, width))
-        expected = [-(scipy_mahalanobis(f, centres[c], inverse) ** 2) for f in features]
+def assert_distances(scores, features, means, covariances):
+    """Scores are squared Mahalanobis distances below zero, as SciPy has them."""
+    for c, mean in enumerate(means):
+        inverse = np.linalg.inv(covariances[c])
+        expected = [-(scipy_mahalanobis(f, mean, inverse) ** 2) for f in features]
         np.testing.assert_allclose(scores[:, c], expected, rtol=1e-3)
+
+
+def test_mahalanobis_is_scipys(statistics):
+    features, own = unit(single(5, 6)), statistics.first.own.astype(np.float64)
+    rounder = [S + 0.5 * np.trace(S) / 6 * np.eye(6) for S in own]
+    correlations = [S / np.sqrt(np.outer(np.diag(S), np.diag(S))) for S in rounder]
+    scores = mahalanobis(statistics, shrinkage=0.5)(features)
+    assert_distances(scores, features, unit(statistics.mean), correlations)
 
 
 def test_rda_by_scipy(statistics):
     """Distances with half the class's and half the shared covariance."""
-    features = single(10, 6)
-    m, own = statistics.mean, statistics.first.own.astype(np.float64)
+    features, own = single(10, 6), statistics.first.own.astype(np.float64)
     shared = np.average(own, axis=0, weights=statistics.count)
-    scores = rda(statistics, 0.3)(features)
-    for c in range(len(m)):
-        wide = 0.3 * shared.diagonal().mean() * np.eye(len(shared))
-        inverse = np.linalg.inv((own[c] + shared) / 2 + wide)
-        expected = [-(scipy_mahalanobis(f, m[c], inverse) ** 2) for f in features]
-        np.testing.assert_allclose(scores[:, c], expected, rtol=1e-3)
+    wide = 0.3 * shared.diagonal().mean() * np.eye(len(shared))
+    halves = (own + shared) / 2 + wide
+    assert_distances(rda(statistics, 0.3)(features), features, statistics.mean, halves)
 
 
 def few_images() -> Labelled:
@@ -137,58 +128,3 @@ def test_a_root_of_what_has_none_is_near_it():
     flat = np.ones((3, 3), np.float32)  # of rank one
     lower = cholesky(flat)
     np.testing.assert_allclose(lower @ lower.T, flat, rtol=0, atol=1e-3)
-
-
-def draw(classes: int = 4, seed: int = 0, n: int = 40) -> Labelled:
-    """Features in double precision, and labels."""
-    features, labels = draw_classes(seed, n, 5, classes)
-    return features.astype(np.float64), labels
-
-
-def fixed(X: np.ndarray, y: np.ndarray, classes: int = 4) -> ClassStatistics:
-    return ClassStatistics.of(X, y, classes, fixed=True)
-
-
-def learned(
-    X: np.ndarray, y: np.ndarray, states: list[np.ndarray]
-) -> tuple[ClassStatistics, list[int]]:
-    """Statistics of states of rows, one joined to the other, and the classes in their order."""
-    statistics, seen = ClassStatistics.empty(X.shape[1]), []
-    for rows in states:
-        own = np.unique(y[rows])
-        seen += [c for c in own if c not in seen]
-        state = fixed(X[rows], np.searchsorted(own, y[rows]), len(own))
-        statistics = statistics.join(state, np.array([seen.index(c) for c in own]))
-    return statistics, seen
-
-
-@given(st.integers(0, 10_000), st.permutations(range(30)), st.integers(1, 5), st.booleans())
-def test_any_order_and_any_split_into_states_gives_the_same_scores(seed, order, states, by_class):
-    X, y = draw(5, seed, 30)
-    whole = scored(fixed(X, y, 5), X)
-    parts = np.array_split(np.array(order), states)
-    if by_class:
-        parts = [np.array([i for i in order if y[i] % states == s]) for s in range(states)]
-    statistics, seen = learned(X, y, parts)
-    found = scored(statistics, X)[:, :-1]
-    assert np.abs(found - whole[:, seen]).max() <= 1e-6 * np.ptp(whole)
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("first", [range(2), range(4)], ids=["other classes", "more images"])
-def test_features_far_from_zero_get_the_scores_of_those_around_it(first, swapped):
-    X, y = draw()
-    scores = scored(fixed(X, y), X)
-    in_first = np.isin(y, first) & ((len(first) < 4) | (np.arange(40) % 2 > 0))
-    states = [np.flatnonzero(in_first), np.flatnonzero(~in_first)]
-    statistics, seen = learned(X + 1e8, y, states[::-1] if swapped else states)
-    found = scored(statistics, X + 1e8)
-    np.testing.assert_allclose(found, scores[:, [*seen, 4]], rtol=0, atol=1e-6 * np.ptp(scores))
-    assert np.array_equal(np.array(seen)[found[:, :-1].argmax(1)], scores[:, :-1].argmax(1))
-
-
-def test_rounding_is_no_spread():
-    """Images that are all alike, in two parts: scores are those of the identity."""
-    X, y = np.array([[0.1, 0.7]] * 6 + [[0.3, 0.2]] * 5), np.array([0] * 6 + [1] * 5)
-    parts, _ = learned(X, y, [np.arange(1, 11, 2), np.arange(0, 11, 2)])
-    np.testing.assert_allclose(Discriminant.of(parts).layer[0][:2], X[[0, 6]] - X.mean(0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,19 +32,28 @@ def draw(n: int = 2000, classes: int = 5, temperature: float = 3.0):
     return scores, generator.normal(10, 30, n), labels
 
 
+def smallest(loss: Callable[[float], float]) -> float:
+    """The temperature of the smallest loss, by SciPy."""
+    found = minimize_scalar(lambda log: loss(np.exp(log)), bounds=(-3, 7), method="bounded")
+    return float(np.exp(found.x))
+
+
 @pytest.mark.parametrize("unit", [0.05, 1.0, 30.0])
-def test_the_temperature_is_the_likeliest_one(unit):
-    """SciPy finds it, with one photo more of any label; labels were drawn with 3."""
-    scores, margins, labels = draw()
+@pytest.mark.parametrize("right", [False, True])
+def test_the_temperature_is_the_likeliest_one(unit, right):
+    """Labels are drawn with 3; where every photo is right, one more of any label counts."""
+    scores, _, labels = draw()
+    if right:
+        scores, labels = np.tile([10.0, 1.0], (40, 1)), np.zeros(40, int)
 
-    def loss(log: float) -> float:
-        logs = -log_softmax(scores / np.exp(log), axis=1)
-        return logs[np.arange(2000), labels].sum() + logs.mean()
+    def loss(temperature: float) -> float:
+        logs = -log_softmax(scores / temperature, axis=1)
+        return logs[np.arange(len(labels)), labels].sum() + logs.mean()
 
-    best = np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x)
-    found = Check.of(scores, margins, labels).confidence(unit).temperature
-    assert found == pytest.approx(best * unit, rel=0.03)
-    assert found == pytest.approx(3 * unit, rel=0.1)
+    found = Check.of(scores, np.zeros(len(labels)), labels).confidence(unit).temperature
+    assert found == pytest.approx(smallest(loss) * unit, rel=0.05 if right else 0.03)
+    if not right:
+        assert found == pytest.approx(3 * unit, rel=0.1)
 
 
 def test_losses_are_those_of_each_temperature():
@@ -52,19 +63,6 @@ def test_losses_are_those_of_each_temperature():
         logs = -log_softmax(scores / TEMPERATURES[i], axis=1)
         assert check.losses[i] == pytest.approx(logs[np.arange(50), labels].sum(), rel=1e-9)
         assert check.any_label[i] == pytest.approx(logs.mean(1).sum(), rel=1e-9)
-
-
-def test_where_every_photo_is_right_the_temperature_stays_finite():
-    """Of m photos with a lead of 10, 9 over another class, one more of any label: by SciPy."""
-    scores = np.tile([10.0, 1.0], (40, 1))
-
-    def loss(log: float) -> float:
-        logs = -log_softmax(scores / np.exp(log), axis=1)
-        return logs[:, 0].sum() + logs.mean()
-
-    best = np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x)
-    found = Check.of(scores, np.zeros(40), np.zeros(40, int)).confidence().temperature
-    assert found == pytest.approx(best, rel=0.05)
 
 
 @given(st.lists(st.integers(1, 29), max_size=5))
@@ -100,6 +98,7 @@ def test_odd_scores_give_numbers_too(scores, labels):
 
 
 def test_without_photos_every_photo_is_known():
+    assert Confidence(2.0, -3.0).scaled(4.0) == Confidence(8.0, -12.0)
     confidence = Check.none().confidence(7.0)
     assert confidence == Confidence()
     assert judge(np.ones((2, 1)), np.array([-3.0, 0.0]), confidence).known.all()
@@ -123,16 +122,18 @@ def test_the_best_threshold_by_hand():
     assert found == pytest.approx((1.378414 + 1.593679 + 1.828427) / 3, abs=1e-6)
 
 
-def test_shares_count_and_not_photos():
-    """Of 8 + 2 known photos against one unknown, plain accuracy would accept all."""
-    known, unknown = np.array([5.0] * 8 + [2.0] * 2), np.array([3.0])
-    assert 3 < best_threshold(known, unknown) <= 5
-    assert 3 < best_threshold(np.tile(known, 50), unknown) <= 5
-
-
-def test_of_two_equally_good_thresholds_the_lower_accepts_more():
-    """Between 0 and 2 it is 1 + 1/2, between 4 and 6 it is 1/2 + 1."""
-    assert 0 < best_threshold(np.array([2.0, 6.0]), np.array([0.0, 4.0])) <= 2
+@pytest.mark.parametrize(
+    ("known", "unknown", "low", "high"),
+    [
+        # Shares count and not photos: plain accuracy would accept the unknown one.
+        ([5.0] * 8 + [2.0] * 2, [3.0], 3, 5),
+        (([5.0] * 8 + [2.0] * 2) * 50, [3.0], 3, 5),
+        # Of two equally good ones the lower: up to 2 it is 1 + 1/2, from 4 to 6 it is 1/2 + 1.
+        ([2.0, 6.0], [0.0, 4.0], 0, 2),
+    ],
+)
+def test_where_the_best_threshold_lies(known, unknown, low, high):
+    assert low < best_threshold(np.array(known), np.array(unknown)) <= high
 
 
 few_margins = st.lists(st.floats(-50, 50), min_size=1, max_size=12).map(np.array)
@@ -161,18 +162,15 @@ def test_past_photos_count_as_twenty():
     scores, _, labels = draw(360)
     past = Check.of(scores[60:] / 4, np.zeros(300), labels[60:])
 
-    def logs(part: np.ndarray, log: float) -> np.ndarray:
-        return -log_softmax(part / np.exp(log), axis=1)
-
-    def loss(log: float) -> float:
-        now, before = logs(scores[:60], log), logs(scores[60:] / 4, log)
+    def loss(temperature: float) -> float:
+        now = -log_softmax(scores[:60] / temperature, axis=1)
+        before = -log_softmax(scores[60:] / 4 / temperature, axis=1)
         one = before[np.arange(300), labels[60:]].sum() + now.mean() * 60 / 80
         # Of any label are photos like those of both, of which there are 60 and 20.
         return now[np.arange(60), labels[:60]].sum() + (one + before.mean() * 20 / 80) / 15
 
-    best = np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x)
     found = calibrate(scores[:60], np.zeros(60), labels[:60], np.zeros(0), past)
-    assert found.temperature == pytest.approx(best, rel=0.05)
+    assert found.temperature == pytest.approx(smallest(loss), rel=0.05)
     alone = calibrate(scores[:60], np.zeros(60), labels[:60], np.zeros(0), Check.none())
     assert past.confidence().temperature < found.temperature < alone.temperature * 0.95
 
@@ -191,10 +189,6 @@ def test_photos_are_never_less_likely_than_before(seed, number, scale):
 
     found = calibrate(scores[now], margins[now], labels[now], np.zeros(0), past)
     assert loss(found.temperature) <= loss(past.confidence().temperature) + 0.01
-
-
-def test_both_numbers_are_of_a_unit():
-    assert Confidence(2.0, -3.0).scaled(4.0) == Confidence(8.0, -12.0)
 
 
 def test_a_judgement_by_hand():

@@ -4,33 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from memoryless.stats.class_statistics import ClassStatistics
+from conftest import draw_groups, sums_of
 from memoryless.stats.discriminant import Discriminant
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-def of_groups(features, labels, classes):
-    """Class statistics of several feature groups."""
-    each = [ClassStatistics.of(rows, labels, classes, fixed=True) for rows in features]
-    return ClassStatistics(each[0].count, tuple(one.first for one in each), fixed=True)
-
-
-def draw(rng, counts, sizes):
-    """Features of each group, and labels, of Gaussian classes with so many photos."""
-    y = np.repeat(np.arange(len(counts)), counts)
-    return [
-        3 * rng.normal(size=(len(counts), d))[y] + rng.normal(size=(len(y), d)) for d in sizes
-    ], y
-
-
-def test_the_layer_is_that_of_the_formulas(rng):
-    (features,), y = draw(rng, [4, 9, 20], [5])
-    statistics = of_groups([features], y, 3)
-    W, b = Discriminant.of(statistics, (0.3,), (1.0,)).layer
+def test_the_layer_is_that_of_the_formulas():
+    (features,), y = draw_groups([4, 9, 20], [5])
+    statistics = sums_of([features], y)
+    W, b = Discriminant.of(statistics, (0.3,)).layer
     N, C, d = 33, 3, 5
     means = np.stack([features[y == c].mean(0) for c in range(C)])
     S = (features - means[y]).T @ (features - means[y]) / N
@@ -45,12 +26,12 @@ def test_the_layer_is_that_of_the_formulas(rng):
         assert_allclose(scores[:, i], expected - offset, atol=1e-9)
 
 
-def test_groups_are_added_by_their_weights(rng):
-    features, y = draw(rng, [10, 10, 12], [4, 6])
-    statistics = of_groups(features, y, 3)
+def test_groups_are_added_by_their_weights():
+    features, y = draw_groups([10, 10, 12], [4, 6])
+    statistics = sums_of(features, y)
     W, b = Discriminant.of(statistics, (1.0, 0.1), (1.0, 0.5)).layer
     each = [
-        Discriminant.of(of_groups([rows], y, 3), (c,), (1.0,)).layer
+        Discriminant.of(sums_of([rows], y), (c,)).layer
         for rows, c in zip(features, (1.0, 0.1), strict=True)
     ]
     assert_allclose(W, np.concatenate([each[0][0], each[1][0] / 2], axis=1))
@@ -66,48 +47,54 @@ def test_classes_with_few_photos_are_not_at_a_disadvantage():
         y = np.repeat([0, 1], [3, 60])
         features = means[y] + rng.normal(size=(63, 40))
         new = means[0] + rng.normal(size=(200, 40))
-        W, b = Discriminant.of(of_groups([features], y, 2), (1.0,), (1.0,)).layer
+        W, b = Discriminant.of(sums_of([features], y)).layer
         taken.append((new @ W[:2].T + b[:2]).argmax(1))
     right = np.mean(np.concatenate(taken) == 0)
     assert right > 0.6
 
 
-def test_equal_classes_keep_their_order(rng):
-    (features,), y = draw(rng, [12, 12, 12], [6])
-    discriminant = Discriminant.of(of_groups([features], y, 3), (1.0,), (1.0,))
-    (group,) = discriminant.groups
-    biased = (features - group.centre) @ group.W.T - group.own / 2
-    scores = features @ discriminant.layer[0].T + discriminant.layer[1]
-    assert_allclose(np.diff(scores[:, :3]), np.diff(biased), atol=1e-9)
-
-
-def test_the_variance_of_score_differences_is_that_of_the_formula(rng):
-    (features,), y = draw(rng, [20, 30, 40], [8])
-    (group,) = Discriminant.of(of_groups([features], y, 3), (0.5,), (1.0,)).groups
+def test_the_variance_of_score_differences_is_that_of_the_formula():
+    (features,), y = draw_groups([20, 30, 40], [8])
+    (group,) = Discriminant.of(sums_of([features], y), (0.5,)).groups
     S = np.linalg.inv(group.inverse) - group.added * np.eye(8)
     away = group.W[2] - group.W[0]
     expected = group.optimism**2 * away @ S @ away * 90 / 87
     assert_allclose(group.variances(np.array([2]), np.array([0])), expected)
 
 
-def test_the_unit_grows_with_the_scores(rng):
-    features, y = draw(rng, [20, 30, 40], [8])
-    statistics = of_groups(features, y, 3)
+def test_the_unit_grows_with_the_scores():
+    features, y = draw_groups([20, 30, 40], [8])
+    statistics = sums_of(features, y)
     one, two = (Discriminant.of(statistics, (1.0,), (weight,)).unit for weight in (1.0, 2.0))
     assert_allclose(two, 2 * one)
 
 
 @pytest.mark.parametrize("counts", [[1, 1], [5], [2, 2, 2]])
-def test_where_little_is_known_nothing_is_corrected(rng, counts):
-    (features,), y = draw(rng, counts, [4])
-    discriminant = Discriminant.of(of_groups([features], y, len(counts)), (1.0,), (1.0,))
+def test_where_little_is_known_nothing_is_corrected(counts):
+    (features,), y = draw_groups(counts, [4])
+    discriminant = Discriminant.of(sums_of([features], y))
     assert discriminant.groups[0].tau == 0
     assert np.isfinite(discriminant.layer[1]).all()
     assert discriminant.unit > 0
 
 
-def test_classes_of_identical_photos_are_separated_by_their_means():
-    features = np.repeat(np.eye(3)[:2], 20, axis=0)
-    y = np.repeat([0, 1], 20)
-    W, b = Discriminant.of(of_groups([features], y, 2), (1.0,), (1.0,)).layer
-    assert (features @ W[:2].T + b[:2]).argmax(1).tolist() == y.tolist()
+def in_two_parts(features, y):
+    """Sums over every second photo, joined to those over the others."""
+    odd = np.arange(len(y)) % 2 > 0
+    one, two = (sums_of([features[part]], y[part]) for part in (odd, ~odd))
+    return one.join(two, np.unique(y))
+
+
+def test_features_far_from_zero_get_the_scores_of_those_around_it():
+    (features,), y = draw_groups([10] * 4, [5])
+    W, b = Discriminant.of(sums_of([features], y)).layer
+    far_W, far_b = Discriminant.of(in_two_parts(features + 1e8, y)).layer
+    scores, found = features @ W.T + b, (features + 1e8) @ far_W.T + far_b
+    assert_allclose(found, scores, atol=1e-6 * np.ptp(scores))
+
+
+def test_rounding_is_no_spread():
+    """Photos of a class that are all alike, in two parts: scores are those of the identity."""
+    features, y = np.array([[0.1, 0.7]] * 6 + [[0.3, 0.2]] * 5), np.array([0] * 6 + [1] * 5)
+    rows = Discriminant.of(in_two_parts(features, y)).layer[0]
+    assert_allclose(rows[:2], features[[0, 6]] - features.mean(0))

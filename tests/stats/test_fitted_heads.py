@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from conftest import gather, generator, on_sphere, single
-from memoryless.stats.class_statistics import ClassStatistics, Group
+from conftest import gather, generator, on_sphere, single, statistics_with
 from memoryless.stats.heads import (
     HEADS,
     SCALE,
@@ -19,17 +18,16 @@ from memoryless.stats.heads import (
 from memoryless.stats.scorers import unit
 
 
-def with_means(mean: np.ndarray, **parts: np.ndarray) -> ClassStatistics:
-    """Statistics of classes with one image each."""
-    return ClassStatistics(np.ones(len(mean), np.float32), (Group(mean, **parts),))
-
-
 def test_gaussian_replay_draws_from_the_past():
     features, labels = on_sphere(number=3000)
     statistics = gather(features, labels, "full")
     new = labels == 2
     made, owner = gaussian_replay(statistics, features[new], labels[new], generator())
     assert np.bincount(owner).tolist() == [3000, 3000]
+    given = statistics, features[new], labels[new]
+    same, other = (gaussian_replay(*given, np.random.default_rng(seed))[0] for seed in (0, 1))
+    assert np.array_equal(made, same)
+    assert not np.allclose(made, other)
     for c in (0, 1):
         own = made[owner == c]
         np.testing.assert_allclose(own.mean(0), statistics.mean[c], rtol=0, atol=0.02)
@@ -54,7 +52,7 @@ def test_fitted_heads_know_past_and_new(head, data):
 
 def test_each_past_class_takes_its_own_nearest_new_class():
     """Past classes 0 and 1 are nearest to classes 4 and 2 of the new ones 2, 3, 4."""
-    statistics = with_means(np.array([[9.0, 1], [1, 9.0], [1, 8.0], [-5.0, -5], [8.0, 0]]))
+    statistics = statistics_with(np.array([[9.0, 1], [1, 9.0], [1, 8.0], [-5.0, -5], [8.0, 0]]))
     labels = np.array([2, 3, 4, 4])
     features = np.array([[2.0, 8], [-5.0, -5], [7.0, 1], [9.0, 3]])
     made, owner = fetril(statistics, features, labels, generator())
@@ -66,22 +64,11 @@ def test_each_past_class_takes_its_own_nearest_new_class():
 @pytest.mark.parametrize(("images", "each"), [((3, 2), 2), ((9, 4), 6), ((1, 0), 1)])
 def test_as_many_draws_of_a_past_class_as_a_new_one_has(images, each):
     round_ones = np.eye(3, dtype=np.float32)[None].repeat(4, axis=0)
-    statistics = with_means(np.zeros((4, 3), np.float32), own=round_ones)
+    statistics = statistics_with(np.zeros((4, 3), np.float32), own=round_ones)
     labels = np.array([2] * images[0] + [3] * images[1])
     made, owner = gaussian_replay(statistics, single(len(labels), 3), labels, generator())
     assert owner.tolist() == [0] * each + [1] * each
     assert made.shape == (2 * each, 3)
-
-
-def test_draws_follow_the_generator(statistics, data):
-    features, labels = data
-    new = labels > 0
-    given = statistics, features[new], labels[new]
-    one, same, other = (
-        gaussian_replay(*given, np.random.default_rng(seed))[0] for seed in (0, 0, 1)
-    )
-    assert np.array_equal(one, same)
-    assert not np.allclose(one, other)
 
 
 @pytest.mark.parametrize("decay", [1e-3, 0.1])
@@ -114,6 +101,6 @@ def test_classes_share_what_is_fitted(fitted, fewest, labels, monkeypatch):
         return features[:0], labels[:0]
 
     features = np.arange(1.0, 7)[:, None].repeat(3, axis=1)
-    statistics = with_means(np.zeros((2, 3)))
+    statistics = statistics_with(np.zeros((2, 3)))
     fit_head(nothing, statistics, features, np.array([0, 0, 0, 1, 0, 1]), generator())
     assert seen == [labels]

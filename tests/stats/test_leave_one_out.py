@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from memoryless.stats.class_statistics import ClassStatistics
+from conftest import draw_groups, sums_of
 from memoryless.stats.discriminant import Discriminant
 from memoryless.stats.leave_one_out import UNLIKELY, Sample, leave_one_out, unlikely
 
@@ -15,24 +15,17 @@ SHRINKAGES, WEIGHTS = (1.0, 0.3), (1.0, 0.5)
 
 
 @pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-@pytest.fixture
-def learned(rng):
+def learned():
     """Features of two groups far from zero, labels, and the discriminant of their sums."""
-    y = np.repeat(np.arange(len(COUNTS)), COUNTS)
-    features = [
-        50 + rng.normal(size=(len(COUNTS), d))[y] + rng.normal(size=(len(y), d)) for d in (60, 45)
-    ]
+    features, y = draw_groups(COUNTS, (60, 45), (1.0, 1.0))
+    features = [50 + rows for rows in features]
     return features, y, solved(features, y)
 
 
 def solved(features, y):
-    each = [ClassStatistics.of(rows, y, y.max() + 1, fixed=True) for rows in features]
-    statistics = ClassStatistics(each[0].count, tuple(one.first for one in each), fixed=True)
-    return Discriminant.of(statistics, SHRINKAGES[: len(features)], WEIGHTS[: len(features)])
+    return Discriminant.of(
+        sums_of(features, y), SHRINKAGES[: len(features)], WEIGHTS[: len(features)]
+    )
 
 
 def refitted(discriminant, features, y, out):
@@ -76,25 +69,14 @@ def check_against_refits(discriminant, features, y, alike):
 
 
 def test_each_photo_is_scored_as_by_a_model_without_it(learned):
-    features, y, discriminant = learned
-    seen = check_against_refits(discriminant, features, y, np.arange(len(y)))
-    assert seen == list(range(len(y)))
+    """Photos that are nearly the same are left out together; a class without others is not scored.
 
-
-def test_photos_that_are_nearly_the_same_are_left_out_together(learned):
-    features, y, discriminant = learned
-    alike = np.arange(len(y))
-    alike[np.flatnonzero(y == 5)[:4]] = alike[np.flatnonzero(y == 6)[:3]] = 1000
-    seen = check_against_refits(discriminant, features, y, alike)
-    assert seen == list(range(len(y)))
-
-
-def test_a_class_without_other_photos_is_not_scored(learned):
+    All photos of class 0 are one, and the last class has a single photo.
+    """
     features, y, _ = learned
     features = [np.concatenate([rows, rows[:1] + 1]) for rows in features]
-    y = np.append(y, len(COUNTS))
-    alike = np.arange(len(y))
-    alike[y == 0] = 1000  # and all photos of class 0 are one
+    y, alike = np.append(y, len(COUNTS)), np.arange(len(y) + 1)
+    alike[y == 0] = alike[np.flatnonzero(y == 5)[:4]] = alike[np.flatnonzero(y == 6)[:3]] = 1000
     seen = check_against_refits(solved(features, y), features, y, alike)
     assert seen == list(range(2, len(y) - 1))
 
@@ -145,23 +127,20 @@ def test_the_same_rows_wait_in_any_order_and_any_chunks(cuts, order, most):
 
 @pytest.mark.parametrize(
     ("brought", "classes", "size", "quota"),
-    [(40, 40, 20_000, 500), (1000, 10_000, 5_000, 5), (10_000, 10_000, 5_000, 1)],
+    [(40, 40, 20_000, 500), (1000, 10_000, 5_000, 5), (3000, 10**6, 2_000, 1)],
 )
 def test_how_many_rows_wait(brought, classes, size, quota):
     sample = Sample(brought, classes)
     assert (sample.size, sample.quota) == (size, quota)
-
-
-def test_no_more_rows_wait_than_fit():
-    sample = Sample(3000, 10**6)
-    sample.add(np.random.default_rng(0).normal(size=(6000, 2)), np.repeat(np.arange(3000), 2))
-    assert len(sample.rows) == 2000
+    sample.add(np.random.default_rng(0).normal(size=(2 * size, 2)), np.arange(2 * size) % brought)
+    assert len(sample.rows) == size
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.5, 1.0])
-def test_unlikely_photos_are_those_of_real_refits(learned, rng, temperature):
+def test_unlikely_photos_are_those_of_real_refits(learned, temperature):
     """One photo in six has another label; three of these are nearly the same and of one class."""
     features, y, _ = learned
+    rng = np.random.default_rng(1)
     y = np.where(rng.random(len(y)) < 1 / 6, rng.permutation(y), y)
     alike = np.arange(len(y))
     alike[np.flatnonzero(y == 5)[:3]] = 1000
@@ -183,10 +162,9 @@ def test_unlikely_photos_are_those_of_real_refits(learned, rng, temperature):
     assert_allclose(found.probabilities, probabilities, rtol=1e-6)
 
 
-def test_a_photo_whose_own_class_fits_best_is_not_unlikely(rng):
+def test_a_photo_whose_own_class_fits_best_is_not_unlikely():
     """Of 150 classes under a high temperature, each has a probability below `UNLIKELY`."""
-    y = np.repeat(np.arange(150), 3)
-    features = [rng.normal(size=(150, 40))[y] * 9 + rng.normal(size=(450, 40))]
+    features, y = draw_groups((3,) * 150, (40,), (9.0,))
     discriminant, alike = solved(features, y), np.arange(450)
     gaps = gaps_of(discriminant, features, y, alike)
     assert (gaps == 0).all()

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
+from conftest import statistics_with, sums_of
 from memoryless.stats import membership
-from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.membership import by_distance, by_scatter, by_score, centred, separate
 from memoryless.stats.metrics import auroc
 
@@ -33,42 +33,32 @@ def test_one_in_a_hundred_others_may_be_taken_for_a_member(number, told):
     assert separate(np.array([-0.5, -1.5]), others, 0).tpr.value == told
 
 
-def test_ties_are_not_told():
-    alike = separate(np.ones(5), np.ones(7), 0)
-    assert alike.auroc == membership.Estimate(50, 50, 50)
-    assert alike.tpr == membership.Estimate(0, 0, 0)
-
-
-def test_certainty():
-    told = separate(np.array([2.0, 3]), np.array([0.0, 1]), 0)
-    assert told.auroc == told.tpr == membership.Estimate(100, 100, 100)
+@pytest.mark.parametrize(
+    ("members", "others", "auroc", "tpr"),
+    [(np.ones(5), np.ones(7), 50, 0), (np.array([2.0, 3]), np.array([0.0, 1]), 100, 100)],
+    ids=["ties", "certainty"],
+)
+def test_where_every_draw_is_alike_there_is_no_interval(members, others, auroc, tpr):
+    told = separate(members, others, 0)
+    assert told.auroc == membership.Estimate(auroc, auroc, auroc)
+    assert told.tpr == membership.Estimate(tpr, tpr, tpr)
 
 
 @given(numbers, numbers)
 def test_the_area_is_that_of_scikit_learn_and_of_metrics(members, others):
-    found = separate(members, others, 0).auroc.value
+    told = separate(members, others, 0)
     truth = [1] * len(members) + [0] * len(others)
-    assert found == pytest.approx(100 * roc_auc_score(truth, np.concatenate([members, others])))
-    assert found == pytest.approx(auroc(members, others))
-
-
-@given(numbers, numbers)
-def test_swapped_sides_mirror_the_area(members, others):
-    one, two = separate(members, others, 0), separate(others, members, 0)
-    assert one.auroc.value == pytest.approx(100 - two.auroc.value)
+    expected = 100 * roc_auc_score(truth, np.concatenate([members, others]))
+    assert told.auroc.value == pytest.approx(expected)
+    assert told.auroc.value == pytest.approx(auroc(members, others))
+    for of in (told.auroc, told.tpr):
+        assert 0 <= of.low <= of.high <= 100
+        assert 0 <= of.value <= 100
 
 
 @given(numbers, numbers)
 def test_only_the_order_of_numbers_counts(members, others):
     assert separate(members, others, 0) == separate(np.exp(members), np.exp(others), 0)
-
-
-@given(numbers, numbers)
-def test_rates_and_intervals_are_percentages_in_order(members, others):
-    told = separate(members, others, 0)
-    for of in (told.auroc, told.tpr):
-        assert 0 <= of.low <= of.high <= 100
-        assert 0 <= of.value <= 100
 
 
 def test_weights_are_repeated_photos():
@@ -130,45 +120,35 @@ def test_the_score_counts_above_the_best_other():
 
 
 def test_distance_to_the_own_mean():
-    group = Group(np.array([[0.0, 0], [3, 4]]), np.eye(2))
-    statistics = ClassStatistics(np.array([2.0, 2]), (group,), fixed=True)
+    statistics = statistics_with(np.array([[0.0, 0], [3, 4]]))
     assert by_distance(np.zeros((2, 2)), np.array([0, 1]), statistics).tolist() == [0, -5]
 
 
-def test_a_scatter_of_few_photos_tells_them_all():
+@pytest.mark.parametrize(
+    ("photos", "d", "scatter", "distance"),
+    [(6, 30, (100, 100), (60, 99)), (1000, 3, (45, 55), (45, 55))],
+    ids=["few", "many"],
+)
+def test_a_scatter_tells_photos_that_are_few(photos, d, scatter, distance):
     """Twelve photos in thirty dimensions: the distance is not sure, the scatter is."""
-    random = np.random.default_rng(0)
-    labels = np.repeat([0, 1], 6)
-    members, others = random.normal(size=(2, 12, 30))
-    statistics = ClassStatistics.of(members.copy(), labels, 2, fixed=True)
-    area = {
-        attack: auroc(attack(members, labels, statistics), attack(others, labels, statistics))
-        for attack in (by_distance, by_scatter)
-    }
-    assert area[by_scatter] == 100
-    assert 60 < area[by_distance] < 100
-
-
-def test_a_scatter_of_many_photos_tells_little():
-    random = np.random.default_rng(0)
-    labels = np.repeat([0, 1], 1000)
-    members, others = random.normal(size=(2, 2000, 3))
-    statistics = ClassStatistics.of(members.copy(), labels, 2, fixed=True)
-    found = auroc(by_scatter(members, labels, statistics), by_scatter(others, labels, statistics))
-    assert 45 < found < 55
+    labels = np.repeat([0, 1], photos)
+    members, others = np.random.default_rng(0).normal(size=(2, 2 * photos, d))
+    statistics = sums_of([members], labels)
+    for attack, (low, high) in ((by_scatter, scatter), (by_distance, distance)):
+        each = (attack(photos, labels, statistics) for photos in (members, others))
+        assert low <= auroc(*each) <= high
 
 
 def test_photos_that_are_all_alike_have_no_scatter():
-    features = np.ones((4, 3))
-    statistics = ClassStatistics.of(features.copy(), np.zeros(4, dtype=int), 1, fixed=True)
-    assert by_scatter(features, np.zeros(4, dtype=int), statistics).tolist() == [0, 0, 0, 0]
+    features, labels = np.ones((4, 3)), np.zeros(4, dtype=int)
+    assert by_scatter(features, labels, sums_of([features], labels)).tolist() == [0, 0, 0, 0]
 
 
 def test_the_own_scatter_of_a_class_tells_more_than_the_shared_one():
     """400 samples of 20 classes fill all 30 directions together, and 20 of them do not."""
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(800, 30)), np.arange(800) % 20
-    statistics = ClassStatistics.of(X[:400], labels[:400], 20, forgettable=True, fixed=True)
+    statistics = sums_of([X[:400]], labels[:400], forgettable=True)
     shared = replace(statistics, groups=(replace(statistics.first, spread=None),))
     reached = []
     for kept in (shared, statistics):

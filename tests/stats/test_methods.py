@@ -16,7 +16,6 @@ from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import (
     METHODS,
-    EndOfState,
     Method,
     build_scorer,
     grid_of,
@@ -28,7 +27,7 @@ from memoryless.stats.methods import (
     parts_used,
 )
 from memoryless.stats.metrics import ranks
-from memoryless.stats.record import Record
+from memoryless.stats.record import EndOfState, Record
 from memoryless.stats.scorers import Linear, View, unit
 from memoryless.strategies import STRATEGIES
 
@@ -69,42 +68,26 @@ def test_other_names_are_refused(name, message):
         parse_method(name)
 
 
-def every_method() -> list[Method]:
-    """The grid of every strategy."""
-    return [method for strategy in STRATEGIES for method in grid_of(strategy).values()]
-
-
-def test_what_settings_a_method_needs_is_what_it_lacks_without_them():
+def test_settings_that_a_method_needs_are_those_that_it_lacks_without_them():
     plain = ModelSettings()
-    for method in every_method():
-        needs = needed(method, plain)
+    for method in (method for strategy in STRATEGIES for method in grid_of(strategy).values()):
+        head, needs = HEADS[method.head], needed(method, plain)
+        measured = head.reads_statistics or method.transport != "none"
+        least = "full" if head.reads == "covariances" else "mean"
+        assert needs.get("statistics") == (least if measured else None)
+        assert needs.get("projection") == (1000 if head.reads == "projection" else None)
+        assert needs.get("held_out") == (0.1 if CALIBRATIONS[method.calibration].held_out else None)
         full = replace(plain, **needs)
         assert lacking(method, full) is None, method
         for name in needs:
             without = replace(full, **{name: getattr(plain, name)})
             assert f"`{name}=" in (lacking(method, without) or ""), (method, name)
-
-
-def test_settings_that_a_method_needs():
-    for method in every_method():
-        head, moved = HEADS[method.head], method.transport != "none"
-        needs = needed(method, ModelSettings())
-        measured = head.reads_statistics or moved
-        least = "full" if head.reads == "covariances" else "mean"
-        assert needs.get("statistics") == (least if measured else None)
-        assert needs.get("projection") == (1000 if head.reads == "projection" else None)
-        assert needs.get("held_out") == (0.1 if CALIBRATIONS[method.calibration].held_out else None)
-        with_means = replace(ModelSettings(), **needs | {"statistics": "mean"})
+        with_means = replace(full, statistics="mean")
         assert bool(lacking(method, with_means)) == (head.reads == "covariances")
-        other = replace(ModelSettings(), **needs | {"transports": ("other",)})
         advice = f"train with `transports={method.transport}`" if measured else None
-        assert lacking(method, other) == advice
-
-
-def test_what_is_given_stays():
-    given = ModelSettings(statistics="tied", projection=50, held_out=0.3)
-    for method in every_method():
-        assert needed(method, given).keys() <= {"transports"}
+        assert lacking(method, replace(full, transports=("other",))) == advice
+        given = ModelSettings(statistics="tied", projection=50, held_out=0.3)
+        assert needed(method, given).keys() <= {"transports"}  # what is given stays
 
 
 LEDGER = ["W", "b", "class_state", "mu", "none.count", "none.mean", "none.own", "linear.count"]
@@ -241,12 +224,3 @@ def test_statistics_of_fixed_features_have_a_shrinkage_of_their_own(fixed, name,
     statistics, lda = ClassStatistics.of(*data, 3, fixed=fixed), HEADS["lda"]
     made = build_scorer(Method("untrained", "lda", shrinkage=name), end_with(statistics))
     assert_close(made(data[0]), lda.make(statistics, used)(data[0]))
-
-
-@pytest.mark.parametrize(
-    ("head", "calibration", "kind"),
-    [("siw", "mc", "linear"), ("lda", "bg_z", "linear"), ("rda", "bg_z", "affine")],
-)
-def test_a_calibrated_linear_head_stays_one_layer(head, calibration, kind, data):
-    end = replace(end_with(gather(*data, "full")), held_out=data)
-    assert build_scorer(Method("finetune", head, calibration), end).kind == kind

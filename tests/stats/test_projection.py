@@ -19,20 +19,6 @@ from memoryless.stats.projection import ProjectionSums, random_directions
 from memoryless.tensors import as_tensors
 
 
-def test_projection_in_ten_states_is_learning_at_once():
-    features, labels = single(200, 8), np.arange(200) % 20
-    at_once = ProjectionSums.empty(50).add(features, labels, 20)
-    in_states = ProjectionSums.empty(50)
-    for first in range(0, 20, 2):
-        new = (labels >= first) & (labels < first + 2)
-        in_states = in_states.add(features[new], labels[new], 2)
-    np.testing.assert_allclose(in_states.sums, at_once.sums, rtol=1e-5)
-    test = single(30, 8, seed=1)
-    scores = projection(in_states, test)(test), projection(at_once, test)(test)
-    np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-4)
-    assert projection(at_once, test).cost == 8 * 50 + 50 * 20
-
-
 def test_a_projection_learned_in_ten_states_is_one_learned_at_once(tiny):
     data = make_toy(classes=10)
     config = replace(tiny, strategy="frozen", states="10", projection=40).resolved(8)
@@ -66,9 +52,9 @@ def test_sums_and_scores_are_scikit_learns(chunk, monkeypatch):
     theirs = Ridge(alpha=0.2 * sums.gram.trace() / 9, fit_intercept=False).fit(projected, hot)
     new = single(7, 5, seed=1)
     expected = theirs.predict(np.maximum(new @ random_directions(5, 9), 0))
-    np.testing.assert_allclose(
-        projection(sums, new, shrinkage=0.2)(new), expected, rtol=1e-3, atol=1e-4
-    )
+    scorer = projection(sums, new, shrinkage=0.2)
+    np.testing.assert_allclose(scorer(new), expected, rtol=1e-3, atol=1e-4)
+    assert scorer.cost == 5 * 9 + 9 * 3
 
 
 def test_directions_are_those_of_every_version():

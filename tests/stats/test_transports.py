@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from conftest import EVERY_FORM, draw_classes, gather, generator, single
-from memoryless.stats.class_statistics import ClassStatistics, Group
+from conftest import EVERY_FORM, draw_classes, gather, generator, single, statistics_with
 from memoryless.stats.transports import (
     TRANSPORTS,
     Passage,
@@ -23,9 +22,9 @@ from memoryless.stats.transports import (
 def test_a_known_linear_drift_is_recovered():
     old = single(500, 6)
     A = np.eye(6) + 0.3 * single(6, 6, seed=1)
-    found = linear_map(old, old @ A, shrink=1e-9)
+    found = linear_map(old, old @ A)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, A, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found, A, atol=2e-3)
 
 
 def test_a_linear_map_is_near_the_identity_where_little_is_known():
@@ -37,9 +36,9 @@ def test_a_linear_map_is_near_the_identity_where_little_is_known():
     assert np.linalg.norm(moved - np.eye(6)) < 1
     other = np.linalg.svd(two)[2][2:]  # directions that the two images say nothing about
     np.testing.assert_allclose(other @ moved, other, rtol=1e-3, atol=1e-3)
-    # One image of one feature, 2 that becomes 6: (2 * 6 + e) / (2 * 2 + e) with e = 0.5 * 4.
-    pulled = linear_map(np.array([[2.0]]), np.array([[6.0]]), shrink=0.5)
-    np.testing.assert_allclose(pulled, [[14 / 6]], rtol=1e-6)
+    # One image of one feature, 2 that becomes 6: (2 * 6 + e) / (2 * 2 + e) with e = 0.001 * 4.
+    pulled = linear_map(np.array([[2.0]]), np.array([[6.0]]))
+    np.testing.assert_allclose(pulled, [[12.004 / 4.004]], rtol=1e-6)
 
 
 def test_sdc_by_hand():
@@ -51,6 +50,10 @@ def test_sdc_by_hand():
     three = np.array([[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0]])
     moved = semantic_drift(means, three, three + np.array([[3.0, 0.0], [0.0, 0.0], [0.0, 6.0]]))
     np.testing.assert_allclose(moved, [[1.0, 2.0]])  # all as far: the plain mean
+    # Distances 1, 2, 3: the median is 2, and the width 1.
+    far, moves = np.diag([1.0, 2.0, 3.0]), np.diag([1.0, 1.0, 10.0])
+    expected = softmax([-0.5, -2.0, -4.5]) * [1, 1, 10]
+    np.testing.assert_allclose(semantic_drift(np.zeros((1, 3)), far, far + moves), [expected])
 
 
 def test_widened_covariances_are_those_of_features_that_drifted_with_noise():
@@ -112,13 +115,10 @@ def test_only_what_can_be_had_later_is_measured_unasked():
     assert "sdc" not in measure_drift(passage, {}, ("sdc",))
 
 
-def test_sdc_weighs_by_half_the_median_distance():
-    """Distances 1, 2, 3: the median is 2 and the width 1."""
-    old = np.array([[1.0, 0], [0, 2.0], [-3.0, 0]])
-    moves = np.array([[1.0, 0], [0, 1.0], [10.0, 0]])
-    weights = softmax([-0.5, -2.0, -4.5])
-    expected = [[weights[0] + 10 * weights[2], weights[1]]]
-    np.testing.assert_allclose(semantic_drift(np.zeros((1, 2)), old, old + moves), expected)
+def test_means_alone_are_not_kept_where_covariances_move_alone():
+    means, tied = (gather(*draw_classes(1), form) for form in ("mean", "tied"))
+    assert [name for name in TRANSPORTS if not holds(name, means)] == ["widened"]
+    assert all(holds(name, tied) for name in TRANSPORTS)
 
 
 def test_a_shift_of_all_images_is_no_spread():
@@ -130,21 +130,13 @@ def test_a_shift_of_all_images_is_no_spread():
     np.testing.assert_allclose(spread, np.diag([1.0, 0]), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("form", EVERY_FORM)
-@pytest.mark.parametrize("name", TRANSPORTS)
-def test_what_a_record_keeps_under_a_transport(name, form):
-    moves = TRANSPORTS[name].moves
-    kept = "means" in moves or ("covariances" in moves and form != "mean")
-    assert holds(name, gather(*draw_classes(1), form)) == kept
-
-
 def test_what_is_kept_is_carried_by_hand():
     """Features double in the second state: means and covariances follow."""
     names = ("none", "linear")
-    each = Group(np.eye(2), own=np.broadcast_to(np.eye(2), (2, 2, 2)))
-    first = carry({}, ClassStatistics(np.ones(2), (each,)), None, names)
+    born = statistics_with(np.eye(2), own=np.broadcast_to(np.eye(2), (2, 2, 2)))
+    first = carry({}, born, None, names)
     assert first.keys() == {"none", "linear"}
-    one = ClassStatistics(np.ones(1), (Group(np.full((1, 2), 7.0), own=np.zeros((1, 2, 2))),))
+    one = statistics_with(np.full((1, 2), 7.0), own=np.zeros((1, 2, 2)))
     second = carry(first, one, {"forward": 2 * np.eye(2)}, names)
     assert second["none"].mean.tolist() == [[1, 0], [0, 1], [7, 7]]
     assert second["linear"].mean.tolist() == [[2, 0], [0, 2], [7, 7]]

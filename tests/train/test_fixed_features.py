@@ -23,7 +23,8 @@ from memoryless.lab.experiment import run
 from memoryless.lab.rescore import results_with
 from memoryless.lab.runs import RunFolder, last_state
 from memoryless.lab.stream import Stream
-from memoryless.stats.methods import EndOfState, build_scorer, grid_of, parse_method
+from memoryless.stats.methods import build_scorer, grid_of, parse_method
+from memoryless.stats.record import EndOfState
 from memoryless.stats.scorers import View, square_roots
 from memoryless.tensors import from_bytes
 from memoryless.train.backbones.resnet import ResNet18

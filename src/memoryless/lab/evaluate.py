@@ -17,9 +17,9 @@ import numpy as np
 from memoryless.lab.described import Scored, Typology
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import EndOfState, Method, build_scorer, bytes_needed, head_scorer
+from memoryless.stats.methods import Method, build_scorer, bytes_needed, head_scorer
 from memoryless.stats.metrics import accuracy_at, accuracy_by_state, error_typology
-from memoryless.stats.record import Record
+from memoryless.stats.record import EndOfState, Record
 from memoryless.stats.scorers import Linear
 from memoryless.threads import in_threads
 
@@ -154,9 +154,9 @@ def _calibrations(
     """Return the cost of the calibrations of one head over class statistics, and their scorer."""
     head = head_scorer(next(iter(methods.values())), end)
     fits = {
-        name: CALIBRATIONS[method.calibration].fit(head, end.numbers)
+        name: fit(head, end)
         for name, method in methods.items()
-        if method.calibration != "none"
+        if (fit := CALIBRATIONS[method.calibration].fit)
     }
 
     def score_chunk(features: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

@@ -44,7 +44,6 @@ from memoryless.names import counted, utf8
 from memoryless.progress import Observer
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import (
-    EndOfState,
     Method,
     grid_of,
     headline,
@@ -52,6 +51,7 @@ from memoryless.stats.methods import (
     methods_of,
     parse_method,
 )
+from memoryless.stats.record import EndOfState
 from memoryless.stats.scorers import describe
 from memoryless.store import LOCK, locked
 from memoryless.strategies import SMALL_SIDE, STRATEGIES

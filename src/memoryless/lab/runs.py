@@ -33,8 +33,8 @@ from memoryless.lab.described import (
 )
 from memoryless.names import first_ten, in_words
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.methods import EndOfState, view_of
-from memoryless.stats.record import Record
+from memoryless.stats.methods import view_of
+from memoryless.stats.record import EndOfState, Record
 from memoryless.stats.scorers import Scorer, misfits, misshapen, restore
 from memoryless.stats.transports import TRANSPORTS, carry
 from memoryless.store import LOCK, cannot_write, commit_folder, read_bytes, reading, write_bytes

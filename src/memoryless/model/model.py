@@ -635,7 +635,8 @@ def _marks(model: Model) -> dict[tuple[Any, ...], str]:
     dates = [model._classes.learned[first].date for first in model.class_state]
     statistics = model._learned("be merged").statistics
     assert statistics is not None
-    if statistics.alike:  # nothing tells constant features of one model from those of another
+    # Nothing tells constant features of one model from those of another.
+    if statistics.first.alike(statistics.count):
         return {}
     rows = zip(model.classes, dates, model.counts, statistics.mean, strict=True)
     return {(date, count, mean.tobytes()): name for name, date, count, mean in rows}

@@ -145,7 +145,8 @@ class TrainedFeatures:
         number in `alike` are held out together.
         """
         from memoryless.images import Split
-        from memoryless.stats.methods import EndOfState, build_scorer, parse_method
+        from memoryless.stats.methods import build_scorer, parse_method
+        from memoryless.stats.record import EndOfState
 
         parts = list(chunks)
         labels = np.concatenate([own for _, own in parts])

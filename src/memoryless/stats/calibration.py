@@ -11,33 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memoryless.errors import ConfigError
+from memoryless.stats.record import EndOfState
 from memoryless.stats.scorers import Affine, Linear, Scorer
-
-
-@dataclass(frozen=True)
-class StateNumbers:
-    """Numbers of a finished state that calibrations are fitted on."""
-
-    mu: np.ndarray  # (states,)
-    class_state: np.ndarray  # (N,)
-    held_out: tuple[np.ndarray, np.ndarray] | None = None
-    """Features and labels of current images that were held out from training."""
-
-    @property
-    def blocks(self) -> np.ndarray:
-        """A matrix (N, states), 1 where a class belongs to a state."""
-        return (self.class_state[:, None] == np.arange(len(self.mu))).astype(np.float32)
-
-    def held_out_images(self) -> tuple[np.ndarray, np.ndarray]:
-        """Features and labels of the held-out images, if there are any."""
-        if self.held_out is None:
-            raise ConfigError(
-                f"state {len(self.mu) - 1} held out no image from training: train with "
-                "`held_out=0.1`, on classes of at least two images"
-            )
-        return self.held_out[0].astype(np.float32), self.held_out[1]
-
 
 GainAndOffset = tuple[np.ndarray, np.ndarray]
 
@@ -48,8 +23,9 @@ class Calibration:
 
     name: str
     about: str
-    fit: Callable[[Scorer, StateNumbers], GainAndOffset]
-    """From a scorer and a state's numbers to a gain and an offset (N,) of each class."""
+    fit: Callable[[Scorer, EndOfState], GainAndOffset] | None
+    """From a scorer and the end of a state to a gain and an offset (N,) of each class; nothing
+    where scores stay as they are."""
     reads: tuple[str, ...] = ("class_state",)
     """Parts of the record that the fitted scorer is made of."""
     held_out: bool = False
@@ -59,26 +35,21 @@ class Calibration:
 
 
 def fold(scorer: Scorer, gain: np.ndarray, offset: np.ndarray) -> Scorer:
-    """Scores times a gain, plus an offset; a linear scorer stays one layer."""
+    """Multiply scores by a gain and add an offset; a linear scorer stays one layer."""
     if isinstance(scorer, Linear):
         return Linear(scorer.W * gain[:, None], scorer.b * gain + offset, scorer.unit)
     return Affine(scorer, gain, offset)
 
 
-def none(scorer: Scorer, numbers: StateNumbers) -> GainAndOffset:
-    """Scores as they are."""
-    ones = np.ones(len(numbers.class_state), np.float32)
-    return ones, np.zeros_like(ones)
-
-
-def mc(scorer: Scorer, numbers: StateNumbers) -> GainAndOffset:
-    """Scores times mu(M_t) / mu(M_j) for classes of state j (Eq. 5)."""
-    factors = mc_factors(numbers.mu, numbers.class_state, len(numbers.mu) - 1)
+def mc(scorer: Scorer, end: EndOfState) -> GainAndOffset:
+    """Multiply scores by mu(M_t) / mu(M_j) for classes of state j (Eq. 5)."""
+    record = end.record
+    factors = mc_factors(record.mu, record.class_state, record.states - 1)
     return factors, np.zeros_like(factors)
 
 
 def mc_factors(mu: np.ndarray, class_state: np.ndarray, current_state: int) -> np.ndarray:
-    """mu(M_t) / mu(M_j) for a class of state j at state t (Eq. 5); 1 for new classes.
+    """Return mu(M_t) / mu(M_j) for a class of state j at state t (Eq. 5); 1 for new classes.
 
     The quotient means nothing unless both are above 0: classes of a state whose mu is not, and all
     classes while the current one is not, keep the factor 1.
@@ -91,14 +62,14 @@ def mc_factors(mu: np.ndarray, class_state: np.ndarray, current_state: int) -> n
     return np.where(usable, now, np.ones_like(now)) / np.where(usable, old, np.ones_like(old))
 
 
-def bg_z(scorer: Scorer, numbers: StateNumbers) -> GainAndOffset:
-    """Scores less their state's mean, by its deviation, both over held-out current images.
+def bg_z(scorer: Scorer, end: EndOfState) -> GainAndOffset:
+    """Standardise scores by their state's mean and deviation over held-out current images.
 
     The mean leaves out an image's own class: those scores ought to be low. The deviation is
     that of all scores, which was better for most heads on held-out drawings.
     """
-    features, labels = numbers.held_out_images()
-    scores, blocks = scorer(features), numbers.blocks
+    features, labels = end.held_out_images()
+    scores, blocks, class_state = scorer(features), end.record.blocks, end.record.class_state
     others = (labels[:, None] != np.arange(scores.shape[1])).astype(scores.dtype)
     number = (others @ blocks).sum(0)  # (states,) scores that ought to be low
     mean = ((scores * others) @ blocks).sum(0) / number.clip(min=1)
@@ -106,17 +77,17 @@ def bg_z(scorer: Scorer, numbers: StateNumbers) -> GainAndOffset:
         mean = np.where(number > 0, mean, mean[number > 0].mean())
     size = len(scores) * blocks.sum(0)
     average = (scores @ blocks).sum(0) / size
-    away = np.square(scores - average[numbers.class_state])
+    away = np.square(scores - average[class_state])
     std = np.sqrt((away @ blocks).sum(0) / size)
     std = np.where(std > 0, std, np.ones_like(std))
     gain, offset = 1 / std, -mean / std
-    return gain[numbers.class_state], offset[numbers.class_state]
+    return gain[class_state], offset[class_state]
 
 
 CALIBRATIONS: dict[str, Calibration] = {
     calibration.name: calibration
     for calibration in (
-        Calibration("none", "scores as they are", none, reads=()),
+        Calibration("none", "scores as they are", None, reads=()),
         Calibration(
             "mc",
             "times mu of the current state, divided by that of the class's state",

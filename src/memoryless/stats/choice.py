@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.discriminant import FREE, SHRINKAGE, Discriminant, Solution
+from memoryless.stats.discriminant import FREE, SHRINKAGE, Discriminant, Solution, combined
 from memoryless.threads import one_thread
 
 WEIGHTS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # of each group after the first, which has 1
@@ -23,7 +23,6 @@ ROUNDS = 4
 ALL, NEAREST, AMONG = 1_000, 20, 20_000
 """With more classes than `ALL`, so many are compared, each with its `NEAREST` among at most `AMONG`
 others."""
-TOGETHER = 0.5  # how far errors of two groups are assumed to agree
 
 
 def choose(statistics: ClassStatistics) -> Discriminant:
@@ -34,7 +33,7 @@ def choose(statistics: ClassStatistics) -> Discriminant:
     with one_thread():
         errors = _Errors(statistics)
         chosen = [(1.0, SHRINKAGE)] + [(0.0, SHRINKAGE)] * (len(statistics.groups) - 1)
-        if errors.tell:
+        if errors.informative:
             chosen = _search(errors, chosen)
         each = (errors.solution(g, c) for g, (_, c) in enumerate(chosen))
         return Discriminant(tuple(each), tuple(weight for weight, _ in chosen))
@@ -74,7 +73,7 @@ class _Errors:
         self.pairs: dict[tuple[int, float], tuple[np.ndarray, np.ndarray]] = {}
 
     @property
-    def tell(self) -> bool:
+    def informative(self) -> bool:
         """Whether the sums tell anything of the errors."""
         free = self.statistics.photos - self.statistics.classes
         widths = [g.scatter.trace() for g in self.statistics.groups if g.scatter is not None]
@@ -92,8 +91,7 @@ class _Errors:
 
         used = [(w, *self._pairs(g, c)) for g, (w, c) in enumerate(chosen) if w]
         lead = sum(weight * own for weight, own, _ in used)
-        each = [weight * spread for weight, _, spread in used]
-        variance = (1 - TOGETHER) * sum(map(np.square, each)) + TOGETHER * np.square(sum(each))
+        variance = combined([weight * spread for weight, _, spread in used])
         taken = ndtr(-lead / np.sqrt(np.maximum(variance, 1e-12)))
         return float(np.minimum(taken.sum(1), 1).mean())
 

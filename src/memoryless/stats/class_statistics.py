@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -22,9 +22,6 @@ import numpy as np
 from memoryless.errors import ConfigError
 from memoryless.names import suggestion
 from memoryless.threads import one_thread
-
-View = Callable[[np.ndarray], np.ndarray]
-"""From features (n, D) to those that statistics are computed from (n, d), row by row."""
 
 AT_ONCE = 2**21  # numbers in work: they stay in the cache, and matrix products are still fast
 ROUNDING = 1e-24
@@ -63,29 +60,27 @@ class Group:
     `spread_rows(n, d)` rows R, and R'R is its scatter, which would take more room as long as there
     are fewer images than features."""
 
-    @classmethod
-    def empty(cls, d: int, forgettable: bool = False) -> Self:
-        """The statistics of no class, in the form tied."""
-        spread = np.zeros((0, d)) if forgettable else None
-        return cls(np.zeros((0, d)), np.zeros((d, d)), spread=spread)
-
     @property
     def d(self) -> int:
         return self.mean.shape[1]
 
     def parts(self) -> dict[str, np.ndarray]:
-        """The arrays that are there, by name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: array for name, array in found.items() if array is not None}
+        """Return the arrays that are there, by name."""
+        return {name: array for name, array in vars(self).items() if array is not None}
+
+    def alike(self, count: np.ndarray) -> bool:
+        """Return whether all images of each class are alike, so that their scatter is rounding."""
+        assert self.scatter is not None
+        return bool(self.scatter.trace() <= ROUNDING * (count @ np.square(self.mean).sum(1)))
 
     def spreads(self, count: np.ndarray) -> list[np.ndarray]:
-        """The spread of each class."""
+        """Return the spread of each class."""
         assert self.spread is not None
         rows = spread_rows(count, self.d)
         return np.split(self.spread, np.cumsum(rows)[:-1]) if len(rows) else []
 
     def join(self, other: Self, past: np.ndarray, count: np.ndarray, places: np.ndarray) -> Self:
-        """Both together; class i of the other is class places[i], of `past` images before."""
+        """Join both; class i of the other is class places[i], of `past` images before."""
         new = len(past) - len(self.mean)
         mean = np.concatenate([self.mean, np.zeros((new, self.d), self.mean.dtype)])
         share = (count / (past[places] + count)).astype(mean.dtype)
@@ -109,7 +104,7 @@ class Group:
         return type(self)(**joined)
 
     def without(self, count: np.ndarray, gone: np.ndarray) -> Self:
-        """The statistics without the classes of a mask (N,)."""
+        """Return the statistics without the classes of a mask (N,)."""
         stay = ~gone
         assert self.scatter is not None
         if self.spread is None:
@@ -135,7 +130,11 @@ class ClassStatistics:
 
         `forgettable` ones keep each class's own scatter.
         """
-        return cls(np.zeros(0), tuple(Group.empty(d, forgettable) for d in sizes), fixed=True)
+        groups = []
+        for d in sizes:
+            none = np.zeros((0, d))
+            groups.append(Group(none, np.zeros((d, d)), spread=none if forgettable else None))
+        return cls(np.zeros(0), tuple(groups), fixed=True)
 
     @classmethod
     def of(
@@ -144,25 +143,23 @@ class ClassStatistics:
         labels: np.ndarray,
         classes: int,
         *,
-        view: View = np.asarray,
+        view: Callable[[np.ndarray], np.ndarray] = np.asarray,
         form: str = "tied",
         fixed: bool = False,
         forgettable: bool = False,
-        rows: np.ndarray | None = None,
     ) -> Self:
-        """Statistics of features (n, d) of classes 0 to classes - 1, each with an image or more.
+        """Return the statistics of features (n, d) of classes 0 to classes - 1, none of them empty.
 
-        They are computed from a view of the features. Where rows (m,) are given, these are counted
-        alone, and labels (m,) are theirs.
+        They are computed from a view of the features, which turns rows (n, D) into rows (n, d).
         """
         check_form(form)
         small = labels.astype(np.min_scalar_type(classes))  # which NumPy sorts by radix
         order = np.argsort(small, kind="stable")
-        chosen, labels = order if rows is None else rows[order], labels[order]
+        labels = labels[order]
 
         def read(some: slice | np.ndarray) -> np.ndarray:
-            """Some of the chosen rows, which stand by class, in double precision."""
-            return view(features[chosen[some]].astype(np.float64))  # (m, d)
+            """Return some of the rows, which stand by class, in double precision."""
+            return view(features[order[some]].astype(np.float64))  # (m, d)
 
         with one_thread():
             if form == "tied":
@@ -200,12 +197,6 @@ class ClassStatistics:
         return self.count @ self.mean / self.count.sum()
 
     @property
-    def alike(self) -> bool:
-        """Whether all images of each class are alike, so that their covariance is rounding."""
-        squares = self.count @ np.square(self.mean).sum(1) / self.count.sum()
-        return bool(self.pooled.trace() <= ROUNDING * squares)
-
-    @property
     def forgettable(self) -> bool:
         return self.first.spread is not None
 
@@ -237,7 +228,7 @@ class ClassStatistics:
         return np.tensordot(weights, self.covariances, axes=1)
 
     def join(self, other: Self, places: np.ndarray | None = None) -> Self:
-        """Both together; class i of the other is class places[i] of the result.
+        """Join both; class i of the other is class places[i] of the result.
 
         A place from `classes` on is a new class, as all are where no places are given. What can be
         forgotten exactly stays so if it is so in both.
@@ -256,7 +247,7 @@ class ClassStatistics:
         return replace(self, count=count, groups=groups)
 
     def without(self, gone: np.ndarray) -> Self:
-        """The statistics without the classes of a mask (N,).
+        """Return the statistics without the classes of a mask (N,).
 
         With their spread it is as if these classes had never been. Without it the covariance stays
         as it was: a class that is gone has weight n / (images of all) in it.
@@ -266,11 +257,11 @@ class ClassStatistics:
         return replace(self, count=self.count[~gone], groups=groups)
 
     def with_parts(self, **parts: Any) -> Self:
-        """The same with other arrays of the first group, as transports and heads make them."""
+        """Return the same with other arrays of the first group."""
         return replace(self, groups=(replace(self.first, **parts),))
 
     def move(self, A: np.ndarray) -> Self:
-        """The statistics of features f A.
+        """Return the statistics of features f A.
 
         Exact for full and tied. Low-rank factors are moved too, and the rest grows by A's mean
         square.
@@ -287,14 +278,14 @@ class ClassStatistics:
         return self.with_parts(**moved)
 
     def widen(self, covariance: np.ndarray) -> Self:
-        """The statistics of features plus independent noise; low-rank forms take it in the rest."""
+        """Add the covariance of independent noise; low-rank forms take it in the rest."""
         parts = self.first.parts()
         noise = {"own": covariance, "scatter": self.count.sum() * covariance}
         noise["rest"] = covariance.diagonal().mean()
         return self.with_parts(**{n: parts[n] + noise[n] for n in noise if n in parts})
 
     def scale(self, factors: np.ndarray) -> Self:
-        """The statistics of features times a factor (N,) for each class."""
+        """Return the statistics of features times a factor (N,) for each class."""
         parts, square = self.first.parts(), np.square(factors)
         by = {"mean": factors[:, None], "factors": factors[:, None, None], "rest": square}
         by["own"] = square[:, None, None]
@@ -302,7 +293,7 @@ class ClassStatistics:
         return self.with_parts(**{name: parts[name] * by[name] for name in by if name in parts})
 
     def levelled(self, is_new: np.ndarray) -> Self:
-        """The statistics with past means as long, on average, as those of new classes.
+        """Scale past classes so that their means are as long, on average, as those of new ones.
 
         A map is fitted on new classes, and means of others come out too short: a regression leans
         to what it has seen. Where lengths differ between classes, they go on to differ.
@@ -314,7 +305,7 @@ class ClassStatistics:
         return self.scale(np.where(is_new, np.ones_like(ratio), ratio))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The statistics as they are stored: of the scatter, which is symmetric, one triangle."""
+        """Return the arrays to store: of the scatter, which is symmetric, one triangle."""
         found = {"count": self.count}
         for number, group in enumerate(self.groups):
             for name, array in group.parts().items():
@@ -324,7 +315,7 @@ class ClassStatistics:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], fixed: bool = False) -> Self:
-        """The statistics that `arrays` gave; other arrays are left alone."""
+        """Return the statistics of what `arrays` gave; other arrays are left alone."""
         names = [field.name for field in fields(Group)]
         groups: list[Group] = []
         while (prefix := stored_name(len(groups), "mean")) in arrays:
@@ -338,26 +329,24 @@ class ClassStatistics:
 
 
 def stored_name(group: int, part: str) -> str:
-    """The name of a stored array; only groups after the first have their number in it."""
+    """Return the name of a stored array; only groups after the first have their number in it."""
     return f"{group}.{part}" if group else part
 
 
 def _square(triangle: np.ndarray, d: int) -> np.ndarray:
-    """The symmetric matrix (d, d) with this upper triangle."""
-    square, end = np.empty((d, d), triangle.dtype), 0
-    for i in range(d):  # row by row: positions of all numbers would take more room than these
-        start, end = end, end + d - i
-        square[i, i:] = square[i:, i] = triangle[start:end]
+    """Return the symmetric matrix (d, d) with this upper triangle."""
+    square, upper = np.empty((d, d), triangle.dtype), np.tri(d, dtype=bool).T
+    square[upper] = square.T[upper] = triangle
     return square
 
 
 def _upper(square: np.ndarray) -> np.ndarray:
-    """The upper triangle of a symmetric matrix, row by row."""
-    return np.concatenate([row[i:] for i, row in enumerate(square)])
+    """Return the upper triangle of a symmetric matrix, row by row."""
+    return square[np.tri(len(square), dtype=bool).T]
 
 
 def spread_rows(count: np.ndarray, d: int) -> np.ndarray:
-    """How many rows the spread of classes with so many images has.
+    """Return how many rows the spread of classes with so many images has.
 
     >>> spread_rows(np.array([1.0, 5.0, 900.0]), 64).tolist()
     [0, 4, 64]
@@ -371,7 +360,7 @@ Read = Callable[[slice | np.ndarray], np.ndarray]
 def _tied(
     read: Read, labels: np.ndarray, classes: int, forgettable: bool
 ) -> tuple[np.ndarray, Group]:
-    """Counts, means and one scatter of rows whose labels (n,) ascend, a chunk at a time.
+    """Sum up rows whose labels (n,) ascend, a chunk at a time: counts, means, one scatter.
 
     Each chunk is centred by its own means of classes. A class that came in several pieces then
     lacks the scatter of the pieces' means around its mean, which is added at the end.
@@ -395,14 +384,15 @@ def _tied(
     between = np.sqrt(number)[:, None] * (total / number[:, None] - mean[label])
     spread = None
     if forgettable:
-        spread = np.concatenate([_spread(read(own) - mean[c]) for c, own in _each(labels)])
+        each = zip(_each(labels), mean, strict=True)
+        spread = np.concatenate([_spread(read(own) - m) for own, m in each])
     return count, Group(mean, scatter + between.T @ between, spread=spread)
 
 
 def _by_class(read: Read, labels: np.ndarray, form: str) -> tuple[np.ndarray, Group]:
-    """Counts and means, and in the forms full and low-rank the covariance of each class."""
+    """Return counts and means, and in the forms full and low-rank the covariance of each class."""
     count, means, covariances = [], [], []
-    for _, own in _each(labels):
+    for own in _each(labels):
         features = read(own)
         count.append(float(len(features)))
         means.append(features.mean(0))
@@ -418,14 +408,13 @@ def _by_class(read: Read, labels: np.ndarray, form: str) -> tuple[np.ndarray, Gr
     return np.array(count), group
 
 
-def _each(labels: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each class, and which of the ascending labels are its own."""
-    places = np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
-    return iter(enumerate(places))
+def _each(labels: np.ndarray) -> list[np.ndarray]:
+    """Return which of the ascending labels are those of each class."""
+    return np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
 
 
 def low_rank(covariances: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """The widest directions of covariances, scaled (N, rank, d), and the variance left (N,)."""
+    """Return the widest directions of covariances (N, rank, d), and the variance left (N,)."""
     d = covariances.shape[-1]
     rank = min(rank, d)
     values, vectors = np.linalg.eigh(covariances)  # ascending
@@ -436,7 +425,7 @@ def low_rank(covariances: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _spread(away: np.ndarray) -> np.ndarray:
-    """The spread of a class, from its rows (n, d), which add up to zero.
+    """Return the spread of a class, from its rows (n, d), which add up to zero.
 
     A reflection takes the direction in which all n count alike to the first row, which becomes zero
     and is left out.
@@ -445,5 +434,5 @@ def _spread(away: np.ndarray) -> np.ndarray:
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:
-    """At most d rows with the same scatter, none of which belongs to one image alone."""
+    """Return at most d rows with the same scatter, none of which belongs to one image alone."""
     return np.asarray(np.linalg.qr(rows, mode="r"))

@@ -90,7 +90,8 @@ class Check:
         if not self.count:
             return Confidence()
         temperature = _temperature(self.losses + of_any_label * self.any_label / self.count)
-        threshold = _quantile(self.below, max(1.0, (1 - ACCEPTED) * (float(self.count) + 1)) - 1)
+        wanted = max(1.0, (1 - ACCEPTED) * (float(self.count) + 1)) - 1  # photos below it
+        threshold = float(np.interp(wanted, self.below, MARGINS))
         return Confidence(temperature, threshold).scaled(unit)
 
 
@@ -150,16 +151,6 @@ def _temperature(losses: np.ndarray) -> float:
     return float(np.exp(np.interp(best + shift, range(len(losses)), np.log(TEMPERATURES))))
 
 
-def _quantile(below: np.ndarray, wanted: float) -> float:
-    """Return the margin below which as many photos lie as wanted, of counts below MARGINS."""
-    after = int(np.searchsorted(below, wanted, side="right"))
-    if after in (0, len(below)):
-        return float(MARGINS[min(after, len(below) - 1)])
-    low, high = below[after - 1 : after + 1]
-    share = (wanted - low) / (high - low)
-    return float(MARGINS[after - 1] + share * (MARGINS[after] - MARGINS[after - 1]))
-
-
 @dataclass(frozen=True)
 class Judgement:
     """A model's scores, probabilities and margins of n photos."""
@@ -175,13 +166,13 @@ class Judgement:
 
 
 def judge(scores: np.ndarray, margin: np.ndarray, confidence: Confidence) -> Judgement:
-    """Scores (n, N) and margins (n,) with what a temperature and a threshold make of them."""
+    """Apply a temperature to scores (n, N), and a threshold to margins (n,)."""
     probabilities = softmax(scores / confidence.temperature)
     return Judgement(scores, probabilities, margin - confidence.threshold)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Probabilities (n, N) of scores.
+    """Return probabilities (n, N) of scores.
 
     >>> softmax(np.log([[1.0, 3.0]])).round(2).tolist()
     [[0.25, 0.75]]

@@ -15,13 +15,14 @@ far from zero lose no digits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from memoryless.stats.class_statistics import ROUNDING, ClassStatistics, Group
+from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.threads import one_thread
 
 SHRINKAGE = 1.0  # docs/choosing.md compares rules
@@ -52,9 +53,7 @@ class Solution:
         centre = count @ mean / count.sum()
         assert group.scatter is not None
         S = group.scatter.astype(np.float64) / count.sum()
-        squares = count @ np.square(mean).sum(1) / count.sum()
-        alike = S.trace() <= ROUNDING * squares  # the photos of each class are all the same
-        added = 1.0 if alike else shrinkage * S.trace() / count.sum()
+        added = 1.0 if group.alike(count) else shrinkage * S.trace() / count.sum()
         S[np.diag_indices_from(S)] += added
         root, _ = lapack.dpotrf(S, lower=1, overwrite_a=1)
         inverse, _ = lapack.dpotri(root, lower=1, overwrite_c=1)
@@ -87,6 +86,11 @@ class Solution:
         """How much wider new photos spread under L than those of the sums."""
         return 1 / max(1 - self.freedom / max(self.free, 1.0), LEAST_FREEDOM)
 
+    @property
+    def widening(self) -> float:
+        """The variance of scores of new photos, over that of photos of the sums."""
+        return self.optimism**2 * self.photos / max(self.free, 1.0)
+
     @cached_property
     def tau(self) -> float:
         """The estimate of tr(Sigma L), Sigma the covariance of new photos; 0 if unknown."""
@@ -110,17 +114,19 @@ class Solution:
         noise = self.tau / 2 - self.optimism * self.freedom, self.tau / 2
         lead = (self.own[rows] / 2 + noise[0] / self.count[rows])[:, None] - K
         lead += self.own[columns] / 2 - noise[1] / self.count[columns]
-        squares = self.own - self.added * np.square(self.W).sum(1)  # W S W' of each class
+        squares = self._squares(self.W, self.means)
         variance = squares[rows][:, None] + squares[columns]
         variance -= 2 * (K - self.added * (self.W[rows] @ self.W[columns].T))
-        widened = self.optimism**2 * self.photos / max(self.free, 1.0)
-        return lead, widened * np.maximum(variance, 0)
+        return lead, self.widening * np.maximum(variance, 0)
 
     def variances(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Variances of score differences of pairs of classes over new photos of a class."""
-        means, rows = self.means[one] - self.means[other], self.W[one] - self.W[other]
-        under = (means * rows).sum(1) - self.added * np.square(rows).sum(1)
-        return self.optimism**2 * np.maximum(under, 0) * self.photos / max(self.free, 1.0)
+        """Return the variances over new photos of score differences of pairs of classes."""
+        rows, means = self.W[one] - self.W[other], self.means[one] - self.means[other]
+        return self.widening * np.maximum(self._squares(rows, means), 0)
+
+    def _squares(self, rows: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Return w S w' of rows w = m L."""
+        return (rows * means).sum(1) - self.added * np.square(rows).sum(1)
 
 
 @dataclass(frozen=True)
@@ -176,14 +182,21 @@ class Discriminant:
                 weight * np.sqrt(group.variances(one, other))
                 for weight, group in zip(self.weights, self.groups, strict=True)
             ]
-        # Half the variance is that of groups whose errors agree.
-        together = (sum(np.square(s) for s in each) + np.square(sum(each))) / 2
-        median = float(np.sqrt(np.median(together))) if len(one) else 0.0
+        median = float(np.sqrt(np.median(combined(each)))) if len(one) else 0.0
         return median if median > 0 else 1.0
 
 
+def combined(spreads: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the variance of a sum of groups with these spreads.
+
+    It is halfway between that of errors that are independent and of errors that agree.
+    """
+    whole: np.ndarray = sum(spreads, np.zeros(1))
+    return (sum(map(np.square, spreads)) + np.square(whole)) / 2
+
+
 def _pairs(classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of classes, or about `PAIRS` of them at equal steps.
+    """Return all pairs of classes, or about `PAIRS` of them at equal steps.
 
     >>> [part.tolist() for part in _pairs(3)]
     [[1, 2, 2], [0, 0, 1]]

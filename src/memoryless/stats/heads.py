@@ -56,7 +56,7 @@ class Head:
         return self.reads in ("means", "covariances")
 
     def over(self, statistics: ClassStatistics, shrinkage: float | None = None) -> Any:
-        """The scorer over class statistics, with its own shrinkage or another one."""
+        """Return the scorer over class statistics, with its own shrinkage or another one."""
         if self.shrinkage is None:
             return self.make(statistics)
         own = self.shrinkage
@@ -66,32 +66,32 @@ class Head:
 
 
 def current(W: np.ndarray, b: np.ndarray) -> Layer:
-    """The classification layer as trained in the current state (Eq. 1)."""
+    """Return the classification layer as trained in the current state (Eq. 1)."""
     return W, b
 
 
 def initial(W: np.ndarray, b: np.ndarray) -> Layer:
-    """Initial rows and biases as they are (Eq. 2)."""
+    """Return initial rows and biases as they are (Eq. 2)."""
     return W, b
 
 
 def l2(W: np.ndarray, b: np.ndarray) -> Layer:
-    """Rows at length one; the bias vector divided by its length over all classes."""
+    """Bring each row, and the vector of all biases, to length one."""
     return _divide(W, np.linalg.norm(W, axis=1, keepdims=True)), _divide(b, np.linalg.norm(b))
 
 
 def mean(W: np.ndarray, b: np.ndarray) -> Layer:
-    """Rows centred and divided by their range (supplement, section 4)."""
+    """Centre rows and divide them by their range (supplement, section 4)."""
     return _divide(_centred(W), _range(W)), b
 
 
 def min_max(W: np.ndarray, b: np.ndarray) -> Layer:
-    """Rows moved and scaled to 0..1 (supplement, section 4)."""
+    """Move and scale rows to 0..1 (supplement, section 4)."""
     return _divide(W - W.min(1, keepdims=True), _range(W)), b
 
 
 def siw(W: np.ndarray, b: np.ndarray) -> Layer:
-    """Standardised rows, s = (w - mean(w)) / std(w) (Eq. 4), the bias as it is.
+    """Standardise rows, s = (w - mean(w)) / std(w) (Eq. 4), and leave the bias.
 
     A row becomes sqrt(d) times its centred unit vector, so that (bias aside) classes are ranked by
     the Pearson correlation of row and feature.
@@ -114,13 +114,13 @@ def _divide(values: np.ndarray, by: Any) -> np.ndarray:
 
 
 def ncm(statistics: ClassStatistics) -> Linear:
-    """Nearest class mean by cosine, cos(f, m)."""
+    """Score by the cosine to the class mean, cos(f, m)."""
     rows = unit(statistics.mean)
     return Linear(rows, np.zeros(len(rows), rows.dtype), unit=True)
 
 
 def lda(statistics: ClassStatistics, shrinkage: float) -> Linear:
-    """m L f' - m L m' / 2, L the inverse of the shared covariance (Deep SLDA, CVPRW 2020)."""
+    """Score m L f' - m L m' / 2, L the inverse of the shared covariance (Deep SLDA, CVPRW 2020)."""
     if statistics.fixed:
         scatter = statistics.pooled * statistics.photos  # which other forms do not hold
         W, b = Discriminant.of(statistics.with_parts(scatter=scatter), (shrinkage,)).layer
@@ -131,7 +131,7 @@ def lda(statistics: ClassStatistics, shrinkage: float) -> Linear:
 
 
 def mahalanobis(statistics: ClassStatistics, shrinkage: float) -> Quadratic:
-    """-(f - m) C^-1 (f - m)' of directions, C the shrunk covariance as a correlation (FeCAM).
+    """Score -(f - m) C^-1 (f - m)' of unit features, C the shrunk correlations (FeCAM).
 
     FeCAM is from NeurIPS 2023; AdaGauss (NeurIPS 2024) has it with transported covariances.
     """
@@ -145,7 +145,7 @@ def mahalanobis(statistics: ClassStatistics, shrinkage: float) -> Quadratic:
 
 
 def rda(statistics: ClassStatistics, shrinkage: float) -> Quadratic:
-    """-(f - m) C^-1 (f - m)', C half the class's and half the shared covariance.
+    """Score -(f - m) C^-1 (f - m)', C half the class's and half the shared covariance.
 
     Regularised discriminant analysis (Friedman 1989) without its determinants, which say how widely
     a class was moved rather than how likely it is.
@@ -160,7 +160,7 @@ def _distances(
     change: Callable[[np.ndarray], np.ndarray],
     unit: bool,
 ) -> Quadratic:
-    """The scorer of Mahalanobis distances by changed covariances; few at a time are in work."""
+    """Score Mahalanobis distances by changed covariances; few at a time are in work."""
     from scipy.linalg import lapack
 
     roots = np.empty(covariances.shape, np.float32)
@@ -175,7 +175,7 @@ def _distances(
 
 
 def ridge(statistics: ClassStatistics, shrinkage: float) -> Linear:
-    """Ridge regression to one-hot classes, W = (Phi + g tr(Phi)/d I)^-1 [n m] (DPCR, ICML 2025).
+    """Regress on one-hot classes, W = (Phi + g tr(Phi)/d I)^-1 [n m] (DPCR, ICML 2025).
 
     Phi = sum n (S + m'm) is the Gram matrix of all features. Rows are brought to length one.
     """
@@ -186,12 +186,12 @@ def ridge(statistics: ClassStatistics, shrinkage: float) -> Linear:
 
 
 def ridge_rows(gram: np.ndarray, sums: np.ndarray, shrinkage: float) -> np.ndarray:
-    """Rows (N, d) of the ridge regression with this Gram matrix and these sums of each class."""
+    """Return rows (N, d) of ridge regression, from a Gram matrix and the sums of each class."""
     return _solved(shrunk(gram.astype(np.float64), shrinkage), sums)
 
 
 def _solved(S: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Rows times the inverse of S, in single precision."""
+    """Return rows times the inverse of S, in single precision."""
     from scipy.linalg import cho_solve
 
     solved = cho_solve((cholesky(S), True), rows.T.astype(np.float64))
@@ -199,7 +199,7 @@ def _solved(S: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def shrunk(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
-    """S + g tr(S)/d I, or S + I where S is zero."""
+    """Return S + g tr(S)/d I, or S + I where S is zero."""
     d = len(covariance)
     scale = covariance.trace() / d
     added = shrinkage * scale if scale > 0 else 1.0
@@ -207,8 +207,9 @@ def shrunk(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
 
 
 def cholesky(covariance: np.ndarray) -> np.ndarray:
-    """The lower Cholesky root; a matrix without one, by its rank or by rounding, is shrunk until it
-    has one.
+    """Return the lower Cholesky root.
+
+    A matrix without one, by its rank or by rounding, is shrunk until it has one.
     """
     for shrinkage in (0.0, 1e-6, 1e-4):
         try:
@@ -221,9 +222,8 @@ def cholesky(covariance: np.ndarray) -> np.ndarray:
 FITTED = 8000  # features of all classes together that are fitted
 FEWEST = 40  # of one class, however many classes there are
 SCALE = 10.0  # features are fitted at this length, at which logits can tell classes apart
-DECAY = (
-    5e-4  # of 1e-4 to 1e-2 the best on held-out drawings: 3e-4 at middle stages, 1e-3 at the last
-)
+# Of 1e-4 to 1e-2 the best on held-out drawings: 3e-4 at middle stages, 1e-3 at the last.
+DECAY = 5e-4
 ITERATIONS = 40
 Labelled = tuple[np.ndarray, np.ndarray]
 PastFeatures = Callable[[ClassStatistics, np.ndarray, np.ndarray, np.random.Generator], Labelled]
@@ -235,7 +235,7 @@ def fetril(
     labels: np.ndarray,
     random: np.random.Generator,
 ) -> Labelled:
-    """Features of the nearest new class, moved to the past class's mean (FeTrIL, WACV 2023)."""
+    """Move features of the nearest new class to the past class's mean (FeTrIL, WACV 2023)."""
     past, m = int(labels.min()), statistics.mean.astype(features.dtype)
     nearest = past + (unit(m[:past]) @ unit(m[past:]).T).argmax(1)  # (past,)
     owner, donor = np.nonzero(nearest[:, None] == labels)
@@ -254,7 +254,7 @@ def gaussian_replay(
     labels: np.ndarray,
     random: np.random.Generator,
 ) -> Labelled:
-    """Draws from each past class's normal distribution, as many as new classes have (EFC++)."""
+    """Draw from each past class's normal distribution, as often as new classes have (EFC++)."""
     past, d = int(labels.min()), features.shape[1]
     number = max(1, round(len(labels) / (statistics.classes - past)))
     drawn = random.standard_normal((past, number, d), dtype=np.float32)
@@ -275,7 +275,7 @@ def fit_head(
     labels: np.ndarray,
     random: np.random.Generator,
 ) -> Linear:
-    """A layer fitted on the current classes' features and made-up ones of past classes."""
+    """Fit a layer on the current classes' features and made-up ones of past classes."""
     classes = statistics.classes
     few = place_within_class(labels) < max(FEWEST, FITTED // classes)
     features, labels = features[few], labels[few]
@@ -286,7 +286,7 @@ def fit_head(
 
 
 def fit_logistic(features: np.ndarray, labels: np.ndarray, classes: int) -> Linear:
-    """Multinomial logistic regression on features at length one, every class weighing the same."""
+    """Fit multinomial logistic regression on unit features, every class weighing the same."""
     from scipy.optimize import minimize
     from scipy.special import log_softmax
 
@@ -298,7 +298,7 @@ def fit_logistic(features: np.ndarray, labels: np.ndarray, classes: int) -> Line
     own = np.arange(len(labels)), labels
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        """The loss, and its gradient (weight (p - one-hot))' X + DECAY W, p the softmax of X W'."""
+        """Return the loss and its gradient (weight (p - hot))' X + DECAY W, p = softmax(X W')."""
         W = flat.reshape(classes, -1)
         log_p = log_softmax(X @ W.T.astype(np.float32), axis=1)
         error = np.exp(log_p)
@@ -327,7 +327,7 @@ def projection(
     random: np.random.Generator | None = None,
     shrinkage: float = 0.003,  # of 0.001 to 0.03 the best on held-out drawings
 ) -> Projected:
-    """Ridge regression over random features (RanPAC); of the images at hand only d is read."""
+    """Regress on one-hot classes over random features (RanPAC); features give only their size d."""
     rows = ridge_rows(sums.gram, sums.sums, shrinkage)  # (N, P)
     directions = random_directions(features.shape[1], rows.shape[1])
     return Projected(directions, Linear(rows, np.zeros(len(rows), np.float32)))

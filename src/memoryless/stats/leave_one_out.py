@@ -67,77 +67,68 @@ def leave_one_out(
         for start in range(0, len(together), step):
             some = together[start : start + step]
             with one_thread():
-                scores, mean = _scores(discriminant, features, labels[some[:, 0]], some)
-            scores, mean = scores.reshape(-1, len(count)), mean.reshape(-1)
+                scores = _scores(discriminant, features, labels[some[:, 0]], some)
+            scores, mean = scores[:, :-1], scores[:, -1]
             yield LeftOut(some.reshape(-1), scores, scores.max(1) - mean)
 
 
 def _scores(
     discriminant: Discriminant, features: Sequence[np.ndarray], labels: np.ndarray, some: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The weighted sum over groups of the scores of photos (G, k) of classes (G,)."""
-    scores = np.zeros((*some.shape, len(discriminant.groups[0].count)))
-    mean = np.zeros(some.shape)
+) -> np.ndarray:
+    """Return the weighted sum over groups of the scores (G k, C + 1) of sets of classes (G,)."""
+    scores = np.zeros((some.size, len(discriminant.groups[0].count) + 1))
     each = zip(discriminant.weights, discriminant.groups, features, strict=True)
     for weight, group, rows in each:
         if weight:
-            own, of_mean = leave_out(group, rows[some].astype(np.float64), labels)
-            scores += weight * own
-            mean += weight * of_mean
-    return scores, mean
+            own = leave_out(group, rows[some].astype(np.float64), labels)
+            scores += weight * own.reshape(scores.shape)
+    return scores
 
 
-def leave_out(
-    group: Solution, features: np.ndarray, y: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (G, k, C) of G sets of k photos of one class by the model without the set.
+def leave_out(group: Solution, features: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return scores (G, k, C + 1) of G sets of k photos of a class y (G,), by the model without
+    the set.
 
-    With them comes the score (G, k) of the mean of all other photos. `y` has the class of each set.
+    The last score is that of the mean of all other photos.
     """
     G, k, d = features.shape
     N, n, sets = group.photos, group.count[y], np.arange(G)
     F = features - group.centre
     A = F - group.means[y][:, None]  # (G, k, d), less the mean of their class
     AL = (A.reshape(-1, d) @ group.inverse).reshape(G, k, d)  # one product, not one for each set
-    Q = AL @ A.swapaxes(1, 2)  # a L a'
+    aLa = AL @ A.swapaxes(1, 2)  # (G, k, k)
+    centres = np.pad(group.means, ((0, 1), (0, 0)))  # (C + 1, d), the last is that of all photos
     classes, place = np.unique(y, return_inverse=True)
-    K = (group.W[classes] @ group.means.T)[place]  # (G, C), m_y L m_j
-    B = (AL.reshape(-1, d) @ group.means.T).reshape(G, k, -1)  # (G, k, C), a L m_j
-    P = B + K[:, None]  # f L m_j
-    own = group.own[y]
-    By = B[sets, :, y]  # (G, k)
+    yLm = (group.W[classes] @ centres.T)[place]  # (G, C + 1), y the mean of their class
+    aLm = (AL.reshape(-1, d) @ centres.T).reshape(G, k, -1)  # (G, k, C + 1)
+    fLm = aLm + yLm[:, None]
+    mLm = np.tile(np.append(group.own, 0.0), (G, 1))  # (G, C + 1)
+    number = np.tile(np.append(group.count, N), (G, 1))
+    aLy, yLy = aLm[sets, :, y], mLm[sets, y]
+    fLa = aLa + aLy[:, None]  # (G, k, k)
+    fLf = fLa + (aLy + yLy[:, None])[:, :, None]
 
-    # Without the set the inverse is L + L A' H A L.
-    H = np.linalg.inv(_floored(N * (np.eye(k) - 1 / n[:, None, None]) - Q, N))
-    fA = Q + By[:, None]  # (G, k, k), f L a'
-    HB = H @ B
-    scores = P + fA @ HB + group.b - (B * HB).sum(1, keepdims=True) / 2
-
-    v = 1 / (n - k)  # the mean of their class without them is m_y - v sum of a
-    b = By - v[:, None] * Q.sum(2)
-    squared = own - 2 * v * By.sum(1) + v**2 * Q.sum((1, 2))
-    Hb = (H @ b[:, :, None])[:, :, 0]
-    scores[sets, :, y] = (
-        P[sets, :, y]
-        - v[:, None] * fA.sum(2)
-        + (fA @ Hb[:, :, None])[:, :, 0]
-        + (group.tau * v - squared - (b * Hb).sum(1))[:, None] / 2
-    )
+    v = 1 / (n - k)  # the mean of their class without them is y - v sum of a
+    fLm[sets, :, y] -= v[:, None] * fLa.sum(2)
+    aLm[sets, :, y] -= v[:, None] * aLa.sum(2)
+    mLm[sets, y] += v**2 * aLa.sum((1, 2)) - 2 * v * aLy.sum(1)
 
     u = 1 / (N - k)  # the mean of all photos, 0 here, without them is - u sum of f
-    ff = fA + (By + own[:, None])[:, :, None]  # f L f'
-    c = -u * fA.sum(1)  # a L times that mean
-    Hc = (H @ c[:, :, None])[:, :, 0]
-    mean = (
-        -u * ff.sum(2)
-        + (fA @ Hc[:, :, None])[:, :, 0]
-        + (group.tau * u - u**2 * ff.sum((1, 2)) - (c * Hc).sum(1))[:, None] / 2
-    )
-    return scores, mean
+    fLm[:, :, -1] = -u * fLf.sum(2)
+    aLm[:, :, -1] = -u * fLa.sum(1)
+    mLm[:, -1] = u**2 * fLf.sum((1, 2))
+    number[sets, y] -= k
+    number[:, -1] -= k
+
+    # Without the set the inverse is L + L A' H A L.
+    H = np.linalg.inv(_floored(N * (np.eye(k) - 1 / n[:, None, None]) - aLa, N))
+    HaLm = H @ aLm
+    b = (group.tau / number - mLm - (aLm * HaLm).sum(1)) / 2
+    return fLm + fLa @ HaLm + b[:, None]
 
 
 def _floored(matrices: np.ndarray, N: float) -> np.ndarray:
-    """Symmetric matrices with no eigenvalue below `SMALLEST` N."""
+    """Return symmetric matrices with no eigenvalue below `SMALLEST` N."""
     values, vectors = np.linalg.eigh(matrices)
     if values.min(initial=1.0 * N) >= SMALLEST * N:
         return matrices

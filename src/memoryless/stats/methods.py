@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from memoryless.errors import ConfigError
 from memoryless.names import choose, in_words
-from memoryless.stats.calibration import CALIBRATIONS, StateNumbers, fold
-from memoryless.stats.heads import HEADS, Layer
-from memoryless.stats.record import Record
+from memoryless.stats.calibration import CALIBRATIONS, fold
+from memoryless.stats.heads import HEADS
+from memoryless.stats.record import EndOfState
 from memoryless.stats.scorers import Linear, Scorer, View, Viewed
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.strategies import STRATEGIES
@@ -54,7 +54,7 @@ METHODS: dict[str, Method] = {
 
 
 def methods_of(strategy: str) -> dict[str, Method]:
-    """All methods of the paper's kind that one training with this strategy serves.
+    """Return all methods of the paper's kind that one training with this strategy serves.
 
     A strategy that the paper does not name serves the combinations that the paper has of
     fine-tuning.
@@ -71,7 +71,7 @@ def methods_of(strategy: str) -> dict[str, Method]:
 
 
 def grid_of(strategy: str) -> dict[str, Method]:
-    """Every head, calibration and transport that means something with this strategy.
+    """Return every head, calibration and transport that means something with this strategy.
 
     >>> [name for name in grid_of("finetune") if "ncm" in name][:4]
     ['finetune+ncm', 'finetune+ncm+linear', 'finetune+ncm+sdc', 'finetune+ncm+bg_z']
@@ -90,7 +90,7 @@ STRONGEST = ("widened", "linear", "none")
 
 
 def headline(names: Iterable[str]) -> list[str]:
-    """Of a strategy's methods those to show first, each under its strongest transport.
+    """Return a strategy's methods to show first, each under its strongest transport.
 
     The last is the one that is recommended. The order is fixed, so that no test image has a part
     in the choice; it was found on held-out images.
@@ -113,7 +113,7 @@ def headline(names: Iterable[str]) -> list[str]:
 
 
 def parse_method(name: str) -> Method:
-    """A method by the paper's name, or by its parts after the strategy, in any order.
+    """Return a method by the paper's name, or by its parts after the strategy, in any order.
 
     >>> parse_method("frozen+l2+mc")
     Method(strategy='frozen', head='l2', calibration='mc', transport='none', shrinkage='')
@@ -145,7 +145,7 @@ def parse_method(name: str) -> Method:
 
 
 def method_name(method: Method) -> str:
-    """A method's name by its parts, defaults left out.
+    """Return a method's name by its parts, defaults left out.
 
     >>> method_name(Method("lwf_kd", "lda", "none", "linear", "0.3"))
     'lwf_kd+lda:0.3+linear'
@@ -158,7 +158,7 @@ def method_name(method: Method) -> str:
 
 
 def paper_name(method: Method) -> str:
-    """A method's name in the paper, or nothing.
+    """Return a method's name in the paper, or nothing.
 
     >>> paper_name(parse_method("finetune+mc+siw")), paper_name(parse_method("frozen"))
     ('inFT_siw_mc', '')
@@ -180,7 +180,7 @@ def _shrinkage(name: str, head: str, text: str) -> str:
 
 
 def misfit(method: Method) -> str | None:
-    """Why the parts of a method do not go together, if so."""
+    """Say why the parts of a method do not go together, if so."""
     strategy, head = STRATEGIES[method.strategy], HEADS[method.head]
     calibration, transport = CALIBRATIONS[method.calibration], TRANSPORTS[method.transport]
     allowed = strategy.row_heads
@@ -214,7 +214,7 @@ def misfit(method: Method) -> str | None:
 
 
 def needed(method: Method, settings: Any) -> dict[str, Any]:
-    """Settings that training needs for this method and does not have yet, with a value for each."""
+    """Return settings, with values, that training needs for this method and does not have yet."""
     head = HEADS[method.head]
     needs: dict[str, Any] = {}
     if head.reads == "projection" and not settings.projection:
@@ -232,7 +232,7 @@ def needed(method: Method, settings: Any) -> dict[str, Any]:
 
 
 def lacking(method: Method, settings: Any) -> str | None:
-    """Which settings a training lacked for this method, if any."""
+    """Say which settings a training lacked for this method, if any."""
     needs = needed(method, settings)
     if "statistics" in needs:
         needs["statistics"] = "full"  # which serves every head
@@ -241,7 +241,7 @@ def lacking(method: Method, settings: Any) -> str | None:
 
 
 def bytes_needed(method: Method, record: Mapping[str, np.ndarray]) -> int:
-    """Bytes of the past that a method reads, of a record with these arrays.
+    """Return the bytes of the past that a method reads, of a record with these arrays.
 
     A head over one covariance for all classes needs one triangle, even of a record that holds a
     covariance of each class.
@@ -262,7 +262,7 @@ def bytes_needed(method: Method, record: Mapping[str, np.ndarray]) -> int:
 
 
 def parts_used(method: Method, record: Iterable[str]) -> list[str]:
-    """The parts of a record that a method reads; `record` names them all.
+    """Return the parts of a record that a method reads; `record` names them all.
 
     >>> record = ["W", "b", "class_state", "mu", "linear.count", "linear.mean"]
     >>> parts_used(METHODS["FT"], record), parts_used(METHODS["LUCIR_mc"], record)
@@ -281,35 +281,14 @@ def parts_used(method: Method, record: Iterable[str]) -> list[str]:
     return [p for p in record if of_head(p) or p in CALIBRATIONS[method.calibration].reads]
 
 
-@dataclass(frozen=True)
-class EndOfState:
-    """What methods are made of at the end of a state."""
-
-    record: Record
-    layer: Layer
-    """The classification layer as trained."""
-    fitted: Mapping[str, Scorer] = field(default_factory=dict)
-    """Heads that were fitted while the state's images were there, as head+transport."""
-    held_out: tuple[np.ndarray, np.ndarray] | None = None
-    """Features and labels of the state's images that were held out (laboratory only)."""
-    view: View = View()  # noqa: RUF009 - frozen
-    """Which features class statistics are computed from."""
-
-    @property
-    def numbers(self) -> StateNumbers:
-        return StateNumbers(self.record.mu, self.record.class_state, self.held_out)
-
-
 def build_scorer(method: Method, end: EndOfState) -> Any:
-    """A method as a scorer: one layer, where head and calibration are linear."""
-    head = head_scorer(method, end)
-    if method.calibration == "none":
-        return head
-    return fold(head, *CALIBRATIONS[method.calibration].fit(head, end.numbers))
+    """Return a method as a scorer: one layer, where head and calibration are linear."""
+    head, fit = head_scorer(method, end), CALIBRATIONS[method.calibration].fit
+    return fold(head, *fit(head, end)) if fit else head
 
 
 def head_scorer(method: Method, end: EndOfState) -> Scorer:
-    """A method's head as a scorer, without its calibration."""
+    """Return a method's head as a scorer, without its calibration."""
     head = HEADS[method.head]
     if head.reads == "layer":
         W, b = head.make(*end.layer)
@@ -327,12 +306,12 @@ def head_scorer(method: Method, end: EndOfState) -> Scorer:
 
 
 def fitted_name(head: str, transport: str) -> str:
-    """The name of a fitted head among what a state leaves."""
+    """Return the name of a fitted head among what a state leaves."""
     return f"{head}+{transport}"
 
 
 def view_of(settings: Any, row: int) -> View:
-    """Which features settings compute class statistics from, where rows have this length.
+    """Return which features class statistics are computed from, where rows have this length.
 
     Fixed features are always read as square roots.
     """

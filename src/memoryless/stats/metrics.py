@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 
 def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """How many classes do not score below the true one, itself left out.
+    """Return how many classes do not score below the true one, itself left out.
 
     A tie counts against the true class, and so does nan.
     """
@@ -18,7 +18,7 @@ def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def top_k_accuracy(scores: np.ndarray, labels: np.ndarray, k: int) -> float:
-    """Share of images whose true class is among the `k` best; `k` is clipped to the classes seen.
+    """Return the share of images whose true class is among the `k` best, or all if there are fewer.
 
     >>> top_k_accuracy(np.array([[3, 1, 2], [1, 3, 2]]), np.array([2, 1]), k=1)
     50.0
@@ -27,12 +27,12 @@ def top_k_accuracy(scores: np.ndarray, labels: np.ndarray, k: int) -> float:
 
 
 def accuracy_at(ranks: np.ndarray, k: int) -> float:
-    """Top-k accuracy from ranks that are there already."""
+    """Return the top-k accuracy from ranks that are there already."""
     return 100 * float((ranks < k).sum()) / len(ranks)
 
 
 def average_incremental_accuracy(per_state: Sequence[float], include_first: bool = False) -> float:
-    """Unweighted mean over states; the first is left out as in the paper unless asked for.
+    """Return the mean over states; the first is left out, as in the paper, unless asked for.
 
     >>> average_incremental_accuracy([90.0, 60.0, 40.0])
     50.0
@@ -42,13 +42,13 @@ def average_incremental_accuracy(per_state: Sequence[float], include_first: bool
 
 
 def g_il(accuracies: Sequence[float], full: Sequence[float]) -> float:
-    """Mean gap to joint training over configurations, each relative to what is left above it."""
+    """Return the mean gap to joint training, each relative to what is left above it."""
     acc, top = np.asarray(accuracies), np.asarray(full)
     return float(np.mean((acc - top) / (100 - top)))
 
 
 def error_typology(predictions: np.ndarray, labels: np.ndarray, past: int) -> dict[str, float]:
-    """Where images of past and of new classes go; the first `past` classes are past.
+    """Count where images of past and of new classes go; the first `past` classes are past.
 
     `c_p`, `e_pp`, `e_pn` are percent of past images, `c_n`, `e_nn`, `e_np` of new ones; each three
     sum to 100, or are nan where there is no such image.
@@ -73,14 +73,14 @@ def _share(hit: np.ndarray, among: np.ndarray) -> float:
 def accuracy_by_state(
     predictions: np.ndarray, labels: np.ndarray, class_state: np.ndarray
 ) -> list[float]:
-    """Top-1 accuracy over the images of each state's classes."""
+    """Return the top-1 accuracy over the images of each state's classes."""
     right = np.asarray(predictions) == np.asarray(labels)
     image_state = np.asarray(class_state)[np.asarray(labels)]
     return [_share(right, image_state == j) for j in range(int(image_state.max()) + 1)]
 
 
 def forgetting(by_state: Sequence[Sequence[float]]) -> float:
-    """Mean over past states of their best earlier accuracy less the last one.
+    """Return the mean over past states of their best earlier accuracy less the last one.
 
     `by_state[t][j]` is the accuracy after state t on the classes of state j <= t.
 
@@ -95,7 +95,7 @@ def forgetting(by_state: Sequence[Sequence[float]]) -> float:
 
 
 def chance_level(sizes: Sequence[int], k: int, include_first: bool = False) -> float:
-    """Average incremental top-k accuracy of guessing, for states of these sizes.
+    """Return the average incremental top-k accuracy of guessing, for states of these sizes.
 
     >>> round(chance_level([10] * 10, k=5), 1)
     10.7
@@ -105,7 +105,7 @@ def chance_level(sizes: Sequence[int], k: int, include_first: bool = False) -> f
 
 
 def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = 15) -> float:
-    """Expected calibration error: how far being sure is from being right (Guo et al. 2017).
+    """Return how far being sure is from being right: the ECE (Guo et al. 2017).
 
     Images are put into bins of equal width by the probability of their likeliest class; the gap of
     each bin counts by the number of its images.
@@ -122,7 +122,7 @@ def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int =
 
 
 def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
-    """How often a number from `inside` is above one from `outside`; a tie counts half.
+    """Return how often a number from `inside` is above one from `outside`; a tie counts half.
 
     >>> auroc([3, 2], [1, 2])
     87.5

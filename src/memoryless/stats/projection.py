@@ -27,7 +27,7 @@ class ProjectionSums:
         return cls(np.zeros((size, size), np.float32), np.zeros((0, size), np.float32))
 
     def add(self, features: np.ndarray, labels: np.ndarray, classes: int) -> ProjectionSums:
-        """The sums with features of new classes added, whose labels follow those there are."""
+        """Add features of new classes, whose labels follow those there are."""
         gram = self.gram.astype(np.float64)
         sums = np.pad(self.sums.astype(np.float64), ((0, classes), (0, 0)))
         directions = random_directions(features.shape[1], len(gram))
@@ -40,6 +40,6 @@ class ProjectionSums:
 
 
 def random_directions(features: int, size: int) -> np.ndarray:
-    """Random directions (d, P), always the same, so that a record need not keep them."""
+    """Return random directions (d, P), always the same, so that a record need not keep them."""
     generator = numpy_generator(0, "projection")
     return generator.standard_normal((features, size), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The record: all that survives of past states."""
+"""The record: all that survives of past states, and what there is beside it when a state ends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from memoryless.errors import ConfigError
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.projection import ProjectionSums
+from memoryless.stats.scorers import Scorer, View
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Record:
         return cls(np.zeros((0, features), np.float32), none, none.astype(np.int64), none)
 
     def extend(self, W_new: np.ndarray, b_new: np.ndarray, mu: float) -> Record:
-        """The record after a state that trained these rows; values are copied."""
+        """Return the record after a state that trained these rows; values are copied."""
         return replace(
             self,
             W=np.concatenate([self.W, W_new]),
@@ -51,8 +53,13 @@ class Record:
             mu=np.concatenate([self.mu, np.array([mu], np.float32)]),
         )
 
+    @property
+    def blocks(self) -> np.ndarray:
+        """A matrix (N, states), 1 where a class belongs to a state."""
+        return (self.class_state[:, None] == np.arange(self.states)).astype(np.float32)
+
     def source(self, reads: str, transport: str) -> Any:
-        """What a head reads under a transport, or nothing where it is not kept."""
+        """Return what a head reads under a transport, or nothing where it is not kept."""
         if reads == "rows":
             return self.W, self.b
         if reads == "projection":
@@ -67,7 +74,7 @@ class Record:
         return Record(self.W, self.b, self.class_state, self.mu)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The record's parts by name; statistics stand under their transport."""
+        """Return the record's parts by name; statistics stand under their transport."""
         parts = {name: getattr(self, name) for name in ("W", "b", "class_state", "mu")}
         for transport, statistics in self.statistics.items():
             parts |= {f"{transport}.{name}": a for name, a in statistics.arrays().items()}
@@ -83,8 +90,9 @@ class Record:
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray], fixed: bool) -> Record:
-        """The record made of these parts, named as `arrays` names them; `fixed` says whether its
-        statistics are sums over fixed features.
+        """Return the record of these parts, named as `arrays` names them.
+
+        `fixed` says whether its statistics are sums over fixed features.
         """
         parts: dict[str, dict[str, np.ndarray]] = {}
         for name, array in arrays.items():
@@ -96,3 +104,27 @@ class Record:
             statistics={name: ClassStatistics.restore(own, fixed) for name, own in parts.items()},
             projection=ProjectionSums(**sums) if sums else None,
         )
+
+
+@dataclass(frozen=True)
+class EndOfState:
+    """What methods are made of at the end of a state."""
+
+    record: Record
+    layer: tuple[np.ndarray, np.ndarray]
+    """The classification layer as trained."""
+    fitted: Mapping[str, Scorer] = field(default_factory=dict)
+    """Heads that were fitted while the state's images were there, as head+transport."""
+    held_out: tuple[np.ndarray, np.ndarray] | None = None
+    """Features and labels of the state's images that were held out from training."""
+    view: View = View()  # noqa: RUF009 - frozen
+    """Which features class statistics are computed from."""
+
+    def held_out_images(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return features and labels of held-out images, or raise an error if there are none."""
+        if self.held_out is None:
+            raise ConfigError(
+                f"state {self.record.states - 1} held out no image from training: train with "
+                "`held_out=0.1`, on classes of at least two images"
+            )
+        return self.held_out[0].astype(np.float32), self.held_out[1]

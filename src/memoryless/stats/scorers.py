@@ -20,7 +20,7 @@ COLUMNS = 64  # of a triangular root multiplied at once
 
 
 def unit(features: np.ndarray) -> np.ndarray:
-    """Features at length one; a row of zeros stays so."""
+    """Bring features to length one; a row of zeros stays so."""
     return features / np.linalg.norm(features, axis=1, keepdims=True).clip(min=1e-12)
 
 
@@ -92,7 +92,7 @@ class Quadratic(Scorer):
         return np.concatenate(parts) if parts else np.zeros((0, len(self.mean)), whole.dtype)
 
     def _score(self, features: np.ndarray) -> np.ndarray:
-        """Scores from a block of columns at a time; the zeros of roots below it are left out."""
+        """Score by a block of columns at a time; the zeros of roots below it are left out."""
         scores = np.zeros((len(self.mean), len(features)), features.dtype)
         for start in range(0, self.mean.shape[1], COLUMNS):
             end = start + COLUMNS
@@ -143,7 +143,7 @@ class View:
         return square_roots(read, self.parts) if self.square_roots else read
 
     def rows(self, features: np.ndarray) -> np.ndarray:
-        """The features that rows read."""
+        """Return the features that rows read."""
         return features[:, : self.start] if self.start else features
 
 
@@ -189,7 +189,7 @@ SCORERS: dict[str, Any] = {
 
 
 def describe(scorer: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """A scorer as plain facts and arrays by name; `restore` makes it of them again."""
+    """Return a scorer as plain facts and arrays by name; `restore` makes it of them again."""
     facts: dict[str, Any] = {"kind": scorer.kind}
     arrays: dict[str, np.ndarray] = {}
     for name, value in vars(scorer).items():
@@ -204,7 +204,7 @@ def describe(scorer: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def restore(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
-    """The scorer that `describe` gave as facts and arrays."""
+    """Return the scorer that `describe` gave as facts and arrays."""
     kind = facts.get("kind")
     if not isinstance(kind, str) or kind not in SCORERS:
         raise StoreError(f"a scorer of the kind {kind!r} is unknown to this version")
@@ -218,7 +218,7 @@ def restore(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def misshapen(scorer: Any, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Arrays of a scorer that fit neither each other nor `sizes`: N of scores, d of features."""
+    """Name arrays of a scorer that fit neither each other nor `sizes`: N scores, d features."""
     known = dict(sizes)
     yield from misfits(
         {name: getattr(scorer, name) for name in scorer.shapes}, scorer.shapes, known
@@ -237,7 +237,7 @@ def misshapen(scorer: Any, sizes: Mapping[str, int]) -> Iterator[str]:
 def misfits(
     arrays: Mapping[str, np.ndarray], shapes: Mapping[str, str], sizes: dict[str, int]
 ) -> Iterator[str]:
-    """Arrays whose shapes are not those of their letters; `sizes` gets those of new letters."""
+    """Name arrays whose shapes are not those of their letters; `sizes` gets those of new ones."""
     for name, letters in shapes.items():
         shape = arrays[name].shape
         fits = [sizes.setdefault(a, n) == n for a, n in zip(letters, shape, strict=False)]

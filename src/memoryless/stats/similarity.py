@@ -10,12 +10,11 @@ from memoryless.stats.class_statistics import ROUNDING, ClassStatistics
 
 
 def mean_shift(past: ClassStatistics, after: ClassStatistics) -> np.ndarray:
-    """How many standard errors (N,) lie between the mean of a past class and that of the images
-    that it got since; 0 without any.
+    """Return how far the mean of a past class is from that of the images that it got since.
 
-    For images of the same kind it is about 1: the squared distance of two means is
-    var (1 / n1 + 1 / n2) on average, where var is the trace of the covariance that classes share
-    (Bai and Saranadasa 1996).
+    It is counted in standard errors (N,), 0 without any new image. For images of the same kind it
+    is about 1: the squared distance of two means is var (1 / n1 + 1 / n2) on average, where var is
+    the trace of the covariance that classes share (Bai and Saranadasa 1996).
     """
     count, mean = after.count[: past.classes], after.mean[: past.classes]
     more = count - past.count
@@ -27,7 +26,7 @@ def mean_shift(past: ClassStatistics, after: ClassStatistics) -> np.ndarray:
 
 
 def chance_shift(statistics: ClassStatistics) -> float:
-    """How many standard errors are more than chance.
+    """Return how many standard errors are more than chance.
 
     1.5, which of 2,000 pairs of halves of a class of birds40 and CIFAR-100 one or two reached; or,
     where features are few and chance is wider, five standard deviations of the squared distance.

@@ -36,8 +36,8 @@ class Passage:
         return linear_map(self.old, self.new)
 
 
-def linear_map(X: np.ndarray, Y: np.ndarray, shrink: float = SHRINK) -> np.ndarray:
-    """The A that takes X to Y, argmin |X A - Y|^2 + e |A - I|^2 with e = shrink tr(X'X)/d.
+def linear_map(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return the A that takes X to Y, argmin |X A - Y|^2 + e |A - I|^2 with e = SHRINK tr(X'X)/d.
 
     It is near the identity where a state has few images (LDC, ECCV 2024; DPCR, ICML 2025).
     """
@@ -45,32 +45,30 @@ def linear_map(X: np.ndarray, Y: np.ndarray, shrink: float = SHRINK) -> np.ndarr
 
     X, Y = X.astype(np.float64), Y.astype(np.float64)
     gram = X.T @ X
-    e = max(shrink * gram.trace() / len(gram), 1e-12)
+    e = max(SHRINK * gram.trace() / len(gram), 1e-12)
     identity = e * np.eye(len(gram))
     return cho_solve(cho_factor(gram + identity), X.T @ Y + identity).astype(np.float32)
 
 
-def semantic_drift(
-    means: np.ndarray, old: np.ndarray, new: np.ndarray, width: float = SDC_WIDTH
-) -> np.ndarray:
-    """Means moved by the mean drift of current images, near ones counting more (SDC, CVPR 2020)."""
+def semantic_drift(means: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Move means by the mean drift of current images, near ones counting more (SDC, CVPR 2020)."""
     from scipy.spatial.distance import cdist
     from scipy.special import softmax
 
     distance = cdist(means, old)  # (N, n)
-    sigma = width * _lower_median(distance).clip(min=1e-12)
+    sigma = SDC_WIDTH * _lower_median(distance).clip(min=1e-12)
     weights = softmax(-np.square(distance) / (2 * sigma**2), axis=1)
     return means + (weights @ (new - old)).astype(means.dtype)
 
 
 def _lower_median(distance: np.ndarray) -> np.ndarray:
-    """The median (N, 1) of each row; of an even number the lower of the middle two."""
+    """Return the median (N, 1) of each row; of an even number the lower of the middle two."""
     middle = (distance.shape[1] - 1) // 2
     return np.partition(distance, middle, axis=1)[:, middle, None]
 
 
 def residual(passage: Passage) -> np.ndarray:
-    """Covariance (d, d) of what the linear map leaves over.
+    """Return the covariance (d, d) of what the linear map leaves over.
 
     Features move as f A + r: a map alone, the best guess of each, gives too narrow covariances.
     """
@@ -137,7 +135,7 @@ TRANSPORTS: dict[str, Transport] = {
 
 
 def holds(name: str, statistics: ClassStatistics) -> bool:
-    """Whether a record keeps statistics like these under a transport."""
+    """Return whether a record keeps statistics like these under a transport."""
     moves = TRANSPORTS[name].moves
     return "means" in moves or ("covariances" in moves and statistics.has_covariances)
 
@@ -145,7 +143,7 @@ def holds(name: str, statistics: ClassStatistics) -> bool:
 def measure_drift(
     passage: Passage, held: Mapping[str, Any], asked: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
-    """The drift of a state under the transports asked for, and under all that can be had later.
+    """Measure the drift under the transports asked for, and under all that can be had later.
 
     `held` is what the record holds of the past, by transport.
     """
@@ -162,7 +160,7 @@ def carry(
     drift: Drift | None,
     asked: tuple[str, ...],
 ) -> dict[str, ClassStatistics]:
-    """Statistics by transport: those of the past moved by a state's drift, and new ones added.
+    """Move statistics of the past, by transport, by a state's drift, and add new ones.
 
     Without a drift, in the first state, there are new ones only.
     """
