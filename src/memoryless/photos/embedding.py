@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -11,7 +12,8 @@ import numpy as np
 from memoryless.images.files import Photo
 from memoryless.images.read import Facts, UnreadableError, load, read
 from memoryless.model import Model
-from memoryless.model.file import load_state
+from memoryless.model.description import State
+from memoryless.model.file import load_state, writing
 from memoryless.threads import ahead
 
 T = TypeVar("T")
@@ -45,6 +47,17 @@ def load_to_classify(path: Path) -> Model:
     model = Model.of(load_state(path, names=("features", "scorer")))
     model.check_taught()
     return model
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[tuple[State, Model]]:
+    """Give the state and the model in a file; the model is saved as the next state afterwards."""
+    load_state(path, names=())  # raises where there is no model
+    with writing(path) as writer:
+        assert writer.before
+        model = Model.of(writer.before)
+        yield writer.before, model
+        model.save_in(writer)
 
 
 def embed(

@@ -22,13 +22,13 @@ from memoryless.images.files import Photo
 from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import load
 from memoryless.model import Calibration, Model
-from memoryless.model.file import load_state, writing
 from memoryless.names import counted, first_ten
 from memoryless.output import reasons, report_broken, say, show
 from memoryless.photos.embedding import (
     Features,
     Progress,
     all_features,
+    changing,
     load_to_classify,
     silent,
 )
@@ -135,14 +135,9 @@ def calibrate_model(
     path: Path, photos: Sequence[Photo], unknown: Sequence[Photo] = (), progress: Progress = silent
 ) -> Evaluation:
     """Calibrate the model in a file on photos, save that as a state of its own, and evaluate it."""
-    load_state(path, names=())  # raises where there is no model
-    with writing(path) as writer:
-        assert writer.before
-        model = Model.of(writer.before)
+    with changing(path) as (_, model):
         model.check_taught()
-        done = evaluate_photos(model, photos, progress, unknown, calibrate=True)
-        model.save_in(writer)
-    return done
+        return evaluate_photos(model, photos, progress, unknown, calibrate=True)
 
 
 def _numbers(

@@ -7,25 +7,19 @@ import unicodedata
 from pathlib import Path
 
 from memoryless.errors import DataError
-from memoryless.model import Model
-from memoryless.model.description import State
-from memoryless.model.file import load_state, writing
 from memoryless.names import class_names
 from memoryless.output import say
+from memoryless.photos.embedding import changing
 
 
-def rename_class(path: Path, old: str, new: str) -> State:
+def rename_class(path: Path, old: str, new: str) -> None:
     """Rename a class, and save that as a state of its own."""
-    load_state(path, names=())  # raises where there is no model
-    with writing(path) as writer:
-        assert writer.before
-        model = Model.of(writer.before)
+    with changing(path) as (_, model):
         known = old if old in model.classes else unicodedata.normalize("NFC", old)
         name = class_names([new])[new]
         model.rename({known: name})
         if name == known:
             raise DataError(f"{name} is the name of this class already: choose another name")
-        return model.save_in(writer)
 
 
 def rename(model: Path, old: str, new: str, /) -> None:
