@@ -113,7 +113,8 @@ def reasons(left_out: Mapping[str, str]) -> str:
 def show(table: Table, console: Console | None = None) -> None:
     """Show a table on the terminal; where it is too narrow, names break into several lines."""
     console = console or Console()
-    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    rows = [[_cell(value) for value in row] for row in table.rows]
+    columns = list(zip(*rows, strict=True)) or [()] * len(table.columns)
     widths = [max(map(_width, column), default=0) for column in columns]
     heads = [broken(name, width) for name, width in zip(table.columns, widths, strict=True)]
     others = sum(GAP + max(pair) for pair in zip(widths[1:], map(_width, heads[1:]), strict=True))
@@ -124,7 +125,7 @@ def show(table: Table, console: Console | None = None) -> None:
     for i, head in enumerate(heads):
         left = i == 0 or head == ""  # names, and remarks behind a row
         lines.add_column(Text(head), justify="left" if left else "right", no_wrap=True)
-    for name, *cells in table.rows:
+    for name, *cells in rows:
         lines.add_row(Text(broken(name, room)), *map(terminal_text, cells))
     console.print(terminal_text(table.title, "bold"))
     width, console.width = (
@@ -135,6 +136,10 @@ def show(table: Table, console: Console | None = None) -> None:
     console.width = width
     console.print(terminal_text(table.caption, "dim"))
     console.print()
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def _width(text: str) -> int:

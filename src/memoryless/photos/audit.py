@@ -23,8 +23,8 @@ from memoryless.model import Model
 from memoryless.model.description import State, now
 from memoryless.model.file import load_state
 from memoryless.names import as_flags, counted, first_ten
-from memoryless.output import print_line, reasons, report_broken, say, show
-from memoryless.photos.embedding import Progress, all_features, silent
+from memoryless.output import print_line, report_broken, say, show
+from memoryless.photos.embedding import Progress, all_features, print_found, silent
 from memoryless.photos.files import check_file
 from memoryless.photos.kept import honest, parts_kept
 from memoryless.progress import Display
@@ -367,10 +367,7 @@ def audit(
 
 
 def _print_audit(found: Sequence[Found], done: Audit, html: Path | None) -> None:
-    for side in found:
-        skipped = [f"not read: {reasons(side.not_read)}"] if side.not_read else []
-        for line in [*side.notes, *skipped]:
-            say(line)
+    print_found(found)
     for line in summary(done):
         say(as_flags(line))
     for measure, (title, caption) in MEASURES.items():

@@ -10,10 +10,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from memoryless.images.files import Photo
+from memoryless.images.find import Found
 from memoryless.images.read import Facts, UnreadableError, load, read
 from memoryless.model import Model
 from memoryless.model.description import State
 from memoryless.model.file import load_state, writing
+from memoryless.output import reasons, say
 from memoryless.threads import ahead
 
 T = TypeVar("T")
@@ -47,6 +49,14 @@ def load_to_classify(path: Path) -> Model:
     model = Model.of(load_state(path, names=("features", "scorer")))
     model.check_taught()
     return model
+
+
+def print_found(places: Iterable[Found]) -> None:
+    """Print what is to say about places of photos, and what was not read there."""
+    for place in places:
+        skipped = [f"not read: {reasons(place.not_read)}"] if place.not_read else []
+        for line in [*place.notes, *skipped]:
+            say(line)
 
 
 @contextmanager

@@ -8,12 +8,12 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-from msgspec import structs
 from PIL import Image
 
 from memoryless import pages
@@ -23,13 +23,14 @@ from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import load
 from memoryless.model import Calibration, Model
 from memoryless.names import counted, first_ten
-from memoryless.output import reasons, report_broken, say, show
+from memoryless.output import report_broken, say, show
 from memoryless.photos.embedding import (
     Features,
     Progress,
     all_features,
     changing,
     load_to_classify,
+    print_found,
     silent,
 )
 from memoryless.photos.files import check_file
@@ -88,12 +89,7 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         found = {key: value for key, value in vars(self).items() if key != "mistakes"}
-        return found | {"calibration": self.calibration and _calibration_as_json(self.calibration)}
-
-
-def _calibration_as_json(found: Calibration) -> dict[str, Any]:
-    both = {"before": found.before, "after": found.after}
-    return asdict(found) | {name: structs.asdict(value) for name, value in both.items()}
+        return found | {"calibration": msgspec.to_builtins(self.calibration)}
 
 
 def evaluate_photos(
@@ -273,14 +269,11 @@ def evaluate(
     if json:
         print(to_json(done.as_json()), end="")
         return report_broken(done.broken.values())
-    for place in places:
-        skipped = [f"not read: {reasons(place.not_read)}"] if place.not_read else []
-        for line in [*place.notes, *skipped]:
-            say(line)
+    print_found(places)
     for line in summary(done):
         say(line)
-    for title, caption, columns, rows in tables(done):
-        show(Table(title, caption, columns, [[_cell(value) for value in row] for row in rows]))
+    for table in tables(done):
+        show(table)
     if html:
         say(f"the page is {html}")
     if calibrate:
@@ -288,25 +281,21 @@ def evaluate(
     return report_broken(done.broken.values())
 
 
-def _cell(value: Any) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def tables(found: Evaluation) -> Iterator[tuple[str, str, list[str], list[list[Any]]]]:
-    """Title, caption, columns and rows of each table; percentages are floats."""
+def tables(found: Evaluation) -> Iterator[Table]:
+    """The tables of classes and states, in percent."""
     head = ["photos", "top-1"]
     states = [[str(s["state"]), s["classes"], s["photos"], s["top1"]] for s in found.states]
-    yield "by state", "top-1 in percent, among all classes", ["state", "classes", *head], states
+    caption = "top-1 in percent, among all classes"
+    yield Table("by state", caption, ["state", "classes", *head], states)
     classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
-    yield "by class", "worst first", ["class", "state", *head], classes
+    yield Table("by class", "worst first", ["class", "state", *head], classes)
     pairs = [[c["class"], c["taken_for"], f"{c['times']} of {c['photos']}"] for c in found.confused]
     if pairs:
         caption = "how many photos of a class were taken for another"
-        yield "most confused", caption, ["class", "taken for", "photos"], pairs
-    unknown = [[*pair] for pair in found.unknown.items()]
-    if unknown:
-        title = "classes that the model does not know"
-        yield title, "left out of the tables above", ["class", "photos"], unknown
+        yield Table("most confused", caption, ["class", "taken for", "photos"], pairs)
+    if found.unknown:
+        title, caption = "classes that the model does not know", "left out of the tables above"
+        yield Table(title, caption, ["class", "photos"], list(found.unknown.items()))
 
 
 def render(model: str, place: str, evaluation: Evaluation) -> str:
@@ -317,10 +306,7 @@ def render(model: str, place: str, evaluation: Evaluation) -> str:
         summary=summary(evaluation),
         mistakes=len(evaluation.mistakes),
         pictures=list(pictures(evaluation.mistakes)),
-        tables=[
-            Table(title, caption, columns, rows)
-            for title, caption, columns, rows in tables(evaluation)
-        ],
+        tables=list(tables(evaluation)),
     )
 
 
