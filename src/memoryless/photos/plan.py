@@ -103,10 +103,8 @@ class Plan:
 
 def model_to_learn(before: State | None, given: Mapping[str, Any], train: bool = False) -> Model:
     """The model of a file, or a new one with these settings."""
-    return _known(before, given, train) if before else _new(given, train)
-
-
-def _new(given: Mapping[str, Any], train: bool) -> Model:
+    if before:
+        return _known(before, given, train)
     if train and str(given.get("method")).partition("+")[0] == "fixed":
         raise ConfigError(
             f"`train=True` trains the backbone, which {given['method']} never does: leave one out"
