@@ -337,7 +337,6 @@ def test_photos_are_compared_one_at_a_time_and_large_ones_decoded_in_full(folder
     assert done.photos is not None
     assert (len(done.photos.differences), done.photos.same.tolist()) == (3, [1, 1])
     assert 0 <= done.photos.difference < 1e-5
-    assert done.size == (tmp_path / "out.onnx").stat().st_size
     assert (len(done.drawings.differences), done.drawings.same.tolist()) == (9, [1, 1, 1])
     assert export_onnx(folder, tmp_path / "other.onnx").photos is None
 
