@@ -50,6 +50,7 @@ OUTSIDE = 2
 """No photo lies so far from its class by a scatter that it is part of: 1 is the most, and the rest
 is for rounding errors."""
 SEED = 0  # of bootstrap draws: an audit that is repeated gives the same intervals
+LIBRARIES = ("memoryless", "numpy", "onnxruntime", "pillow")  # that an audit depends on
 ALL = "all classes"
 ADVICE = {
     "members": "add photos to `members` that the model learned, or take the class out of `others`",
@@ -147,9 +148,6 @@ class Side(NamedTuple):
     broken: dict[str, str]
     """Photos that cannot be read, and why."""
 
-    def of_class(self, c: int) -> dict[str, np.ndarray]:
-        return {name: numbers[self.labels == c] for name, numbers in self.attacks.items()}
-
 
 def audit_photos(
     state: State,
@@ -173,7 +171,8 @@ def audit_photos(
     return Audit(
         model=_identity(state),
         date=now(),
-        versions=_versions(),
+        versions={"python": platform.python_version()}
+        | {name: version(name) for name in LIBRARIES},
         places=dict(zip(ADVICE, places, strict=True)),
         honest=honest(state),
         smallest={"class": smallest, "photos": photos},
@@ -254,17 +253,15 @@ def _attack(
 
 def _exposures(names: Sequence[str], inside: Side, outside: Side) -> Iterator[Exposure]:
     """The exposure of all classes together, then of each."""
-    classes = [
-        (names[c], inside.of_class(c), outside.of_class(c))
-        for c in sorted(set(inside.labels.tolist()))
-    ]
-    together = {
-        attack: centred([a[attack] for _, a, _ in classes], [b[attack] for _, _, b in classes])
-        for attack in inside.attacks
-    }
+    known = np.unique(inside.labels)
+    members, others = (
+        {attack: [of[side.labels == c] for c in known] for attack, of in side.attacks.items()}
+        for side in (inside, outside)
+    )
+    together = {attack: centred(members[attack], others[attack]) for attack in members}
     yield _exposure(ALL, together)
-    for name, a, b in classes:
-        yield _exposure(name, {attack: (a[attack], b[attack]) for attack in a})
+    for i, c in enumerate(known.tolist()):
+        yield _exposure(names[c], {a: (members[a][i], others[a][i]) for a in members})
 
 
 def _exposure(name: str, numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Exposure:
@@ -286,11 +283,6 @@ def _identity(state: State) -> dict[str, Any]:
         "classes": len(state.classes.names),
         "states": len(state.classes.learned),
     }
-
-
-def _versions() -> dict[str, str]:
-    libraries = {name: version(name) for name in ("memoryless", "numpy", "onnxruntime", "pillow")}
-    return {"python": platform.python_version()} | libraries
 
 
 def _doubts(whole: Exposure, members: Mapping[str, np.ndarray]) -> Iterator[str]:
