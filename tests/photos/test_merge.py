@@ -394,10 +394,6 @@ def test_lines_of_a_merge(birds, capsys):
          "b): add --same-class join if that is the same class, or else rename it in one by "
          "memoryless rename"),
         (["new", "model"], 2, "name two models or more to merge, not 1"),
-        (["new", "model", "model"], 2,
-         "model is named twice, or leads to the same model: name it once"),
-        (["a b", "model", "none"], 2,
-         "a b holds a model already: name a new file first, then the models to merge"),
         (["new", "model", "none"], 3,
          "there is no model none.memoryless: name the file that a model was saved in"),
     ],
@@ -420,13 +416,3 @@ def test_a_note_says_that_a_calibration_is_not_merged(birds, capsys):
     out = call("merge", "new", "model", "a b", "--same-class", "join", capsys=capsys)[1]
     assert "note      new is not calibrated, though a b was: calibrate it too\n" in out
     assert not Model.load("new").calibrated
-
-
-def test_where_nothing_was_measured_nothing_is_averaged(cat_and_dog, capsys):
-    for name in ("one", "two"):
-        model = Model(backbone="none")
-        model.learn(np.random.default_rng([*name.encode()]).random((20, 8)), [name] * 20)
-        model.save(name)
-    code, out, _ = call("merge", "new", "one", "two", capsys=capsys)
-    assert code == 0
-    assert "averaged " not in out
