@@ -17,7 +17,7 @@ import numpy as np
 from memoryless import pages
 from memoryless.errors import DataError
 from memoryless.images.files import Photo
-from memoryless.images.find import Found, find_photos, find_test
+from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import UnreadableError, attempt
 from memoryless.model import Model
 from memoryless.model.description import State, now
@@ -353,13 +353,8 @@ def audit(
         pages.write(html, render(done), "html")
     if json:
         print(to_json(done.as_json()), end="")
-    else:
-        _print_audit((used, unused), done, html)
-    return report_broken(done.broken.values())
-
-
-def _print_audit(found: Sequence[Found], done: Audit, html: Path | None) -> None:
-    print_found(found)
+        return report_broken(done.broken.values())
+    print_found((used, unused))
     for line in summary(done):
         say(as_flags(line))
     for measure, (title, caption) in MEASURES.items():
@@ -373,6 +368,7 @@ def _print_audit(found: Sequence[Found], done: Audit, html: Path | None) -> None
     else:
         print_line("next", "the same command with --html FILE writes a page for a data-protection "
                    "file")  # fmt: skip
+    return report_broken(done.broken.values())
 
 
 def summary(found: Audit) -> Iterator[str]:
@@ -386,7 +382,13 @@ def summary(found: Audit) -> Iterator[str]:
         yield "So nothing that follows shows that the model is safe."
     else:
         yield _result(found)
-    yield _kept(found)
+    model, smallest = found.model, found.smallest
+    yield (
+        f"Of the photos that it learned, the model keeps {sum(model['record'].values()):,} "
+        f"bytes ({', '.join(parts_kept(model['record']))}) for "
+        f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
+        f"{smallest['class']}, had {counted(smallest['photos'], 'photo', 'photos')}."
+    )
     yield _reached(found.whole)
     if not found.doubtful:
         yield from warnings
@@ -408,17 +410,6 @@ def _result(found: Audit) -> str:
     )
     give = " Give others the ONNX file that memoryless export writes instead."
     return sentence + give * (best >= GIVE)
-
-
-def _kept(found: Audit) -> str:
-    model, smallest = found.model, found.smallest
-    photos = counted(smallest["photos"], "photo", "photos")
-    return (
-        f"Of the photos that it learned, the model keeps {sum(model['record'].values()):,} "
-        f"bytes ({', '.join(parts_kept(model['record']))}) for "
-        f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
-        f"{smallest['class']}, had {photos}."
-    )
 
 
 def _reached(whole: Exposure) -> str:

@@ -127,15 +127,6 @@ def _calibrate(model: Model, found: Features, unknown: bool) -> Calibration:
     return model.calibrate(found.rows[labelled], labels, strange)
 
 
-def calibrate_model(
-    path: Path, photos: Sequence[Photo], unknown: Sequence[Photo] = (), progress: Progress = silent
-) -> Evaluation:
-    """Calibrate the model in a file on photos, save that as a state of its own, and evaluate it."""
-    with changing(path) as (_, model):
-        model.check_taught()
-        return evaluate_photos(model, photos, progress, unknown, calibrate=True)
-
-
 def _numbers(
     model: Model, photos: Sequence[Photo], found: Judgement, broken: dict[str, str]
 ) -> Evaluation:
@@ -261,7 +252,9 @@ def evaluate(
         check_file(html, "html", pages.MARK, pages.KIND, force)
     with Display("reading photos", len(found.photos) + len(strange)) as bar:
         if calibrate:
-            done = calibrate_model(model, found.photos, strange, bar)
+            with changing(model) as (_, writable):
+                writable.check_taught()
+                done = evaluate_photos(writable, found.photos, bar, strange, calibrate=True)
         else:
             done = evaluate_photos(loaded, found.photos, bar, strange)
     if html:
