@@ -359,16 +359,11 @@ def test_an_answer_that_becomes_none_of_these_is_another_answer():
     assert export._first(outputs).tolist() == [1, -1]
 
 
-def test_broken_photos_are_left_out(folder, tmp_path):
+def test_only_broken_photos_are_refused(folder, tmp_path):
     broken = Photo("b.jpg", None, lambda _: io.BytesIO(b"a text"))
-    found = [broken, large()]
-    done = export_onnx(folder, tmp_path / "out.onnx", found).photos
-    sentence = "the photo b.jpg cannot be read (not an image): mend it, or take it out"
-    assert done is not None
-    assert (len(done.differences), done.broken) == (1, (sentence,))
-    alone = [broken]
-    assert refusal(DataError, folder, tmp_path / "none.onnx", alone) == (
-        f"no photo could be compared: {sentence}"
+    assert refusal(DataError, folder, tmp_path / "none.onnx", [broken]) == (
+        "no photo could be compared: the photo b.jpg cannot be read (not an image): mend it, or "
+        "take it out"
     )
     assert not (tmp_path / "none.onnx").exists()
 
@@ -478,11 +473,3 @@ def test_a_broken_photo_is_listed_and_the_rest_is_done(colours, capsys):
         "out\n" in out
     )
     assert Path("out.onnx").exists()
-
-
-def test_what_is_not_there_is_named(colours, capsys):
-    code, _, err = call("export", "none", "out.onnx", capsys=capsys)
-    assert (code, err[:48]) == (3, "memoryless: there is no model none.memoryless: n")
-    code, _, err = call("export", "model", "out.onnx", "--check", "gone", capsys=capsys)
-    assert (code, err[:43]) == (2, "memoryless: there is no folder or file gone")
-    assert not Path("out.onnx").exists()

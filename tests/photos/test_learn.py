@@ -504,14 +504,6 @@ def test_more_photos_that_look_unlike_those_before(known, capsys):
     assert Model.load("model").counts == (20, 20)
 
 
-def test_more_photos_that_are_taken_for_another_class(known):
-    place = renamed(make_colours(Path("b"), "dog", number=20, seed=1), "dog", "cat")
-    done, _ = learn(place, more=True)
-    (warning,) = done.warnings
-    assert warning.startswith("of the 20 new photos of cat ")
-    assert "cat" in done.lesson.unlike
-
-
 def test_doubts_about_more_photos():
     """The cat's may be dogs, the dog's are dogs, the owl's are unlike; an elk is new."""
     taken = {"cat": ("dog", 9, 12), "dog": ("dog", 12, 12), "elk": ("cat", 12, 12)}
