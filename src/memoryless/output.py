@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -90,6 +91,15 @@ def say(text: str) -> None:
 def print_line(heading: str, text: str) -> None:
     """Print a line under a heading."""
     say(f"{heading:{HEADING}}{text}")
+
+
+def command(*words: object) -> str:
+    """Return a command as one would type it.
+
+    >>> command("undo", Path("my model"), "--to", 2)
+    "memoryless undo 'my model' --to 2"
+    """
+    return shlex.join(["memoryless", *map(str, words)])
 
 
 def print_lines(heading: str, sentences: Iterable[str]) -> None:

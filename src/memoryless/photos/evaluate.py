@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -23,7 +22,7 @@ from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import load
 from memoryless.model import Calibration, Model
 from memoryless.names import counted, first_ten
-from memoryless.output import report_broken, say, show
+from memoryless.output import command, report_broken, say, show
 from memoryless.photos.embedding import (
     Features,
     Progress,
@@ -270,7 +269,7 @@ def evaluate(
     if html:
         say(f"the page is {html}")
     if calibrate:
-        say(f"calibrated: memoryless undo {shlex.quote(str(model))} takes it back")
+        say(f"calibrated: {command('undo', model)} takes it back")
     return report_broken(done.broken.values())
 
 

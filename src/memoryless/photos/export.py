@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +32,7 @@ from memoryless.model.database import ENDING
 from memoryless.model.description import State, scorer_facts
 from memoryless.model.file import export_state, load_state
 from memoryless.names import counted, printable, size
-from memoryless.output import print_line, print_lines, say
+from memoryless.output import command, print_line, print_lines, say
 from memoryless.photos.embedding import Progress, silent
 from memoryless.photos.kept import honest, print_privacy
 from memoryless.progress import Display
@@ -307,9 +306,8 @@ def _export_state(model: Path, file: Path, force: bool) -> None:
     state = export_state(model, file, force)
     _print_exported(file, state, f"{state.number} alone")
     print_privacy(state)
-    name = shlex.quote(str(file))
-    knows = state.classes.names
-    print_line("next", f"memoryless {f'predict {name} PHOTO' if knows else f'learn {name} PHOTOS'}")
+    do = ("predict", file, "PHOTO") if state.classes.names else ("learn", file, "PHOTOS")
+    print_line("next", command(*do))
 
 
 def _print_exported(file: Path, state: State, which: str) -> None:
@@ -327,9 +325,8 @@ def _print_export(model: Path, file: Path, done: Exported) -> None:
         for sentence in done.photos.broken:
             print_line("broken", sentence)
     else:
-        line = shlex.join(["memoryless", "export", str(model), str(file)])
-        print_line("note", "only drawings were compared; compare photos of your own by "
-                   f"{line} --check PHOTOS --force")  # fmt: skip
+        again = command("export", model, file, "--check", "PHOTOS", "--force")
+        print_line("note", f"only drawings were compared; compare photos of your own by {again}")
     say("")
     say(honest(done.state))
     say("")

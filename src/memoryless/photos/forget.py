@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from memoryless.model import Model
 from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state
 from memoryless.names import counted, first_ten
-from memoryless.output import print_line
+from memoryless.output import command, print_line
 from memoryless.photos.embedding import changing
 from memoryless.photos.kept import privacy
 
@@ -109,4 +108,4 @@ def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> Non
     if dry_run:
         print_line("dry run", "nothing was changed; without --dry-run this cannot be undone")
     else:
-        print_line("next", f"memoryless show {shlex.quote(str(model))}")
+        print_line("next", command("show", model))

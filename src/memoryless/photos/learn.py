@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from memoryless.model.description import State, check_history
 from memoryless.model.file import load_state, writing
 from memoryless.model.model import CHUNK
 from memoryless.names import counted, first_ten, size
-from memoryless.output import print_line, print_lines, reasons, say, to_csv
+from memoryless.output import command, print_line, print_lines, reasons, say, to_csv
 from memoryless.photos.embedding import Embedded, Progress, embed, silent
 from memoryless.photos.files import check_file
 from memoryless.photos.kept import kept_bytes, print_privacy
@@ -456,21 +455,22 @@ def _print_outcome(
     places: tuple[Path, ...],
     suspects: Path | None,
 ) -> None:
-    name = shlex.quote(str(folder))
     alone = saved.number > 1 and saved.parent is None
     say("")
     print_line("learned", f"{_learned(plan)}: {folder} knows {len(plan.model.classes):,} now")
     _print_found(plan, done)
     kept = kept_bytes(saved.description.record)
     print_line("kept", f"{kept}, and none of the photos, which take {size(done.size)}")
-    way = "to a copy of the model" if alone else f"by memoryless undo {name}"
+    way = "to a copy of the model" if alone else f"by {command('undo', folder)}"
     print_lines("warning", [f"{warning} {way}" for warning in done.warnings])
     if alone:
         print_line("warning", ALONE)
     print_privacy(saved)
     back = f"delete {model_file(folder)}" if saved.number == 1 else f"go back {way}"
     _print_suspects(done, suspects, f"{back}, correct this and learn again")
-    print_line("next", _next(name, places))
+    tests = [place / "test" for place in places if (place / "test").is_dir()]
+    then = ("evaluate", folder, tests[0]) if tests else ("predict", folder, "PHOTO")
+    print_line("next", command(*then))
 
 
 def _print_found(plan: Plan, done: Outcome) -> None:
@@ -524,11 +524,3 @@ def _accuracy(lesson: Lesson, classes: int, fixed: bool) -> str:
         f"{shown}{lesson.right:,} of {lesson.checked:,} photos right among all {classes:,} classes "
         f"({way}, on photos like these)" + (f"; worst: {listed}" if listed else "")
     )
-
-
-def _next(name: str, places: tuple[Path, ...]) -> str:
-    """The command to type next: where there are test photos, how good the model is on them."""
-    for place in places:
-        if (place / "test").is_dir():
-            return f"memoryless evaluate {name} {shlex.quote(str(place / 'test'))}"
-    return f"memoryless predict {name} PHOTO"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -13,7 +12,7 @@ from memoryless.model.database import model_file
 from memoryless.model.description import State
 from memoryless.model.file import check_unwritten, load_state, writing
 from memoryless.names import counted, first_ten
-from memoryless.output import print_line, print_lines
+from memoryless.output import command, print_line, print_lines
 from memoryless.photos.kept import kept_bytes, print_privacy
 from memoryless.photos.plan import alike_names
 
@@ -125,7 +124,7 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
     print_lines("note", notes(out, parts))
     print_lines("warning", _alike(parts))
     print_privacy(saved)
-    print_line("next", f"memoryless evaluate {shlex.quote(str(out))} TEST --calibrate")
+    print_line("next", command("evaluate", out, "TEST", "--calibrate"))
 
 
 def _classes(state: State) -> str:

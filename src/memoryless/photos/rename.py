@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 import unicodedata
 from pathlib import Path
 
 from memoryless.errors import DataError
 from memoryless.names import class_names
-from memoryless.output import say
+from memoryless.output import command, say
 from memoryless.photos.embedding import changing
 
 
@@ -37,5 +36,4 @@ def rename(model: Path, old: str, new: str, /) -> None:
         Its new name.
     """
     rename_class(model, old, new)
-    undo = f"memoryless undo {shlex.quote(str(model))}"
-    say(f"{old} is called {new} now; {undo} takes it back")
+    say(f"{old} is called {new} now; {command('undo', model)} takes it back")
