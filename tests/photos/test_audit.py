@@ -255,16 +255,6 @@ def test_anyone_with_the_file_has_the_answers():
     assert " file can determine almost for certain which" in result
 
 
-@pytest.mark.parametrize("trained", [True, False])
-def test_doubts_come_first_and_nothing_claims_safety(trained):
-    found = make_audit(trained=trained, doubtful=True, warnings=["it is swapped", "few are few"])
-    first, second, third, *rest = summary(found)
-    assert (first, second) == ("Mind: it is swapped.", "Mind: few are few.")
-    assert third == "So nothing that follows shows that the model is safe."
-    assert len(rest) == 2
-    assert "Anyone" not in " ".join(rest)
-
-
 def test_sentences_say_what_is_kept_and_how_well_attacks_do():
     found = make_audit(warnings=["few are few"], broken={"b": "no"})
     _, kept, reached, warned, broken = summary(found)
@@ -373,7 +363,7 @@ def test_sides_that_are_swapped_or_were_never_learned(taught, capsys, sides):
     members, others = sides.split()
     code, out, _ = call("audit", "model", "--members", members, "--others", others, capsys=capsys)
     first, second, *_ = out.splitlines()
-    assert (code, first) == (0, DOUBTS[sides])
+    assert (code, first) == (0, DOUBTS[sides])  # before anything that claims safety
     assert second == "So nothing that follows shows that the model is safe."
     assert "Anyone" not in out
 

@@ -153,14 +153,6 @@ def test_a_photo_in_the_wrong_folder_is_named(mixed, tiny_backbone, capsys):
     )
 
 
-def test_the_least_probable_photo_comes_first(mixed, settings):
-    shutil.move("photos/elk/3.png", "photos/cat/an elk.png")
-    done, _ = learn(mixed, settings)
-    assert {name for name, _ in done.suspects} == {"photos/dog/a cat.png", "photos/cat/an elk.png"}
-    chances = [suspect.probability for _, suspect in done.suspects]
-    assert chances == sorted(chances)
-
-
 def test_all_suspects_stand_in_a_file(mixed, tiny_backbone, capsys):
     (mixed / "dog" / "a cat.png").rename(mixed / "dog" / "=a cat.png")
     words = ["photos", "--suspects", "new/list.csv", *tiny_flags(tiny_backbone)]

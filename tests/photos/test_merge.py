@@ -402,12 +402,6 @@ def test_exit_codes(words, code, sentence, birds, capsys):
     assert call("merge", *words, capsys=capsys) == (code, "", f"memoryless: {sentence}\n")
 
 
-def test_another_word_than_join(birds, capsys):
-    code, _, err = call("merge", "new", "model", "a b", "--same-class", "jion", capsys=capsys)
-    assert code == 2
-    assert "--same-class" in err and "join" in err
-
-
 def test_a_note_says_that_a_calibration_is_not_merged(birds, capsys):
     model = Model.load("a b")
     rows = np.random.default_rng(2).random((30, 8)).astype(np.float32)

@@ -142,7 +142,6 @@ def test_trained_features_need_no_trial(tmp_path):
 NOT_MADE = {
     "fixed+lda": [
         ({"crop": 0}, "crop must be a number above 0.0, not 0"),
-        ({"image_size": 0}, "image_size must be a whole number from 1, not 0"),
         (
             {"epochs": 3},
             "`epochs=3` is for training, and fixed+lda never trains its backbone: leave it out, or "

@@ -44,9 +44,8 @@ def test_an_overview_has_everything(folder):
         {"class": "dog", "photos": 10, "state": 1},
         {"class": "owl", "photos": 20, "state": 2},
     ]
-    assert [(s["state"], s["photos"], len(s["classes"])) for s in found["states"]] == [
-        (1, 20, 2), (2, 20, 1),
-    ]  # fmt: skip
+    states = [(s["state"], s["photos"], len(s["classes"]), s["more"]) for s in found["states"]]
+    assert states == [(1, 20, 2, []), (2, 20, 1, [])]
     assert found["states"][1]["classes"] == [{"class": "owl", "photos": 20}]
     assert found["preparation"]["size"] == 16
     assert found["record"]["mean"] == 3 * 48 * 8

@@ -398,7 +398,10 @@ def _print_plan(plan: Plan, folder: Path) -> None:
     print_line("method", _method(model))
     if plan.large is not None:
         print_lines("size", [_size(plan.large)])
-    print_line("time", _time(plan))
+    if plan.seconds is None:
+        print_line("time", "minutes to hours: what is left is shown once training has begun")
+    else:
+        print_line("time", f"about {duration(plan.seconds)} ({plan.rate:.0f} photos a second)")
     if plan.bytes is not None:
         own = f", of which {size(plan.spread)} are each class's own scatter" if plan.spread else ""
         print_line("keeps", f"{size(plan.bytes)} in all{own}, and no photo")
@@ -423,17 +426,11 @@ def _size(large: float) -> str:
     )
 
 
-def _method(model: Any) -> str:
+def _method(model: Model) -> str:
     sees = f"at {model.settings.image_size or 224} pixels"
     if model.fixed:
         return f"{model.method} over {model.settings.backbone} {sees}, which is never trained"
     return f"{model.method}; {model.settings.backbone or 'ResNet-18'} {sees} is trained"
-
-
-def _time(plan: Plan) -> str:
-    if plan.seconds is None:
-        return "minutes to hours: what is left is shown once training has begun"
-    return f"about {duration(plan.seconds)} ({plan.rate:.0f} photos a second)"
 
 
 def duration(seconds: float) -> str:
