@@ -24,8 +24,8 @@ from memoryless.model.description import State, now
 from memoryless.model.file import load_state
 from memoryless.names import as_flags, counted, first_ten
 from memoryless.output import print_line, report_broken, say, show
-from memoryless.photos.embedding import Progress, all_features, print_found, silent
-from memoryless.photos.files import check_file
+from memoryless.photos.embedding import Progress, all_features, silent
+from memoryless.photos.files import check_file, print_places
 from memoryless.photos.kept import honest, parts_kept
 from memoryless.progress import Display
 from memoryless.stats.class_statistics import ClassStatistics
@@ -354,7 +354,7 @@ def audit(
     if json:
         print(to_json(done.as_json()), end="")
         return report_broken(done.broken.values())
-    print_found((used, unused))
+    print_places((used, unused))
     for line in summary(done):
         say(as_flags(line))
     for measure, (title, caption) in MEASURES.items():

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from memoryless.images.files import Photo
-from memoryless.images.find import Found
 from memoryless.images.read import Facts, UnreadableError, load, read
 from memoryless.model import Model
-from memoryless.model.description import State
-from memoryless.model.file import load_state, writing
-from memoryless.output import reasons, say
 from memoryless.threads import ahead
 
 T = TypeVar("T")
@@ -42,32 +36,6 @@ class Features(NamedTuple):
     rows: np.ndarray  # (n, d)
     broken: dict[str, str]
     """A sentence for the name of each photo."""
-
-
-def load_to_classify(path: Path) -> Model:
-    """The model in a file, without what only learning needs."""
-    model = Model.of(load_state(path, names=("features", "scorer")))
-    model.check_taught()
-    return model
-
-
-def print_found(places: Iterable[Found]) -> None:
-    """Print what is to say about places of photos, and what was not read there."""
-    for place in places:
-        skipped = [f"not read: {reasons(place.not_read)}"] if place.not_read else []
-        for line in [*place.notes, *skipped]:
-            say(line)
-
-
-@contextmanager
-def changing(path: Path) -> Iterator[tuple[State, Model]]:
-    """Give the state and the model in a file; the model is saved as the next state afterwards."""
-    load_state(path, names=())  # raises where there is no model
-    with writing(path) as writer:
-        assert writer.before
-        model = Model.of(writer.before)
-        yield writer.before, model
-        model.save_in(writer)
 
 
 def embed(

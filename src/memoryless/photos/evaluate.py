@@ -23,16 +23,8 @@ from memoryless.images.read import load
 from memoryless.model import Calibration, Model
 from memoryless.names import counted, first_ten
 from memoryless.output import command, report_broken, say, show
-from memoryless.photos.embedding import (
-    Features,
-    Progress,
-    all_features,
-    changing,
-    load_to_classify,
-    print_found,
-    silent,
-)
-from memoryless.photos.files import check_file
+from memoryless.photos.embedding import Features, Progress, all_features, silent
+from memoryless.photos.files import changing, check_file, load_to_classify, print_places
 from memoryless.progress import Display
 from memoryless.stats.confidence import Judgement
 from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
@@ -261,7 +253,7 @@ def evaluate(
     if json:
         print(to_json(done.as_json()), end="")
         return report_broken(done.broken.values())
-    print_found(places)
+    print_places(places)
     for line in summary(done):
         say(line)
     for table in tables(done):

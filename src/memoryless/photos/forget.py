@@ -12,7 +12,7 @@ from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state
 from memoryless.names import counted, first_ten
 from memoryless.output import command, print_line
-from memoryless.photos.embedding import changing
+from memoryless.photos.files import changing
 from memoryless.photos.kept import privacy
 
 

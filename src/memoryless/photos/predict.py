@@ -21,7 +21,8 @@ from memoryless.images.read import UnreadableError
 from memoryless.model import Model
 from memoryless.names import counted, printable
 from memoryless.output import report_broken, show, to_csv
-from memoryless.photos.embedding import Progress, features, load_to_classify, silent
+from memoryless.photos.embedding import Progress, features, silent
+from memoryless.photos.files import load_to_classify
 from memoryless.progress import Display
 from memoryless.store import to_json
 from memoryless.tables import Table

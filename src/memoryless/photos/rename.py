@@ -8,7 +8,7 @@ from pathlib import Path
 from memoryless.errors import DataError
 from memoryless.names import class_names
 from memoryless.output import command, say
-from memoryless.photos.embedding import changing
+from memoryless.photos.files import changing
 
 
 def rename_class(path: Path, old: str, new: str) -> None:
