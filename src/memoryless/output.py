@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -92,6 +93,15 @@ def print_line(heading: str, text: str) -> None:
     say(f"{heading:{HEADING}}{text}")
 
 
+def command(*words: object) -> str:
+    """Return a command as one would type it.
+
+    >>> command("undo", Path("my model"), "--to", 2)
+    "memoryless undo 'my model' --to 2"
+    """
+    return shlex.join(["memoryless", *map(str, words)])
+
+
 def print_lines(heading: str, sentences: Iterable[str]) -> None:
     """Print sentences, each under the heading; the settings that they name stand as flags."""
     for sentence in sentences:
@@ -113,7 +123,8 @@ def reasons(left_out: Mapping[str, str]) -> str:
 def show(table: Table, console: Console | None = None) -> None:
     """Show a table on the terminal; where it is too narrow, names break into several lines."""
     console = console or Console()
-    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    rows = [[_cell(value) for value in row] for row in table.rows]
+    columns = list(zip(*rows, strict=True)) or [()] * len(table.columns)
     widths = [max(map(_width, column), default=0) for column in columns]
     heads = [broken(name, width) for name, width in zip(table.columns, widths, strict=True)]
     others = sum(GAP + max(pair) for pair in zip(widths[1:], map(_width, heads[1:]), strict=True))
@@ -124,7 +135,7 @@ def show(table: Table, console: Console | None = None) -> None:
     for i, head in enumerate(heads):
         left = i == 0 or head == ""  # names, and remarks behind a row
         lines.add_column(Text(head), justify="left" if left else "right", no_wrap=True)
-    for name, *cells in table.rows:
+    for name, *cells in rows:
         lines.add_row(Text(broken(name, room)), *map(terminal_text, cells))
     console.print(terminal_text(table.title, "bold"))
     width, console.width = (
@@ -135,6 +146,10 @@ def show(table: Table, console: Console | None = None) -> None:
     console.width = width
     console.print(terminal_text(table.caption, "dim"))
     console.print()
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def _width(text: str) -> int:

@@ -15,7 +15,7 @@ class Table:
     """Rows of cells for people, and in the laboratory a frame of the full figures for programs.
 
     A row begins with its name. A last column without a heading holds remarks about rows, which a
-    page shows beside their names. On a page, a cell that is a float is a percentage with a bar.
+    page shows beside their names. A cell that is a float is a percentage; a page adds a bar.
     """
 
     title: str

@@ -80,35 +80,25 @@ def found(read):
     )
 
 
-def test_accuracies_leave_unknown_classes_out(found):
+def test_numbers_leave_unknown_classes_out(found):
+    """States are counted from 1; the worst class and the surest mistake come first."""
     assert (found.photos, found.top1, found.top5) == (5, 60.0, 100.0)
-
-
-def test_by_state_the_first_is_1(found):
     assert found.states == [
         {"state": 1, "classes": 2, "photos": 3, "top1": pytest.approx(200 / 3)},
         {"state": 2, "classes": 1, "photos": 2, "top1": 50.0},
     ]
-
-
-def test_by_class_worst_first(found):
     assert found.classes == [
         {"class": "ant", "state": 1, "photos": 2, "top1": 50.0},
         {"class": "cow", "state": 2, "photos": 2, "top1": 50.0},
         {"class": "bee", "state": 1, "photos": 1, "top1": 100.0},
     ]
-
-
-def test_confused_pairs(found):
     assert found.confused == [
         {"class": "ant", "taken_for": "bee", "times": 1, "photos": 2},
         {"class": "cow", "taken_for": "ant", "times": 1, "photos": 2},
     ]
-
-
-def test_the_surest_mistake_comes_first(found):
     wrong = [(m.photo.name, m.answer, m.probability, m.own) for m in found.mistakes]
     assert wrong == [("3", "ant", 0.9, 0.1), ("1", "bee", 0.7, 0.2)]
+    assert found.broken == {"7": str(GIVEN[7][1])}
 
 
 def test_known_against_unknown(found):
@@ -122,16 +112,6 @@ def test_calibration_by_hand(found):
     """Each in a bin of its own, but for 0.9 twice: one of these is right."""
     gaps = [abs(0.8 - 1), 0.7, abs(0.9 + 0.9 - 1), abs(0.6 - 1)]
     assert found.ece == pytest.approx(100 * sum(gaps) / 5)
-
-
-def test_broken_photos_are_named(found):
-    assert found.broken == {"7": str(GIVEN[7][1])}
-
-
-def test_as_json_names_no_photo_but_broken_ones(found):
-    entries = found.as_json()
-    assert {"top1", "top5", "classes", "states", "confused", "ece", "auroc"} <= set(entries)
-    assert "mistakes" not in entries
 
 
 def test_without_unknown_classes_there_is_no_auroc(read):
@@ -239,6 +219,7 @@ def test_json_alone_is_printed(taught, capsys):
     code, out, err = call("evaluate", "model", "test", "--json", capsys=capsys)
     assert (code, err) == (0, "")
     found = json.loads(out)
+    assert "mistakes" not in found
     assert found["top1"] == found["top5"] == 100.0
     assert {c["class"]: c["photos"] for c in found["classes"]} == {"cat": 5, "dog": 5, "owl": 5}
     assert [s["state"] for s in found["states"]] == [1, 2]
@@ -268,30 +249,6 @@ def test_a_page_is_written(taught, capsys):
     assert Path("out/page.html").read_text().count("data:image/jpeg") == 5
 
 
-@pytest.mark.parametrize(
-    ("page", "sentence"),
-    [
-        (
-            "model.memoryless",
-            "model.memoryless is a model: choose another --html",
-        ),
-        ("test", "cannot write test (Is a directory): choose another --html"),
-        (
-            "test/cat/0.png/page.html",
-            "cannot write test/cat/0.png/page.html (File exists): choose another --html",
-        ),
-    ],
-)
-def test_a_page_that_cannot_be_written_is_noticed_before_photos_are_read(
-    page, sentence, taught, capsys, monkeypatch
-):
-    monkeypatch.setattr("memoryless.photos.evaluate.evaluate_photos", None)
-    before = sorted(Path().rglob("*"))
-    code, out, err = call("evaluate", "model", "test", "--html", page, capsys=capsys)
-    assert (code, out, err) == (2, "", f"memoryless: {sentence}\n")
-    assert sorted(Path().rglob("*")) == before
-
-
 def test_a_page_that_is_there_stays_if_nothing_is_evaluated(taught, capsys):
     Path("page.html").write_text(MARK)
     Path("test").rename("strange")
@@ -300,6 +257,8 @@ def test_a_page_that_is_there_stays_if_nothing_is_evaluated(taught, capsys):
     assert Path("page.html").read_text() == MARK
     assert call("evaluate", "model", "test", "--html", "new.html", capsys=capsys)[0] == 2
     assert not Path("new.html").exists()
+    _, _, err = call("evaluate", "model", "test", "--html", "model.memoryless", capsys=capsys)
+    assert err == "memoryless: model.memoryless is a model: choose another --html\n"
 
 
 def test_of_two_halves_the_test_half_is_read(taught, capsys):
@@ -364,18 +323,15 @@ def test_calibration_as_json(more_tests, capsys):
 
 def test_unknown_photos_are_measured_without_calibrating(more_tests, capsys):
     content = Path("model.memoryless").read_bytes()
-    words = "evaluate model test --unknown strange --json".split()
-    found = json.loads(call(*words, capsys=capsys)[1])
+    words = "evaluate model test --unknown strange".split()
+    out = call(*words, capsys=capsys)[1]
+    assert "\n25 more are of things that the model does not know: it says so of " in out
+    assert ["without", "a", "class", "25"] in [line.split() for line in out.splitlines()]
+    found = json.loads(call(*words, "--json", capsys=capsys)[1])
     assert found["unknown"] == {"without a class": 25}
     assert (found["photos"], found["calibration"]) == (30, None)
     assert found["auroc"] > 50  # strange/cat looks like a class that is known
     assert Path("model.memoryless").read_bytes() == content
-
-
-def test_photos_without_a_class_are_of_things(more_tests, capsys):
-    out = call("evaluate", "model", "test", "--unknown", "strange", capsys=capsys)[1]
-    assert "\n25 more are of things that the model does not know: it says so of " in out
-    assert ["without", "a", "class", "25"] in [line.split() for line in out.splitlines()]
 
 
 def test_a_calibrated_model_says_so_and_learns_on(more_tests, capsys):

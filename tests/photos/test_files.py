@@ -1,11 +1,24 @@
-"""Files that commands write where people say: never over a model or a file of theirs."""
+"""Files that people name: nothing is written over a model or a file of theirs."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from memoryless.errors import WriteError
-from memoryless.photos.files import check_file
+from memoryless.model.file import load_state
+from memoryless.photos.files import changing, check_file
+
+
+def test_a_change_that_fails_is_not_saved(cat_and_dog):
+    with pytest.raises(ZeroDivisionError), changing(Path("model")) as (before, model):
+        model.rename({"cat": "elk"})
+        _ = 1 / before.description.seed
+    assert load_state("model").number == 1
+    with changing(Path("model")) as (_, model):
+        model.rename({"cat": "elk"})
+    assert load_state("model").classes.names == ("elk", "dog")
 
 
 def test_a_new_place_is_tried_and_left_empty(tmp_path):

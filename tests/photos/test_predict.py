@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from conftest import call
-from memoryless.errors import ConfigError
 from memoryless.images.files import Photo
 from memoryless.images.read import UnreadableError
 from memoryless.photos import predict
-from memoryless.photos.predict import Answer, check_top, find_all, predict_photos
+from memoryless.photos.predict import Answer, find_all, predict_photos
 from memoryless.stats.confidence import Judgement
 from photo_toys import make_colours, tiny_flags
 
@@ -82,23 +81,6 @@ def test_answers_name_the_best_first(chunk, monkeypatch):
     ]
 
 
-def test_answers_for_programs():
-    sound, broken = Answer("a", True, (("bee", 0.6),)), Answer("b", error="no")
-    assert sound.as_json() == {"file": "a", "known": True, "top": [{"label": "bee", "score": 0.6}]}
-    assert broken.as_json() == {"file": "b", "known": None, "top": [], "error": "no"}
-    assert sound.as_row(2) == {
-        "file": "a", "known": True, "label_1": "bee", "score_1": 0.6, "label_2": "", "score_2": "",
-        "error": "",
-    }  # fmt: skip
-    assert list(broken.as_row(2)) == list(sound.as_row(2))
-
-
-def test_top_is_bounded_by_the_classes():
-    assert check_top(3, 2) == 2
-    with pytest.raises(ConfigError):
-        check_top(0, 2)
-
-
 HEAD = ["file", "known", "label_1", "score_1", "label_2", "score_2", "error"]
 
 
@@ -140,25 +122,15 @@ def test_a_table_for_people(taught, capsys):
     assert "test/cat/0.png" in out and "cat" in out and "dog" not in out
 
 
-def test_a_closed_standard_input_names_no_photo(taught, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", None)
-    code, out, err = call("predict", "model", "-", capsys=capsys)
-    assert (code, out) == (0, "")
-    assert "standard input names no photo" in err
-
-
 def test_csv(taught, capsys):
-    out = call("predict", "model", "test/cat", "none.jpg", "--csv", capsys=capsys)[1]
+    Path("test/cat/0.png").rename("=1+1.png")
+    words = ["=1+1.png", "test/cat", "none.jpg", "--csv"]
+    out = call("predict", "model", *words, capsys=capsys)[1]
     head, *rows = list(csv.reader(io.StringIO(out)))
     assert head == HEAD
-    assert [row[0] for row in rows] == ["test/cat/0.png", "test/cat/1.png", "none.jpg"]
+    assert [row[0] for row in rows] == ["'=1+1.png", "test/cat/1.png", "none.jpg"]
+    assert [row[1] for row in rows] == ["True", "True", ""]
     assert rows[2][1:6] == [""] * 5 and "none.jpg" in rows[2][6]
-
-
-def test_spreadsheets_get_no_formula(taught, capsys):
-    Path("test/cat/0.png").rename("=1+1.png")
-    out = call("predict", "model", "=1+1.png", "--csv", capsys=capsys)[1]
-    assert out.splitlines()[1].startswith("'=1+1.png,")
 
 
 def test_paths_from_standard_input(taught, capsys, monkeypatch):
@@ -180,8 +152,9 @@ def test_a_path_that_is_no_text(form, taught, capsys, monkeypatch):
     assert "test/dog/" in out
 
 
-def test_standard_input_that_is_empty(taught, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+@pytest.mark.parametrize("typed", [io.StringIO("\n"), None])  # None where it is closed
+def test_standard_input_without_a_path(typed, taught, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", typed)
     code, out, err = call("predict", "model", "-", "--json", capsys=capsys)
     assert (code, out) == (0, "[]\n")
     assert err == "standard input names no photo: give one path a line\n"
@@ -198,6 +171,7 @@ def test_broken_files_are_listed_and_the_rest_answered(taught, capsys):
     assert err == "".join(f"memoryless: {line}\n" for line in problems)
     found = json.loads(out)
     assert [answer.get("error") for answer in found] == [problems[0], None, None, None, problems[1]]
+    assert found[0] == {"file": "test/cat/0.png", "known": None, "top": [], "error": problems[0]}
     code, out, err = call("predict", "model", "no.png", capsys=capsys)
     assert (code, out, err) == (1, "", f"memoryless: {problems[1]}\n")
 

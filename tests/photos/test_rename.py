@@ -25,7 +25,8 @@ def folder(tmp_path):
 
 def test_only_the_name_changes(folder):
     before = Model.load(folder).scores(FEATURES)
-    assert rename_class(folder, "cat", "Katze 🐈").number == 2
+    rename_class(folder, "cat", "Katze 🐈")
+    assert load_state(folder).number == 2
     model = Model.load(folder)
     assert model.classes == ("Katze 🐈", "dog")
     assert (model.scores(FEATURES) == before).all()
@@ -41,13 +42,9 @@ def test_without_a_model_no_folder_is_made(tmp_path):
 
 def test_a_leading_dash_and_composed_letters(folder):
     rename_class(folder, "cat", "-e\u0301")
-    assert list(load_state(folder).classes.names) == ["-\u00e9", "dog"]
-
-
-def test_an_old_name_is_composed_too(folder):
-    rename_class(folder, "cat", "e\u0301")
-    rename_class(folder, "e\u0301", "elk")
-    assert list(load_state(folder).classes.names) == ["elk", "dog"]
+    assert load_state(folder).classes.names == ("-\u00e9", "dog")
+    rename_class(folder, "-e\u0301", "elk")
+    assert load_state(folder).classes.names == ("elk", "dog")
 
 
 def test_a_name_that_a_program_gave_can_be_composed(tmp_path):
@@ -105,10 +102,4 @@ def test_a_model_without_classes_that_is_sent_can_learn(tmp_path, monkeypatch, c
     Model(backbone="none").save("m")
     code, out, _ = call("export", "m", "out.memoryless", capsys=capsys)
     assert code == 0
-    assert out.splitlines()[-1].split() == [
-        "next",
-        "memoryless",
-        "learn",
-        "out.memoryless",
-        "PHOTOS",
-    ]
+    assert out.endswith("next      memoryless learn out.memoryless PHOTOS\n")

@@ -17,15 +17,15 @@ import numpy as np
 from memoryless import pages
 from memoryless.errors import DataError
 from memoryless.images.files import Photo
-from memoryless.images.find import Found, find_photos, find_test
+from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import UnreadableError, attempt
 from memoryless.model import Model
 from memoryless.model.description import State, now
 from memoryless.model.file import load_state
 from memoryless.names import as_flags, counted, first_ten
-from memoryless.output import print_line, reasons, report_broken, say, show
+from memoryless.output import print_line, report_broken, say, show
 from memoryless.photos.embedding import Progress, all_features, silent
-from memoryless.photos.files import check_file
+from memoryless.photos.files import check_file, print_places
 from memoryless.photos.kept import honest, parts_kept
 from memoryless.progress import Display
 from memoryless.stats.class_statistics import ClassStatistics
@@ -50,6 +50,7 @@ OUTSIDE = 2
 """No photo lies so far from its class by a scatter that it is part of: 1 is the most, and the rest
 is for rounding errors."""
 SEED = 0  # of bootstrap draws: an audit that is repeated gives the same intervals
+LIBRARIES = ("memoryless", "numpy", "onnxruntime", "pillow")  # that an audit depends on
 ALL = "all classes"
 ADVICE = {
     "members": "add photos to `members` that the model learned, or take the class out of `others`",
@@ -147,9 +148,6 @@ class Side(NamedTuple):
     broken: dict[str, str]
     """Photos that cannot be read, and why."""
 
-    def of_class(self, c: int) -> dict[str, np.ndarray]:
-        return {name: numbers[self.labels == c] for name, numbers in self.attacks.items()}
-
 
 def audit_photos(
     state: State,
@@ -173,7 +171,8 @@ def audit_photos(
     return Audit(
         model=_identity(state),
         date=now(),
-        versions=_versions(),
+        versions={"python": platform.python_version()}
+        | {name: version(name) for name in LIBRARIES},
         places=dict(zip(ADVICE, places, strict=True)),
         honest=honest(state),
         smallest={"class": smallest, "photos": photos},
@@ -254,17 +253,15 @@ def _attack(
 
 def _exposures(names: Sequence[str], inside: Side, outside: Side) -> Iterator[Exposure]:
     """The exposure of all classes together, then of each."""
-    classes = [
-        (names[c], inside.of_class(c), outside.of_class(c))
-        for c in sorted(set(inside.labels.tolist()))
-    ]
-    together = {
-        attack: centred([a[attack] for _, a, _ in classes], [b[attack] for _, _, b in classes])
-        for attack in inside.attacks
-    }
+    known = np.unique(inside.labels)
+    members, others = (
+        {attack: [of[side.labels == c] for c in known] for attack, of in side.attacks.items()}
+        for side in (inside, outside)
+    )
+    together = {attack: centred(members[attack], others[attack]) for attack in members}
     yield _exposure(ALL, together)
-    for name, a, b in classes:
-        yield _exposure(name, {attack: (a[attack], b[attack]) for attack in a})
+    for i, c in enumerate(known.tolist()):
+        yield _exposure(names[c], {a: (members[a][i], others[a][i]) for a in members})
 
 
 def _exposure(name: str, numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Exposure:
@@ -286,11 +283,6 @@ def _identity(state: State) -> dict[str, Any]:
         "classes": len(state.classes.names),
         "states": len(state.classes.learned),
     }
-
-
-def _versions() -> dict[str, str]:
-    libraries = {name: version(name) for name in ("memoryless", "numpy", "onnxruntime", "pillow")}
-    return {"python": platform.python_version()} | libraries
 
 
 def _doubts(whole: Exposure, members: Mapping[str, np.ndarray]) -> Iterator[str]:
@@ -361,16 +353,8 @@ def audit(
         pages.write(html, render(done), "html")
     if json:
         print(to_json(done.as_json()), end="")
-    else:
-        _print_audit((used, unused), done, html)
-    return report_broken(done.broken.values())
-
-
-def _print_audit(found: Sequence[Found], done: Audit, html: Path | None) -> None:
-    for side in found:
-        skipped = [f"not read: {reasons(side.not_read)}"] if side.not_read else []
-        for line in [*side.notes, *skipped]:
-            say(line)
+        return report_broken(done.broken.values())
+    print_places((used, unused))
     for line in summary(done):
         say(as_flags(line))
     for measure, (title, caption) in MEASURES.items():
@@ -384,6 +368,7 @@ def _print_audit(found: Sequence[Found], done: Audit, html: Path | None) -> None
     else:
         print_line("next", "the same command with --html FILE writes a page for a data-protection "
                    "file")  # fmt: skip
+    return report_broken(done.broken.values())
 
 
 def summary(found: Audit) -> Iterator[str]:
@@ -397,7 +382,13 @@ def summary(found: Audit) -> Iterator[str]:
         yield "So nothing that follows shows that the model is safe."
     else:
         yield _result(found)
-    yield _kept(found)
+    model, smallest = found.model, found.smallest
+    yield (
+        f"Of the photos that it learned, the model keeps {sum(model['record'].values()):,} "
+        f"bytes ({', '.join(parts_kept(model['record']))}) for "
+        f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
+        f"{smallest['class']}, had {counted(smallest['photos'], 'photo', 'photos')}."
+    )
     yield _reached(found.whole)
     if not found.doubtful:
         yield from warnings
@@ -419,17 +410,6 @@ def _result(found: Audit) -> str:
     )
     give = " Give others the ONNX file that memoryless export writes instead."
     return sentence + give * (best >= GIVE)
-
-
-def _kept(found: Audit) -> str:
-    model, smallest = found.model, found.smallest
-    photos = counted(smallest["photos"], "photo", "photos")
-    return (
-        f"Of the photos that it learned, the model keeps {sum(model['record'].values()):,} "
-        f"bytes ({', '.join(parts_kept(model['record']))}) for "
-        f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
-        f"{smallest['class']}, had {photos}."
-    )
 
 
 def _reached(whole: Exposure) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from memoryless.images.files import Photo
 from memoryless.images.read import Facts, UnreadableError, load, read
 from memoryless.model import Model
-from memoryless.model.file import load_state
 from memoryless.threads import ahead
 
 T = TypeVar("T")
@@ -38,13 +36,6 @@ class Features(NamedTuple):
     rows: np.ndarray  # (n, d)
     broken: dict[str, str]
     """A sentence for the name of each photo."""
-
-
-def load_to_classify(path: Path) -> Model:
-    """The model in a file, without what only learning needs."""
-    model = Model.of(load_state(path, names=("features", "scorer")))
-    model.check_taught()
-    return model
 
 
 def embed(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-from msgspec import structs
 from PIL import Image
 
 from memoryless import pages
@@ -22,17 +21,10 @@ from memoryless.images.files import Photo
 from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import load
 from memoryless.model import Calibration, Model
-from memoryless.model.file import load_state, writing
 from memoryless.names import counted, first_ten
-from memoryless.output import reasons, report_broken, say, show
-from memoryless.photos.embedding import (
-    Features,
-    Progress,
-    all_features,
-    load_to_classify,
-    silent,
-)
-from memoryless.photos.files import check_file
+from memoryless.output import command, report_broken, say, show
+from memoryless.photos.embedding import Features, Progress, all_features, silent
+from memoryless.photos.files import changing, check_file, load_to_classify, print_places
 from memoryless.progress import Display
 from memoryless.stats.confidence import Judgement
 from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
@@ -88,12 +80,7 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         found = {key: value for key, value in vars(self).items() if key != "mistakes"}
-        return found | {"calibration": self.calibration and _calibration_as_json(self.calibration)}
-
-
-def _calibration_as_json(found: Calibration) -> dict[str, Any]:
-    both = {"before": found.before, "after": found.after}
-    return asdict(found) | {name: structs.asdict(value) for name, value in both.items()}
+        return found | {"calibration": msgspec.to_builtins(self.calibration)}
 
 
 def evaluate_photos(
@@ -129,20 +116,6 @@ def _calibrate(model: Model, found: Features, unknown: bool) -> Calibration:
     labelled = np.array([photo.label is not None for photo in found.photos])
     strange = found.rows[~labelled] if unknown else None
     return model.calibrate(found.rows[labelled], labels, strange)
-
-
-def calibrate_model(
-    path: Path, photos: Sequence[Photo], unknown: Sequence[Photo] = (), progress: Progress = silent
-) -> Evaluation:
-    """Calibrate the model in a file on photos, save that as a state of its own, and evaluate it."""
-    load_state(path, names=())  # raises where there is no model
-    with writing(path) as writer:
-        assert writer.before
-        model = Model.of(writer.before)
-        model.check_taught()
-        done = evaluate_photos(model, photos, progress, unknown, calibrate=True)
-        model.save_in(writer)
-    return done
 
 
 def _numbers(
@@ -270,7 +243,9 @@ def evaluate(
         check_file(html, "html", pages.MARK, pages.KIND, force)
     with Display("reading photos", len(found.photos) + len(strange)) as bar:
         if calibrate:
-            done = calibrate_model(model, found.photos, strange, bar)
+            with changing(model) as (_, writable):
+                writable.check_taught()
+                done = evaluate_photos(writable, found.photos, bar, strange, calibrate=True)
         else:
             done = evaluate_photos(loaded, found.photos, bar, strange)
     if html:
@@ -278,40 +253,33 @@ def evaluate(
     if json:
         print(to_json(done.as_json()), end="")
         return report_broken(done.broken.values())
-    for place in places:
-        skipped = [f"not read: {reasons(place.not_read)}"] if place.not_read else []
-        for line in [*place.notes, *skipped]:
-            say(line)
+    print_places(places)
     for line in summary(done):
         say(line)
-    for title, caption, columns, rows in tables(done):
-        show(Table(title, caption, columns, [[_cell(value) for value in row] for row in rows]))
+    for table in tables(done):
+        show(table)
     if html:
         say(f"the page is {html}")
     if calibrate:
-        say(f"calibrated: memoryless undo {shlex.quote(str(model))} takes it back")
+        say(f"calibrated: {command('undo', model)} takes it back")
     return report_broken(done.broken.values())
 
 
-def _cell(value: Any) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def tables(found: Evaluation) -> Iterator[tuple[str, str, list[str], list[list[Any]]]]:
-    """Title, caption, columns and rows of each table; percentages are floats."""
+def tables(found: Evaluation) -> Iterator[Table]:
+    """The tables of classes and states, in percent."""
     head = ["photos", "top-1"]
     states = [[str(s["state"]), s["classes"], s["photos"], s["top1"]] for s in found.states]
-    yield "by state", "top-1 in percent, among all classes", ["state", "classes", *head], states
+    caption = "top-1 in percent, among all classes"
+    yield Table("by state", caption, ["state", "classes", *head], states)
     classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
-    yield "by class", "worst first", ["class", "state", *head], classes
+    yield Table("by class", "worst first", ["class", "state", *head], classes)
     pairs = [[c["class"], c["taken_for"], f"{c['times']} of {c['photos']}"] for c in found.confused]
     if pairs:
         caption = "how many photos of a class were taken for another"
-        yield "most confused", caption, ["class", "taken for", "photos"], pairs
-    unknown = [[*pair] for pair in found.unknown.items()]
-    if unknown:
-        title = "classes that the model does not know"
-        yield title, "left out of the tables above", ["class", "photos"], unknown
+        yield Table("most confused", caption, ["class", "taken for", "photos"], pairs)
+    if found.unknown:
+        title, caption = "classes that the model does not know", "left out of the tables above"
+        yield Table(title, caption, ["class", "photos"], list(found.unknown.items()))
 
 
 def render(model: str, place: str, evaluation: Evaluation) -> str:
@@ -322,10 +290,7 @@ def render(model: str, place: str, evaluation: Evaluation) -> str:
         summary=summary(evaluation),
         mistakes=len(evaluation.mistakes),
         pictures=list(pictures(evaluation.mistakes)),
-        tables=[
-            Table(title, caption, columns, rows)
-            for title, caption, columns, rows in tables(evaluation)
-        ],
+        tables=list(tables(evaluation)),
     )
 
 

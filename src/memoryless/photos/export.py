@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import io
 import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -33,7 +32,7 @@ from memoryless.model.database import ENDING
 from memoryless.model.description import State, scorer_facts
 from memoryless.model.file import export_state, load_state
 from memoryless.names import counted, printable, size
-from memoryless.output import print_line, print_lines, say
+from memoryless.output import command, print_line, print_lines, say
 from memoryless.photos.embedding import Progress, silent
 from memoryless.photos.kept import honest, print_privacy
 from memoryless.progress import Display
@@ -70,17 +69,14 @@ class Compared:
         return float(self.differences.max())
 
 
-@dataclass(frozen=True)
-class Exported:
-    """An exported file, and how far its answers are from the model's."""
+class Exported(NamedTuple):
+    """An exported state, and how far the file's answers are from the model's."""
 
     state: State
-    size: int
-    """Bytes of the file."""
     drawings: Compared
-    """Of embedded drawings, in batches."""
+    """On embedded drawings, in batches."""
     photos: Compared | None
-    """Of photos that were named, one at a time."""
+    """On photos that were named, one at a time."""
 
 
 def export_onnx(
@@ -94,7 +90,10 @@ def export_onnx(
 
     If anything fails, nothing is written, and a file that was there before stays.
     """
-    _check_file(file, force)
+    if file.suffix.lower() != ".onnx":
+        raise ConfigError(f"{file} does not end in .onnx or .memoryless: name the file so")
+    if file.exists() and not force:
+        raise WriteError(f"{file} is there already: name another file, or add `force=True`")
     state = load_state(path, names=("features", "scorer"))
     model = Model.of(state)
     model.check_taught()
@@ -106,15 +105,7 @@ def export_onnx(
     named = compare(session, model, [[photo] for photo in photos], progress) if photos else None
     _check_difference(_joined([drawn, named] if named else [drawn]))
     write_bytes(file, content, "file")
-    return Exported(state, len(content), drawn, named)
-
-
-def _check_file(file: Path, force: bool) -> None:
-    """Raise unless the file may be written."""
-    if file.suffix.lower() != ".onnx":
-        raise ConfigError(f"{file} does not end in .onnx or .memoryless: name the file so")
-    if file.exists() and not force:
-        raise WriteError(f"{file} is there already: name another file, or add `force=True`")
+    return Exported(state, drawn, named)
 
 
 def exported(state: State) -> bytes:
@@ -313,18 +304,19 @@ def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool
 
 def _export_state(model: Path, file: Path, force: bool) -> None:
     state = export_state(model, file, force)
-    classes = counted(len(state.classes.names), "class", "classes")
-    bytes_ = size(file.stat().st_size)
-    print_line("exported", f"{file}: {classes}, {bytes_}, state {state.number} alone")
+    _print_exported(file, state, f"{state.number} alone")
     print_privacy(state)
-    name = shlex.quote(str(file))
-    knows = state.classes.names
-    print_line("next", f"memoryless {f'predict {name} PHOTO' if knows else f'learn {name} PHOTOS'}")
+    do = ("predict", file, "PHOTO") if state.classes.names else ("learn", file, "PHOTOS")
+    print_line("next", command(*do))
+
+
+def _print_exported(file: Path, state: State, which: str) -> None:
+    classes = counted(len(state.classes.names), "class", "classes")
+    print_line("exported", f"{file}: {classes}, {size(file.stat().st_size)}, state {which}")
 
 
 def _print_export(model: Path, file: Path, done: Exported) -> None:
-    classes = counted(len(done.state.classes.names), "class", "classes")
-    print_line("exported", f"{file}: {classes}, {size(done.size)}, state {done.state.digest[:12]}")
+    _print_exported(file, done.state, done.state.digest[:12])
     print_line("takes", "photos: uint8 (n, height, width, 3), RGB, upright, one size a batch")
     print_line("gives", "scores, probabilities, margin and known of each photo")
     _print_compared("drawings", done.drawings)
@@ -333,9 +325,8 @@ def _print_export(model: Path, file: Path, done: Exported) -> None:
         for sentence in done.photos.broken:
             print_line("broken", sentence)
     else:
-        line = shlex.join(["memoryless", "export", str(model), str(file)])
-        print_line("note", "only drawings were compared; compare photos of your own by "
-                   f"{line} --check PHOTOS --force")  # fmt: skip
+        again = command("export", model, file, "--check", "PHOTOS", "--force")
+        print_line("note", f"only drawings were compared; compare photos of your own by {again}")
     say("")
     say(honest(done.state))
     say("")

@@ -1,12 +1,45 @@
-"""Files that commands write where people say; neither a model nor a file of theirs is replaced."""
+"""Files that people name to commands: models, places of photos, and what is to be written."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from memoryless.errors import WriteError
+from memoryless.images.find import Found
+from memoryless.model import Model
 from memoryless.model.database import ENDING
+from memoryless.model.description import State
+from memoryless.model.file import load_state, writing
+from memoryless.output import reasons, say
 from memoryless.store import check_replaceable, making
+
+
+def load_to_classify(path: Path) -> Model:
+    """The model in a file, without what only learning needs."""
+    model = Model.of(load_state(path, names=("features", "scorer")))
+    model.check_taught()
+    return model
+
+
+def print_places(places: Iterable[Found]) -> None:
+    """Print what is to say about places of photos, and what was not read there."""
+    for place in places:
+        skipped = [f"not read: {reasons(place.not_read)}"] if place.not_read else []
+        for line in [*place.notes, *skipped]:
+            say(line)
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[tuple[State, Model]]:
+    """Give the state and the model in a file; the model is saved as the next state afterwards."""
+    load_state(path, names=())  # raises where there is no model
+    with writing(path) as writer:
+        assert writer.before
+        model = Model.of(writer.before)
+        yield writer.before, model
+        model.save_in(writer)
 
 
 def check_file(path: Path, setting: str, mark: str, kind: str, force: bool = False) -> None:

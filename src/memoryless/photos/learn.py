@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,14 +16,15 @@ import numpy as np
 
 from memoryless.errors import DataError
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, under_several_labels
-from memoryless.images.read import UnreadableError, remarks
+from memoryless.images.files import Photo
+from memoryless.images.read import Facts, UnreadableError, remarks
 from memoryless.model import Lesson, Model, Suspect
 from memoryless.model.database import model_file
 from memoryless.model.description import State, check_history
 from memoryless.model.file import load_state, writing
 from memoryless.model.model import CHUNK
 from memoryless.names import counted, first_ten, size
-from memoryless.output import print_line, print_lines, reasons, say, to_csv
+from memoryless.output import command, print_line, print_lines, reasons, say, to_csv
 from memoryless.photos.embedding import Embedded, Progress, embed, silent
 from memoryless.photos.files import check_file
 from memoryless.photos.kept import kept_bytes, print_privacy
@@ -45,7 +45,6 @@ may be of another one if so many are taken for that."""
 SHOWN = 30  # photos; a share of fewer may be off by ten points and more, and is not printed
 NAMED = 10  # suspects; more stand in the file alone
 COLUMNS = ("file", "class", "looks_like", "probability")
-NOTHING = np.zeros(0)
 Answers = defaultdict[str, Counter[int]]
 """For each class of photos the known classes that they are taken for, and how many are."""
 ALONE = (
@@ -95,12 +94,12 @@ def learn_photos(
         size=reading.size,
         notes=[
             *reading.notes,
-            *remarks([one.photo for one in reading.odd], [one.facts for one in reading.odd]),
+            *remarks([photo for photo, _ in reading.odd], [facts for _, facts in reading.odd]),
             *reading.across_classes(),
             *([CALIBRATED] if plan.model.calibrated else []),
         ],
         warnings=[*_maybe_known(new, lesson), *_maybe_mislabelled(taken, plan.known, lesson)],
-        suspects=[(reading.name_of(suspect.number), suspect) for suspect in lesson.suspects],
+        suspects=[(reading.learned[one.number].name, one) for one in lesson.suspects],
     )
 
 
@@ -117,11 +116,13 @@ class Reading:
         """Photos that cannot be used, and why."""
         self.size = 0
         self.notes: list[str] = []
-        self.odd: list[Embedded] = []
+        self.odd: list[tuple[Photo, Facts]] = []
         """Photos that can be used and have something to remark."""
         self.answers: Answers = defaultdict(Counter)
-        self._hashes, self._numbers = array("Q"), array("Q")
-        """The perceptual hash of each photo that can be used, and its number in the plan."""
+        self.learned: list[Photo] = []
+        """The photos that can be used, in the order of the plan."""
+        self._hashes = array("Q")
+        """The perceptual hash of each of them."""
         self._digests: dict[str, set[str]] = defaultdict(set)
         """Digests of different files of each class, up to as many as are enough."""
 
@@ -137,28 +138,28 @@ class Reading:
         self.notes = self._check_enough()
 
     def _sound(self) -> Iterator[Embedded]:
-        """Yield the photos that can be used, in the order of the plan."""
+        """Yield the photos that can be used, and note what is known of them."""
         plan = self.plan
         read = embed(plan.model, (photo for photo in plan.photos if photo not in self.unsure))
-        for number, photo in enumerate(plan.photos):
+        for done, photo in enumerate(plan.photos, 1):
             if photo not in self.unsure:
                 one = next(read)
                 if isinstance(one, UnreadableError):
                     self.broken[one.name] = one.why
                 else:
-                    self._note(number, one)
+                    self._note(photo, one.facts)
                     yield one
-            self.progress(number + 1)
+            self.progress(done)
 
-    def _note(self, number: int, one: Embedded) -> None:
-        facts, digests = one.facts, self._digests[str(one.photo.label)]
+    def _note(self, photo: Photo, facts: Facts) -> None:
+        self.learned.append(photo)
         self._hashes.append(facts.hash)
-        self._numbers.append(number)
         self.size += facts.size
+        digests = self._digests[str(photo.label)]
         if len(digests) < LEAST_IN_ALL:
             digests.add(facts.sha256)
         if facts.frames > 1 or not facts.exif:
-            self.odd.append(one._replace(features=NOTHING))
+            self.odd.append((photo, facts))
 
     def _check_enough(self) -> list[str]:
         """Raise if a class has too few different photos; return warnings that the plan lacks."""
@@ -177,10 +178,6 @@ class Reading:
         said = check_enough(counts, plan.known, plan.few)
         return [sentence for sentence in said if sentence not in plan.warnings]
 
-    def name_of(self, learned: int) -> str:
-        """The name of a photo that was learned, by its number among these."""
-        return self.plan.photos[self._numbers[learned]].name
-
     @cached_property
     def alike(self) -> np.ndarray:
         """A number for each photo that was learned; photos that look the same share one."""
@@ -191,7 +188,7 @@ class Reading:
         labels: dict[int, dict[str, str]] = {}
         several = np.flatnonzero(np.bincount(self.alike)[self.alike] > 1)
         for i in several.tolist():
-            photo = self.plan.photos[self._numbers[i]]
+            photo = self.learned[i]
             labels.setdefault(int(self.alike[i]), {}).setdefault(str(photo.label), photo.name)
         found = [" and ".join(names.values()) for names in labels.values() if len(names) > 1]
         if found:
@@ -262,15 +259,6 @@ def wrong_folders(suspects: Sequence[tuple[str, Suspect]]) -> str:
     more = f"; and {len(suspects) - NAMED:,} more" if len(suspects) > NAMED else ""
     photos = counted(len(suspects), "photo", "photos")
     return f"{photos} may be in the wrong folder: {named}{more}"
-
-
-def write_suspects(suspects: Sequence[tuple[str, Suspect]], file: Path) -> None:
-    """Write all of them as CSV."""
-    rows = [
-        dict(zip(COLUMNS, (name, one.label, one.looks_like, one.probability), strict=True))
-        for name, one in suspects
-    ]
-    write_bytes(file, to_csv(rows, COLUMNS).encode(), "`suspects`")
 
 
 def learn(
@@ -410,20 +398,19 @@ def _print_plan(plan: Plan, folder: Path) -> None:
     print_line("method", _method(model))
     if plan.large is not None:
         print_lines("size", [_size(plan.large)])
-    print_line("time", _time(plan))
+    if plan.seconds is None:
+        print_line("time", "minutes to hours: what is left is shown once training has begun")
+    else:
+        print_line("time", f"about {duration(plan.seconds)} ({plan.rate:.0f} photos a second)")
     if plan.bytes is not None:
-        print_line("keeps", _keeps(plan))
+        own = f", of which {size(plan.spread)} are each class's own scatter" if plan.spread else ""
+        print_line("keeps", f"{size(plan.bytes)} in all{own}, and no photo")
     print_lines("warning", plan.warnings)
 
 
 def _listed(where: str, counts: dict[str, int], one: str, several: str) -> str:
     listed = first_ten(f"{name} {number}" for name, number in counts.items())
     return f"{sum(counts.values()):,} photos {where} {counted(len(counts), one, several)}: {listed}"
-
-
-def _keeps(plan: Plan) -> str:
-    own = f", of which {size(plan.spread)} are each class's own scatter" if plan.spread else ""
-    return f"{size(plan.bytes or 0)} in all{own}, and no photo"
 
 
 def _size(large: float) -> str:
@@ -439,17 +426,11 @@ def _size(large: float) -> str:
     )
 
 
-def _method(model: Any) -> str:
+def _method(model: Model) -> str:
     sees = f"at {model.settings.image_size or 224} pixels"
     if model.fixed:
         return f"{model.method} over {model.settings.backbone} {sees}, which is never trained"
     return f"{model.method}; {model.settings.backbone or 'ResNet-18'} {sees} is trained"
-
-
-def _time(plan: Plan) -> str:
-    if plan.seconds is None:
-        return "minutes to hours: what is left is shown once training has begun"
-    return f"about {duration(plan.seconds)} ({plan.rate:.0f} photos a second)"
 
 
 def duration(seconds: float) -> str:
@@ -471,21 +452,22 @@ def _print_outcome(
     places: tuple[Path, ...],
     suspects: Path | None,
 ) -> None:
-    name = shlex.quote(str(folder))
     alone = saved.number > 1 and saved.parent is None
     say("")
     print_line("learned", f"{_learned(plan)}: {folder} knows {len(plan.model.classes):,} now")
     _print_found(plan, done)
     kept = kept_bytes(saved.description.record)
     print_line("kept", f"{kept}, and none of the photos, which take {size(done.size)}")
-    way = "to a copy of the model" if alone else f"by memoryless undo {name}"
+    way = "to a copy of the model" if alone else f"by {command('undo', folder)}"
     print_lines("warning", [f"{warning} {way}" for warning in done.warnings])
     if alone:
         print_line("warning", ALONE)
     print_privacy(saved)
     back = f"delete {model_file(folder)}" if saved.number == 1 else f"go back {way}"
     _print_suspects(done, suspects, f"{back}, correct this and learn again")
-    print_line("next", _next(name, places))
+    tests = [place / "test" for place in places if (place / "test").is_dir()]
+    then = ("evaluate", folder, tests[0]) if tests else ("predict", folder, "PHOTO")
+    print_line("next", command(*then))
 
 
 def _print_found(plan: Plan, done: Outcome) -> None:
@@ -503,11 +485,15 @@ def _print_found(plan: Plan, done: Outcome) -> None:
 
 
 def _print_suspects(done: Outcome, file: Path | None, fix: str) -> None:
-    """Print the first photos that may be in the wrong folder, and write all of them to a file."""
+    """Print the first photos that may be in the wrong folder, and write all of them as CSV."""
     if done.suspects:
         print_line("suspects", f"{wrong_folders(done.suspects)}; if so, {fix}")
     if file:
-        write_suspects(done.suspects, file)
+        rows = [
+            dict(zip(COLUMNS, (name, one.label, one.looks_like, one.probability), strict=True))
+            for name, one in done.suspects
+        ]
+        write_bytes(file, to_csv(rows, COLUMNS).encode(), "`suspects`")
         print_line("written", f"{counted(len(done.suspects), 'suspect', 'suspects')}: {file}")
 
 
@@ -535,11 +521,3 @@ def _accuracy(lesson: Lesson, classes: int, fixed: bool) -> str:
         f"{shown}{lesson.right:,} of {lesson.checked:,} photos right among all {classes:,} classes "
         f"({way}, on photos like these)" + (f"; worst: {listed}" if listed else "")
     )
-
-
-def _next(name: str, places: tuple[Path, ...]) -> str:
-    """The command to type next: where there are test photos, how good the model is on them."""
-    for place in places:
-        if (place / "test").is_dir():
-            return f"memoryless evaluate {name} {shlex.quote(str(place / 'test'))}"
-    return f"memoryless predict {name} PHOTO"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -14,42 +12,27 @@ from memoryless.model.database import model_file
 from memoryless.model.description import State
 from memoryless.model.file import check_unwritten, load_state, writing
 from memoryless.names import counted, first_ten
-from memoryless.output import print_line, print_lines
+from memoryless.output import command, print_line, print_lines
 from memoryless.photos.kept import kept_bytes, print_privacy
 from memoryless.photos.plan import alike_names
 
 RENAME = "rename one by memoryless rename and merge again with `same_class=join`"
 
 
-@dataclass(frozen=True)
-class Merged:
-    """A merged model, and the models that it was made of."""
-
-    parts: dict[str, State]
-    """The states that were merged, by their paths."""
-    saved: State
-    """The state that they became."""
-    joined: dict[str, list[int]]
-    """Classes that several models knew, and how many photos of them each."""
-    notes: list[str]
-    warnings: list[str]
-
-
 def merge_models(
     out: Path, paths: Sequence[Path], same_class: Literal["refuse", "join"] = "refuse"
-) -> Merged:
-    """Merge models into a new one; classes of the same name are refused, or joined into one."""
+) -> tuple[dict[str, State], State]:
+    """Merge models into a new one; classes of the same name are refused, or joined into one.
+
+    Return the states that were merged, by their paths, and the one that they became.
+    """
     _check_places(out, paths)
     with writing(out) as writer:
         if writer.before:
             raise _not_new(out)
         parts = {str(path): _read(path) for path in paths}
         models = {path: Model.of(part) for path, part in parts.items()}
-        whole = Model.merge(models, same_class)
-        saved = whole.save_in(writer)
-    notes = [*_not_forgettable(out, parts), *_calibrated(out, parts)]
-    warnings = list(_alike(parts))
-    return Merged(parts, saved, _joined(parts), notes, warnings)
+        return parts, Model.merge(models, same_class).save_in(writer)
 
 
 def _check_places(out: Path, paths: Sequence[Path]) -> None:
@@ -82,6 +65,7 @@ def _read(path: Path) -> State:
 
 
 def _joined(parts: Mapping[str, State]) -> dict[str, list[int]]:
+    """Classes that several models knew, and how many photos of them each."""
     found: dict[str, list[int]] = {}
     for part in parts.values():
         for name, count in zip(part.classes.names, part.classes.counts, strict=True):
@@ -89,18 +73,14 @@ def _joined(parts: Mapping[str, State]) -> dict[str, list[int]]:
     return {name: counts for name, counts in found.items() if len(counts) > 1}
 
 
-def _not_forgettable(out: Path, parts: Mapping[str, State]) -> Iterator[str]:
-    """Classes can be forgotten exactly if all models kept what that needs."""
+def notes(out: Path, parts: Mapping[str, State]) -> Iterator[str]:
+    """What some of the models can and the merged one cannot."""
     without = [path for path, part in parts.items() if not part.description.forgettable]
     if 0 < len(without) < len(parts):
         yield (
             f"{out} cannot forget a class exactly, because {first_ten(without)} did not keep each "
             "class's own scatter"
         )
-
-
-def _calibrated(out: Path, parts: Mapping[str, State]) -> Iterator[str]:
-    """What was calibrated on photos of some of the classes does not count for all."""
     found = [path for path, part in parts.items() if part.description.calibrated]
     if found:
         yield f"{out} is not calibrated, though {first_ten(found)} was: calibrate it too"
@@ -132,20 +112,19 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
     same_class
         What to do with a class that several models know: refuse to merge, or join its photos.
     """
-    done = merge_models(out, models, same_class)
-    about = done.saved.description
-    for path, part in done.parts.items():
+    parts, saved = merge_models(out, models, same_class)
+    for path, part in parts.items():
         states = counted(len(part.classes.learned), "state", "states")
         print_line("merged", f"{path}: {_classes(part)}, {states}")
-    joined = [f"{name} ({' and '.join(map(str, n))} photos)" for name, n in done.joined.items()]
+    joined = [f"{name} ({' and '.join(map(str, n))} photos)" for name, n in _joined(parts).items()]
     if joined:
         print_line("joined", first_ten(joined))
-    print_line("made", f"{out} knows {_classes(done.saved)}")
-    print_line("kept", f"{kept_bytes(about.record)}, and no photo")
-    print_lines("note", done.notes)
-    print_lines("warning", done.warnings)
-    print_privacy(done.saved)
-    print_line("next", f"memoryless evaluate {shlex.quote(str(out))} TEST --calibrate")
+    print_line("made", f"{out} knows {_classes(saved)}")
+    print_line("kept", f"{kept_bytes(saved.description.record)}, and no photo")
+    print_lines("note", notes(out, parts))
+    print_lines("warning", _alike(parts))
+    print_privacy(saved)
+    print_line("next", command("evaluate", out, "TEST", "--calibrate"))
 
 
 def _classes(state: State) -> str:

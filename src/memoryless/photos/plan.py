@@ -26,9 +26,10 @@ from memoryless.embed import PHOTO_SIDE, PRETRAINED
 from memoryless.embed.session import trial_photo
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.files import Photo
-from memoryless.images.find import Found, find_photos
+from memoryless.images.find import find_photos
 from memoryless.images.read import shorter_sides
 from memoryless.model import Model
+from memoryless.model.database import ENDING
 from memoryless.model.description import State
 from memoryless.model.fixed import features_graph_of
 from memoryless.names import counted, first_ten
@@ -103,10 +104,8 @@ class Plan:
 
 def model_to_learn(before: State | None, given: Mapping[str, Any], train: bool = False) -> Model:
     """The model of a file, or a new one with these settings."""
-    return _known(before, given, train) if before else _new(given, train)
-
-
-def _new(given: Mapping[str, Any], train: bool) -> Model:
+    if before:
+        return _known(before, given, train)
     if train and str(given.get("method")).partition("+")[0] == "fixed":
         raise ConfigError(
             f"`train=True` trains the backbone, which {given['method']} never does: leave one out"
@@ -165,7 +164,12 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     With `more`, photos may be of classes that the model knows.
     """
     check_settings(model, more)
-    each = find_in(places)
+    if not places:
+        raise ConfigError("name a folder of photos, with a folder for each class")
+    for place in places:
+        if place.suffix == ENDING and place.is_file():
+            raise DataError(f"{place} is a model and no photos: name photos to learn")
+    each = {str(place): find_photos(place) for place in places}
     photos, again = once([photo for found in each.values() for photo in found.photos])
     photos = spelled_as(model.classes, photos)
     counts = dict(sorted(Counter(str(photo.label) for photo in photos).items()))
@@ -232,16 +236,6 @@ def check_settings(model: Model, more: bool = False) -> None:
                 "backbone: leave it out, or add `train=True`"
             )
         filled(given)
-
-
-def find_in(places: Sequence[Path]) -> dict[str, Found]:
-    """What each place holds."""
-    if not places:
-        raise ConfigError("name a folder of photos, with a folder for each class")
-    for place in places:
-        if place.suffix == ".memoryless" and place.is_file():
-            raise DataError(f"{place} is a model and no photos: name photos to learn")
-    return {str(place): find_photos(place) for place in places}
 
 
 def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:

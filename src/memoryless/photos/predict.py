@@ -21,7 +21,8 @@ from memoryless.images.read import UnreadableError
 from memoryless.model import Model
 from memoryless.names import counted, printable
 from memoryless.output import report_broken, show, to_csv
-from memoryless.photos.embedding import Progress, features, load_to_classify, silent
+from memoryless.photos.embedding import Progress, features, silent
+from memoryless.photos.files import load_to_classify
 from memoryless.progress import Display
 from memoryless.store import to_json
 from memoryless.tables import Table
@@ -87,13 +88,6 @@ def _likeliest(
         yield bool(known), tuple((model.classes[i], float(probabilities[i])) for i in order)
 
 
-def check_top(top: int, classes: int) -> int:
-    """How many classes to name: at least one, at most those that there are."""
-    if top < 1:
-        raise ConfigError(f"`top={top}` names no class: choose 1 or more")
-    return min(top, classes)
-
-
 def find_all(paths: Iterable[str]) -> tuple[list[Photo | Answer], list[str]]:
     """The photos of files, folders, zips and patterns, and notes about these places.
 
@@ -152,7 +146,9 @@ def predict(
     if json and csv:
         raise ConfigError("choose `json=True` or `csv=True`, not both")
     loaded = load_to_classify(model)
-    top = check_top(top, len(loaded.classes))
+    if top < 1:
+        raise ConfigError(f"`top={top}` names no class: choose 1 or more")
+    top = min(top, len(loaded.classes))
     things, notes = find_all(_lines(paths))
     for note in notes:
         print(printable(note), file=sys.stderr)

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 import unicodedata
 from pathlib import Path
 
 from memoryless.errors import DataError
-from memoryless.model import Model
-from memoryless.model.description import State
-from memoryless.model.file import load_state, writing
 from memoryless.names import class_names
-from memoryless.output import say
+from memoryless.output import command, say
+from memoryless.photos.files import changing
 
 
-def rename_class(path: Path, old: str, new: str) -> State:
+def rename_class(path: Path, old: str, new: str) -> None:
     """Rename a class, and save that as a state of its own."""
-    load_state(path, names=())  # raises where there is no model
-    with writing(path) as writer:
-        assert writer.before
-        model = Model.of(writer.before)
+    with changing(path) as (_, model):
         known = old if old in model.classes else unicodedata.normalize("NFC", old)
         name = class_names([new])[new]
         model.rename({known: name})
         if name == known:
             raise DataError(f"{name} is the name of this class already: choose another name")
-        return model.save_in(writer)
 
 
 def rename(model: Path, old: str, new: str, /) -> None:
@@ -43,5 +36,4 @@ def rename(model: Path, old: str, new: str, /) -> None:
         Its new name.
     """
     rename_class(model, old, new)
-    undo = f"memoryless undo {shlex.quote(str(model))}"
-    say(f"{old} is called {new} now; {undo} takes it back")
+    say(f"{old} is called {new} now; {command('undo', model)} takes it back")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from memoryless.images import samples as drawings
-from memoryless.output import say
+from memoryless.output import command, say
 
 
 def samples(folder: Path, /) -> None:
@@ -18,4 +17,4 @@ def samples(folder: Path, /) -> None:
         A new or empty folder.
     """
     drawings.write_samples(folder)
-    say(f"next: memoryless learn MODEL {shlex.quote(str(folder))}")
+    say(f"next: {command('learn', 'MODEL', folder)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from memoryless.tables import Table
 def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
     """Everything that `memoryless show` prints; `report` gets a sentence on each damaged state."""
     state = load_state(path, names=())
-    about = state.description
+    about, known = state.description, state.classes
     shown = ("method", "seed", "backbone", "preparation", "confidence", "calibrated", "record",
              "memoryless", "groups", "forgettable", "forgotten")  # fmt: skip
     return {
@@ -33,7 +33,8 @@ def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -
         **msgspec.to_builtins({key: getattr(about, key) for key in shown}),
         "states": _learned(state),
         "classes": [
-            {"class": name, "photos": count, "state": of + 1} for name, count, of in _columns(state)
+            {"class": name, "photos": count, "state": of + 1}
+            for name, count, of in zip(known.names, known.counts, known.first, strict=True)
         ],
         "kept": kept(path, report),
         "bytes": state.path.stat().st_size,
@@ -48,22 +49,16 @@ def _learned(state: State) -> list[dict[str, Any]]:
             "state": i + 1,
             "date": learned.date,
             "photos": learned.photos,
-            "classes": _photos(
-                (name, number) for name, number in brought[i].items() if name not in learned.more
-            ),
-            "more": _photos(learned.more.items()),
+            "classes": [
+                {"class": name, "photos": number}
+                for name, number in brought[i].items()
+                if name not in learned.more
+            ],
+            "more": [{"class": name, "photos": n} for name, n in learned.more.items()],
             "model": learned.model,
         }
         for i, learned in enumerate(state.classes.learned)
     ]
-
-
-def _photos(counts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
-    return [{"class": name, "photos": number} for name, number in counts]
-
-
-def _columns(state: State) -> zip[tuple[str, int, int]]:
-    return zip(state.classes.names, state.classes.counts, state.classes.first, strict=True)
 
 
 def kept(path: Path, report: Callable[[str], None] = lambda problem: None) -> list[dict[str, Any]]:
@@ -120,8 +115,13 @@ def _print_model(found: dict[str, Any]) -> None:
     over = f" over {backbone['name']}" if backbone else ""
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
     print_line("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
-    if weighed := _groups(found["groups"]):
-        print_line("groups", weighed)
+    if found["groups"]:
+        weighed = (
+            f"{sum(group['parts']):,} features: weight {group['weight']:g}, shrinkage "
+            f"{group['shrinkage']:g}"
+            for group in found["groups"]
+        )
+        print_line("groups", "; ".join(weighed))
     print_line("keeps", f"averages, {kept_bytes(found['record'])}, and no photo")
     if found["calibrated"]:
         print_line("sure", "as memoryless evaluate --calibrate fitted it on labelled photos")
@@ -132,16 +132,6 @@ def _print_model(found: dict[str, Any]) -> None:
     states = counted(len(found["kept"]), "state", "states")
     print_line("on disk", f"{size(found['bytes'])}, with {states}")
     print_line("written", f"{found['date']} by memoryless {found['memoryless']}")
-
-
-def _groups(groups: list[dict[str, Any]]) -> str:
-    """Return how much each group of features counts, such as "8 features: weight 1, ..."."""
-    each = (
-        f"{sum(group['parts']):,} features: weight {group['weight']:g}, shrinkage "
-        f"{group['shrinkage']:g}"
-        for group in groups
-    )
-    return "; ".join(each)
 
 
 def _brought(state: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from memoryless.errors import ConfigError
 from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state, writing
 from memoryless.names import first_ten
-from memoryless.output import say
+from memoryless.output import command, say
 from memoryless.photos.show import kept, kept_table, print_problem
 
 
@@ -82,5 +81,4 @@ def undo(
         gone = [name for name in before.classes.names if name not in known]
         if gone:
             say(f"no longer known: {first_ten(gone)}")
-        name = shlex.quote(str(model))
-        say(f"to go forward again: memoryless undo {name} --to {before.number}")
+        say(f"to go forward again: {command('undo', model, '--to', before.number)}")
