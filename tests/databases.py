@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryless.model import file
-from memoryless.model.description import to_bytes
+from memoryless.tensors import to_bytes
 
 
 def edit(path: Path, *statements: str) -> None:

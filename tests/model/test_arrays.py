@@ -13,8 +13,9 @@ from databases import put_arrays, put_description, put_part
 from hostile_models import RAW, WRONG, reading_a_secret
 from memoryless import Model
 from memoryless.errors import StoreError
-from memoryless.model.description import from_bytes, to_bytes
+from memoryless.model.description import from_bytes
 from memoryless.model.file import check_file, load_state
+from memoryless.tensors import to_bytes
 from photo_toys import draw_photos, make_colours, tiny_settings
 
 X = np.random.default_rng(0).normal(size=(40, 3))

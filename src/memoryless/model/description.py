@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 from memoryless.embed.preparation import Number, PhotoPreparation, Positive
 from memoryless.errors import ConfigError, StoreError, cause
@@ -180,17 +180,6 @@ def check_history(history: Any) -> int:
 def now() -> str:
     """The time as it is written: UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def to_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """Arrays of NumPy or torch as bytes; equal arrays give equal bytes."""
-    return save({name: _array(arrays[name]) for name in sorted(arrays)})
-
-
-def _array(array: Any) -> np.ndarray:
-    """An array whose bytes stand in the order of its indices."""
-    own = array.detach().cpu().numpy() if hasattr(array, "detach") else array
-    return np.asarray(own, order="C")
 
 
 def from_bytes(content: bytes, where: str) -> dict[str, np.ndarray]:

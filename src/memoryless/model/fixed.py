@@ -24,7 +24,7 @@ from memoryless.embed import (
     without_folder,
 )
 from memoryless.errors import DataError, extras
-from memoryless.model.description import Backbone, FeatureGroup, State, scorer_facts, to_bytes
+from memoryless.model.description import Backbone, FeatureGroup, State, scorer_facts
 from memoryless.model.lesson import Lesson, Suspect
 from memoryless.settings import ModelSettings
 from memoryless.stats.choice import choose
@@ -35,6 +35,7 @@ from memoryless.stats.leave_one_out import Sample, Unlikely, leave_one_out, unli
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, mean_shift
 from memoryless.strategies import filled
+from memoryless.tensors import to_bytes
 
 METHOD = "fixed+lda"
 LARGEST = 1e75  # of a feature: fourth powers of it can still be computed

@@ -20,13 +20,14 @@ from memoryless.embed.preparation import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError
 from memoryless.images.dataset import as_images, hold_out_groups
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready
-from memoryless.model.description import Backbone, State, Training, scorer_facts, to_bytes
+from memoryless.model.description import Backbone, State, Training, scorer_facts
 from memoryless.model.lesson import Lesson
 from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
 from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.strategies import own_values
+from memoryless.tensors import as_tensors, to_bytes
 
 if TYPE_CHECKING:
     from memoryless.images import Images
@@ -70,7 +71,6 @@ class TrainedFeatures:
         if self.saved is None or self.training is None:
             return None
         from memoryless.stats.record import Record
-        from memoryless.tensors import as_tensors
         from memoryless.train.augment import Preparation
         from memoryless.train.learner import Learner
 
