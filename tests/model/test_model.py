@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 from conftest import SMALL_MODEL, draw_birds
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
-from memoryless.model.file import kept_states, load_state
+from memoryless.model.file import load_state
 from memoryless.stats.discriminant import Discriminant
 from remains import nearest
 
@@ -84,21 +82,6 @@ def test_names_that_commands_refuse_are_refused(name):
     assert model.classes == before
 
 
-def test_predicting_over_fixed_features_imports_no_torch(tmp_path):
-    model, images = learned("fixed")
-    model.save(tmp_path / "model")
-    np.save(tmp_path / "x.npy", images)
-    code = (
-        "import sys; sys.modules['torch'] = None\n"
-        "import numpy as np\nfrom memoryless import Model\n"
-        f"model = Model.load({str(tmp_path / 'model')!r})\n"
-        f"print(len(model.predict(np.load({str(tmp_path / 'x.npy')!r}))))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == str(len(images))
-
-
 def draw(classes: str, number: int = 12, seed: int = 0) -> tuple[np.ndarray, list[str]]:
     """Features of classes, each around a point of its own, and their names."""
     rng = np.random.default_rng(seed)
@@ -123,56 +106,11 @@ def assert_alike(one: Model, other: Model) -> None:
     assert np.abs(first - second[:, columns]).max() <= 1e-6 * np.ptp(first)
 
 
-def test_more_images_of_a_class_are_as_if_they_had_come_at_once():
-    parts = [draw("ab", seed=0), draw("bc", seed=1), draw("ac", seed=2)]
-    several, once = Model(backbone="none"), Model(backbone="none")
-    for part in parts:
-        several.learn(*part, more=True)
-    once.learn(np.concatenate([X for X, _ in parts]), [name for _, y in parts for name in y])
-    assert several.classes == ("a", "b", "c")
-    assert several.counts == once.counts == (24, 24, 24)
-    assert_alike(several, once)
-
-
 def test_it_tells_of_classes_whose_new_images_are_unlike_the_old():
     model = taught(("ab", 40))
     X, y = draw("ab", 40, seed=5)
     X[40:] += 2
     assert list(model.learn(X, y, more=True).unlike) == ["b"]
-
-
-def test_a_model_that_can_forget_is_then_as_if_it_had_never_learned():
-    model = taught(("ab", 12), ("bc", 9), ("ad", 15), forgettable=True)
-    never = Model(backbone="none", forgettable=True)
-    for seed, (classes, number) in enumerate((("ab", 12), ("bc", 9), ("ad", 15))):
-        X, y = draw(classes, number, seed)
-        stay = np.array(y) != "b"
-        never.learn(X[stay], [name for name in y if name != "b"], more=True)
-    assert model.forget("b") == {"b": pytest.approx(21 / 72)}
-    assert (model.classes, model.counts) == (never.classes, never.counts)
-    assert_alike(model, never)
-
-
-def test_other_models_keep_the_spread_of_what_they_forget():
-    model = taught(("abc", 12))
-    model.forget("a", "c")
-    assert model.classes == ("b",)
-    assert model.forgettable is False
-
-
-def test_nothing_before_a_forgotten_class_can_be_gone_back_to(tmp_path):
-    model = taught(("ab", 12))
-    model.save(tmp_path / "model")
-    model.learn(*draw("c"))
-    model.save(tmp_path / "model")
-    model.forget("b")
-    model.save(tmp_path / "model")
-    model.learn(*draw("d"))
-    model.save(tmp_path / "model")
-    assert [saved.number for saved in kept_states(tmp_path / "model")[0]] == [3, 4]
-    state = load_state(tmp_path / "model")
-    assert state.classes.names == ("a", "c", "d")
-    assert state.description.forgotten
 
 
 def test_merged_models_are_as_one_that_learned_everything():
@@ -331,7 +269,7 @@ def test_a_calibration_is_saved_and_keeps_nothing_of_its_photos(tmp_path):
     model.save(tmp_path / "model")
     before, after = load_state(tmp_path / "model", 1), load_state(tmp_path / "model")
     assert (after.number, after.done, after.parts) == (2, "calibrate", before.parts)
-    arrays = [a for part in ("record", "scorer") for a in after.arrays(part).values()]
+    arrays = [a for part in ("record", "scorer") for a in after.arrays[part].values()]
     assert min(nearest(arrays, row) for row in (*X, *strange())) > 1e-3
     again = Model.load(tmp_path / "model", parts=("features", "scorer"))
     assert again.calibrated

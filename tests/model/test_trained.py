@@ -97,7 +97,7 @@ def test_a_folder_holds_no_image_and_no_feature_of_one(tmp_path):
     model.save(tmp_path / "m")
     stored = (tmp_path / "m.memoryless").read_bytes()
     split = Split.whole(ArrayImages(torch.from_numpy(images)[:, None]), np.zeros(len(images)))
-    features = model._current.learner.all_features(split)
+    features = model._current.learner().all_features(split)
     for image, feature in zip(images, features, strict=True):
         assert image.tobytes() not in stored
         assert feature.tobytes() not in stored
@@ -106,7 +106,7 @@ def test_a_folder_holds_no_image_and_no_feature_of_one(tmp_path):
     sizes = [
         array.shape
         for part in ("record", "scorer", "network")
-        for array in state.arrays(part).values()
+        for array in state.arrays[part].values()
     ]
     assert all(len(images) not in shape[:1] for shape in sizes)
 
@@ -227,7 +227,7 @@ def test_scores_are_those_of_the_network(method, settings, channels):
     for side in (16, 18, 40, 11):
         images = rng.integers(0, 256, (5, channels, side, side), dtype=np.uint8)
         split = Split.whole(ArrayImages(torch.from_numpy(images)), np.zeros(5))
-        expected = learned.scorer(learned.learner.all_features(split))
+        expected = learned.scorer(learned.learner().all_features(split))
         assert np.abs(model.scores(images) - expected).max() < 1e-4 * np.abs(expected).max(), side
 
 
@@ -296,14 +296,3 @@ def test_photos_of_one_group_are_held_out_together():
     lesson = model.learn_chunks([(images, names)], {*names}, lambda: alike)
     assert lesson.checked % 2 == 0
     assert 2 <= lesson.checked <= 8
-
-
-def test_a_model_that_was_loaded_needs_its_folder_no_more(tmp_path):
-    """All is read at once, so that no writer can take it away meanwhile."""
-    model = Model("inFT_siw", **SMALL_MODEL)
-    images, names = draw_birds(0, 1)
-    model.learn(images, names)
-    model.save(tmp_path / "model")
-    again = Model.load(tmp_path / "model")
-    (tmp_path / "model.memoryless").unlink()
-    assert np.array_equal(again.scores(images), model.scores(images))

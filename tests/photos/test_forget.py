@@ -52,10 +52,10 @@ def test_what_it_reports(tmp_path):
 
 def test_the_covariance_stays_as_it_was(tmp_path):
     before = ClassStatistics.restore(
-        load_state(teach_states(tmp_path)).arrays("record"), fixed=True
+        load_state(teach_states(tmp_path)).arrays["record"], fixed=True
     )
     forget_classes(tmp_path, ["song thrush"])
-    after = ClassStatistics.restore(load_state(tmp_path).arrays("record"), fixed=True)
+    after = ClassStatistics.restore(load_state(tmp_path).arrays["record"], fixed=True)
     assert (before.count.sum(), after.count.sum()) == (60, 40)
     np.testing.assert_allclose(after.pooled, before.pooled, atol=1e-12)
 

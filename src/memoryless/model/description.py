@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from msgspec import Meta
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
+from memoryless.embed.onnx_bytes import check_alone
 from memoryless.embed.preparation import Number, PhotoPreparation, Positive
 from memoryless.errors import ConfigError, StoreError, cause
 from memoryless.model.classes import Classes, Count, Date, Learned, Some, Strict
@@ -123,22 +124,28 @@ class State:
     digest: str
     size: int = 0
     """Bytes of the parts, without the graph that states share."""
-    content: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
-    """The bytes of the parts that were read."""
-    _arrays: dict[str, dict[str, np.ndarray]] = field(
+    graph: bytes | None = field(default=None, repr=False, compare=False)
+    """The ONNX graph from photos to features, if there is one and it was read."""
+    arrays: dict[str, dict[str, np.ndarray]] = field(
         default_factory=dict, repr=False, compare=False
     )
+    """The arrays of the other parts that were read."""
 
-    def arrays(self, part: str) -> dict[str, np.ndarray]:
-        """The arrays of a part, checked."""
-        if part not in self._arrays:
-            where = f"the {part} of {self.path}"
-            arrays = from_bytes(self.content[part], where)
-            for problem in array_problems(self.description, self.classes, part, arrays):
-                raise StoreError(f"{where} is damaged ({problem}): {RESTORE}")
-            self._arrays[part] = arrays
-            self.content.pop(part, None)  # they need not be kept twice
-        return self._arrays[part]
+    def with_parts(self, contents: Mapping[str, bytes]) -> State:
+        """Return the state with parts of which these are the bytes, checked."""
+        graph = contents.get("features")
+        if graph is not None:
+            check_alone(graph, str(self.path))
+        arrays = {name: self._read(name, contents[name]) for name in contents if name != "features"}
+        return replace(self, graph=graph, arrays=arrays)
+
+    def _read(self, part: str, content: bytes) -> dict[str, np.ndarray]:
+        """Return the arrays of a part, checked."""
+        where = f"the {part} of {self.path}"
+        arrays = from_bytes(content, where)
+        for problem in array_problems(self.description, self.classes, part, arrays):
+            raise StoreError(f"{where} is damaged ({problem}): {RESTORE}")
+        return arrays
 
 
 def encode(description: Description, where: Any) -> str:

@@ -21,7 +21,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from memoryless.embed.onnx_bytes import check_alone
 from memoryless.errors import ConfigError, StoreError, WriteError
 from memoryless.model import database
 from memoryless.model.classes import Classes, Count, Date, Name, Some
@@ -57,9 +56,7 @@ def _loaded(db: Connection, path: Path, number: int | None, names: Collection[st
         check_kept(db, path, number)
     with _offering_a_way_back(db, path):
         state = _read_state(db, path, number or _current(db, path))
-        for name in set(names) & set(state.parts):
-            state.content[name] = _read_part(db, path, name, state.parts[name])
-        return state
+        return state.with_parts(_contents(db, state, names))
 
 
 def kept_states(
@@ -159,16 +156,14 @@ def _size(db: Connection, digest: str) -> int:
     return size or 0
 
 
-def _read_part(db: Connection, path: Path, name: str, digest: str) -> bytes:
-    """The bytes of a part; a graph that reads other files is an error."""
-    content = _read_blob(db, path, digest)
-    if name == "features":
-        check_alone(content, str(path))
-    return content
+def _contents(db: Connection, state: State, names: Collection[str]) -> dict[str, bytes]:
+    """Return the bytes of those of these parts that a state has."""
+    wanted = [name for name in state.parts if name in names]
+    return {name: _read_blob(db, state.path, state.parts[name]) for name in wanted}
 
 
 def _read_blob(db: Connection, path: Path, digest: str) -> bytes:
-    """The bytes of this digest."""
+    """Return the bytes of this digest."""
     rows = db.execute("SELECT bytes FROM blob WHERE sha256 = ? ORDER BY piece", (digest,))
     pieces = [piece for (piece,) in rows]
     sound = all(isinstance(piece, bytes) for piece in pieces)
@@ -198,11 +193,9 @@ def _state_problems(db: Connection, path: Path, number: int) -> Iterator[str]:
     except StoreError as error:
         yield str(error)
         return
-    for name, digest in state.parts.items():
+    for name in state.parts:
         try:
-            state.content[name] = _read_part(db, path, name, digest)
-            if name != "features":
-                state.arrays(name)
+            state.with_parts(_contents(db, state, [name]))
         except StoreError as error:
             yield f"state {number}: {error}"
 
@@ -402,12 +395,15 @@ def check_unwritten(path: Path | str) -> None:
 
 def export_state(path: Path | str, target: Path, force: bool = False) -> State:
     """Write the current state alone into a new file, or into one that it is to replace."""
-    state, target = load_state(path), model_file(target)
+    path, target = model_file(path), model_file(target)
+    with reading(path) as db:
+        state = _loaded(db, path, None, PARTS)
+        contents = _contents(db, state, PARTS)
     if target.exists() and target.samefile(state.path):
         raise ConfigError(f"{target} is the model itself: name another file")
     if target.exists() and not force:
         raise WriteError(f"{target} is there already: name another file, or add `force=True`")
     with database.reserved(target):
-        size = sum(map(len, state.content.values()))
-        database.build(target, lambda db: _insert(db, state, state.content), size, replaces=force)
+        size = sum(map(len, contents.values()))
+        database.build(target, lambda db: _insert(db, state, contents), size, replaces=force)
     return state

@@ -633,8 +633,7 @@ def _check_counted_once(models: Mapping[str, Model]) -> None:
 def _marks(model: Model) -> dict[tuple[Any, ...], str]:
     """What tells the photos of each class from others, and its name, which may have changed."""
     dates = [model._classes.learned[first].date for first in model.class_state]
-    statistics = model._learned("be merged").statistics
-    assert statistics is not None
+    statistics = model._learned("be merged").sums
     if statistics.alike:  # nothing tells constant features of one model from those of another
         return {}
     rows = zip(model.classes, dates, model.counts, statistics.mean, strict=True)

@@ -5,10 +5,8 @@ Learning needs torch. Predicting does not: after each state the network is kept 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +25,7 @@ from memoryless.settings import restore as restore_settings
 from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.strategies import own_values
-from memoryless.tensors import as_tensors, to_bytes
+from memoryless.tensors import as_tensors, to_array, to_bytes
 
 if TYPE_CHECKING:
     from memoryless.images import Images
@@ -36,10 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class TrainedFeatures:
-    """What a model over trained features knows; learning gives another one.
-
-    Network, record and scorer of a model that was saved are restored when they are first needed.
-    """
+    """What a model over trained features knows; learning gives another one."""
 
     method: str
     settings: ModelSettings
@@ -49,7 +44,10 @@ class TrainedFeatures:
     """Computes features from photos; None before the first state."""
     training: Training | None = None
     """How training prepares images, among others; None before the first state."""
-    saved: State | None = None
+    scorer: Scorer | None = None
+    """Scores features for all classes so far; None before the first state."""
+    kept: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    """The arrays of record and network, of which the next state begins; none before the first."""
     calibrated: Confidence | None = None
     """What `calibrate` fitted, in units of the spread of scores: it stands for what is measured."""
 
@@ -61,31 +59,24 @@ class TrainedFeatures:
         found = cls(about.method, _settings(state), about.seed, about.confidence or Confidence())
         found.calibrated = about.calibrated
         if state.classes.names:
-            found.graph, found.training = state.content["features"], about.train
-            found.saved = state
+            found.graph, found.training = state.graph, about.train
+            found.kept = dict(state.arrays)
+            found.scorer = restore(scorer_facts(about), found.kept.pop("scorer"))
         return found
 
-    @cached_property
-    def learner(self) -> Learner | None:
-        """Network and record; None before the first state."""
-        if self.saved is None or self.training is None:
-            return None
+    def learner(self) -> Learner:
+        """Return network and record as they were at the end of the last state."""
         from memoryless.stats.record import Record
         from memoryless.train.augment import Preparation
         from memoryless.train.learner import Learner
 
-        preparation = Preparation(**_prepared(self.training))
+        facts = {name: getattr(self.training, name) for name in ("size", "mean", "std", "augment")}
+        preparation = Preparation(**facts)
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
         learner = Learner(settings, self.seed, len(preparation.mean), preparation)
-        record = Record.of(self.saved.arrays("record"), learner.fixed)
-        learner.restore(as_tensors(self.saved.arrays("network")), record)
+        record = Record.of(self.kept["record"], learner.fixed)
+        learner.restore(as_tensors(self.kept["network"]), record)
         return learner
-
-    @cached_property
-    def scorer(self) -> Scorer:
-        """Scores features for all classes so far."""
-        assert self.saved is not None
-        return restore(scorer_facts(self.saved.description), self.saved.arrays("scorer"))
 
     @property
     def preparation(self) -> PhotoPreparation:
@@ -153,7 +144,7 @@ class TrainedFeatures:
         images = self.squares(parts[0][0] if whole else np.concatenate([x for x, _ in parts]))
         groups = alike() if alike else np.arange(len(labels))
         split = Split.whole(images, labels)
-        learner = copy.deepcopy(self.learner) if self.learner else self._first_learner(split)
+        learner = self.learner() if self.training else self._first_learner(split)
         new = len(np.unique(labels))
         learned = learner.learn(split, new, report=report, held_out=self._apart(labels, groups))
         end = EndOfState(
@@ -161,7 +152,9 @@ class TrainedFeatures:
         )
         scorer = build_scorer(parse_method(self.method), end)
         after = TrainedFeatures(self.method, learner.settings, self.seed, self.confidence)
-        after.learner, after.scorer, after.calibrated = learner, scorer, self.calibrated
+        network = {name: to_array(tensor) for name, tensor in learner.tensors().items()}
+        after.kept = {"record": learner.record.arrays(), "network": network}
+        after.scorer, after.calibrated = scorer, self.calibrated
         settings, facts = after.kept_settings(), asdict(learner.preparation)
         facts["augment"] = tuple(facts["augment"])
         after.training = Training(settings=settings, scorer=describe(scorer)[0], **facts)
@@ -185,12 +178,8 @@ class TrainedFeatures:
         """
         (scores, margins), (_, strange) = self.scored(features), self.scored(unknown)
         unit = float(scores.std()) or 1.0
-        after = copy.copy(self)
-        after.calibrated = calibrate(
-            scores / unit, margins / unit, labels, strange / unit, Check.none()
-        )
-        after.confidence = after.calibrated.scaled(unit)
-        return after
+        found = calibrate(scores / unit, margins / unit, labels, strange / unit, Check.none())
+        return replace(self, calibrated=found, confidence=found.scaled(unit))
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.train.learner import Learner, prepare
@@ -222,6 +211,7 @@ class TrainedFeatures:
 
     def scored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scores (n, N) of classes, and by how much the best leads, (n,)."""
+        assert self.scorer is not None
         scores = self.scorer(features)
         return scores, lead(scores)
 
@@ -245,13 +235,7 @@ class TrainedFeatures:
         settings = self.kept_settings()
         if self.graph is None or self.training is None:
             return {"train": Training(settings=settings)}, {}
-        parts: dict[str, Any]
-        if self.saved:
-            parts = {name: self.saved.arrays(name) for name in ("record", "network")}
-        else:
-            assert self.learner is not None
-            parts = {"record": self.learner.record.arrays(), "network": self.learner.tensors()}
-        parts["scorer"] = describe(self.scorer)[1]
+        parts = self.kept | {"scorer": describe(self.scorer)[1]}
         digest = sha256(self.graph).hexdigest()
         facts = {
             "preparation": self.preparation,
@@ -270,11 +254,6 @@ def _settings(state: State) -> ModelSettings:
     train = state.description.train
     assert train is not None
     return restore_settings(ModelSettings, train.settings, train.size is not None)
-
-
-def _prepared(training: Training) -> dict[str, Any]:
-    """How training prepares images."""
-    return {name: getattr(training, name) for name in ("size", "mean", "std", "augment")}
 
 
 def lead(scores: np.ndarray) -> np.ndarray:

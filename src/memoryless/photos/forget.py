@@ -64,7 +64,7 @@ def _forget(before: State, model: Model, names: Sequence[str]) -> Forgotten:
         weights=weights,
         again=before.description.forgotten is not None,
         exact=model.forgettable or not model.classes,
-        checked=bool(model.classes) and bool(before.arrays("record")["check.count"]),
+        checked=bool(model.classes) and bool(before.arrays["record"]["check.count"]),
         traceable=len(privacy(before)) > 1,
         left=len(model.classes),
         states=len(kept_states(before.path)[0]),
