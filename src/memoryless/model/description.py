@@ -133,10 +133,10 @@ class State:
 
     def with_parts(self, contents: Mapping[str, bytes]) -> State:
         """Return the state with parts of which these are the bytes, checked."""
+        arrays = {name: self._read(name, contents[name]) for name in contents if name != "features"}
         graph = contents.get("features")
         if graph is not None:
             check_alone(graph, str(self.path))
-        arrays = {name: self._read(name, contents[name]) for name in contents if name != "features"}
         return replace(self, graph=graph, arrays=arrays)
 
     def _read(self, part: str, content: bytes) -> dict[str, np.ndarray]:

@@ -118,16 +118,24 @@ def _read_state(db: Connection, path: Path, number: int) -> State:
         raise StoreError(f"{where} is damaged (its digest differs): {RESTORE}")
     try:
         number, parent, date, done, text, digest = msgspec.convert(row, Row)
-        known = _classes(msgspec.convert(classes, list[ClassRow]))
+        rows = msgspec.convert(classes, list[ClassRow])
         found = dict(msgspec.convert(names, list[PartRow]))
     except msgspec.ValidationError as error:
         raise StoreError(f"{where} is damaged ({error}): {RESTORE}") from error
     about = decode(text, where)
-    known = Classes(known.names, known.counts, known.first, about.learned)
+    known = Classes(
+        names=tuple(name for _, name, _, _ in rows),
+        counts=tuple(photos for _, _, photos, _ in rows),
+        first=tuple(state - 1 for _, _, _, state in rows),
+        learned=about.learned,
+    )
+    if [position for position, *_ in rows] != list(range(len(rows))):
+        raise StoreError(f"{where} is damaged (positions of classes skip some): {RESTORE}")
     for problem in problems(about, known, found):
         raise StoreError(f"{where} is damaged ({problem}): {RESTORE}")
-    size = sum(_size(db, digest) for name, digest in found.items() if name != "features")
-    return State(path, number, parent, date, done, about, known, found, digest, size)
+    (size,) = db.execute("SELECT sum(length(bytes)) FROM part JOIN blob USING (sha256) WHERE "
+                         "state = ? AND name != 'features'", (number,)).fetchone()  # fmt: skip
+    return State(path, number, parent, date, done, about, known, found, digest, size or 0)
 
 
 def _rows(db: Connection, number: int) -> tuple[Any, list[Any], list[Any]]:
@@ -137,23 +145,6 @@ def _rows(db: Connection, number: int) -> tuple[Any, list[Any], list[Any]]:
                          "ORDER BY position", (number,)).fetchall()  # fmt: skip
     names = db.execute("SELECT name, sha256 FROM part WHERE state = ? ORDER BY name", (number,))
     return row, classes, names.fetchall()
-
-
-def _classes(rows: Sequence[tuple[int, str, int, int]]) -> Classes:
-    if [position for position, *_ in rows] != list(range(len(rows))):
-        raise msgspec.ValidationError("positions of classes do not follow each other")
-    return Classes(
-        names=tuple(name for _, name, _, _ in rows),
-        counts=tuple(photos for _, _, photos, _ in rows),
-        first=tuple(state - 1 for _, _, _, state in rows),
-    )
-
-
-def _size(db: Connection, digest: str) -> int:
-    (size,) = db.execute(
-        "SELECT sum(length(bytes)) FROM blob WHERE sha256 = ?", (digest,)
-    ).fetchone()
-    return size or 0
 
 
 def _contents(db: Connection, state: State, names: Collection[str]) -> dict[str, bytes]:
@@ -240,17 +231,23 @@ class Writer:
         description says, or none at all if it stands `alone`.
         """
         self._check_process()
-        keep = 0 if alone else description.history
-        if self._db is None:
-            state = self._state(1, None, done, description, classes, contents)
-            size = sum(map(len, contents.values()))
-            database.build(self.path, lambda db: _insert(db, state, contents), size)
-        else:
+        number, parent, keep = 1, None, 0 if alone else description.history
+        if self._db:
             _check_whole(self._db, self.path)
             number = max(_numbers(self._db), default=0) + 1
             parent = self.before.number if self.before and keep else None
-            state = self._state(number, parent, done, description, classes, contents)
+        digests = {name: sha256(contents[name]).hexdigest() for name in sorted(contents)}
+        for problem in problems(description, classes, digests):
+            raise AssertionError(problem)  # ours: nobody could read it
+        size = sum(len(content) for name, content in contents.items() if name != "features")
+        state = State(
+            self.path, number, parent, now(), done, description, classes, digests, "", size
+        )
+        state = replace(state, digest=_digest(*_as_rows(state)))
+        if self._db:
             self._change(lambda db: _add(db, state, contents, keep), erase=alone)
+        else:
+            _build(state, contents)
         self.before = state
         return state
 
@@ -269,24 +266,6 @@ class Writer:
     def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise WriteError(f"{self.path} is held by another process, which this one comes from")
-
-    def _state(
-        self,
-        number: int,
-        parent: int | None,
-        done: str,
-        description: Description,
-        classes: Classes,
-        contents: Mapping[str, bytes],
-    ) -> State:
-        digests = {name: sha256(contents[name]).hexdigest() for name in sorted(contents)}
-        size = sum(len(content) for name, content in contents.items() if name != "features")
-        for problem in problems(description, classes, digests):
-            raise AssertionError(problem)  # ours: nobody could read it
-        state = State(
-            self.path, number, parent, now(), done, description, classes, digests, "", size
-        )
-        return replace(state, digest=_digest(*_as_rows(state)))
 
     def _change(self, change: Callable[[Connection], None], erase: bool = False) -> None:
         """Change the database as long as its path leads to it, and commit."""
@@ -312,6 +291,12 @@ def _as_rows(state: State) -> tuple[list[Any], list[Any], list[Any]]:
     columns = zip(state.classes.names, state.classes.counts, state.classes.first, strict=True)
     classes = [[i, name, count, of + 1] for i, (name, count, of) in enumerate(columns)]
     return row, classes, [list(pair) for pair in sorted(state.parts.items())]
+
+
+def _build(state: State, contents: Mapping[str, bytes], replaces: bool = False) -> None:
+    """Make a file of a state alone appear at its path."""
+    size = sum(map(len, contents.values()))
+    database.build(state.path, lambda db: _insert(db, state, contents), size, replaces)
 
 
 def _insert(db: Connection, state: State, contents: Mapping[str, bytes]) -> None:
@@ -404,6 +389,5 @@ def export_state(path: Path | str, target: Path, force: bool = False) -> State:
     if target.exists() and not force:
         raise WriteError(f"{target} is there already: name another file, or add `force=True`")
     with database.reserved(target):
-        size = sum(map(len, contents.values()))
-        database.build(target, lambda db: _insert(db, state, contents), size, replaces=force)
+        _build(replace(state, path=target), contents, force)
     return state
