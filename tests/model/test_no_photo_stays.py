@@ -151,13 +151,6 @@ def test_nothing_is_written_beside_the_model(scene):
         assert not [path for path in places[name].rglob("*") if path.is_file()], name
 
 
-def test_deleting_the_photos_changes_nothing(scene):
-    places, _, looks = scene
-    model = Model.load(places["here"] / "model")
-    assert model.classes == ("elk", "owl", "cat", "dog")
-    assert model.judge(looks).scores.shape == (48, 4)
-
-
 def two_of(count: float, mean: np.ndarray, scatter: np.ndarray) -> list[np.ndarray]:
     """The features that mean and scatter of one or two photos tell."""
     if count == 1:

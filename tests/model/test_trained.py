@@ -143,8 +143,10 @@ def test_labels_that_cannot_be(taught, images, labels, message):
 
 
 def test_other_channels_are_refused(taught):
-    with pytest.raises(DataError, match="the images have 3 channels, and the model"):
-        taught.scores(np.zeros((2, 8, 8, 3), np.uint8))
+    for use in (lambda: taught.scores(np.zeros((2, 8, 8, 3), np.uint8)),
+                lambda: taught.feature(np.zeros((9, 9, 3), np.uint8))):  # fmt: skip
+        with pytest.raises(DataError, match="the images have 3 channels, and the model was taught"):
+            use()
 
 
 def test_settings_that_cannot_be(tmp_path):
@@ -164,9 +166,12 @@ def test_settings_that_cannot_be(tmp_path):
 
 
 def test_a_model_that_was_never_taught_can_be_saved(tmp_path):
-    Model("finetune+lda", seed=3, **SMALL_MODEL).save(tmp_path / "m")
+    """With the settings that its own strategy reads."""
+    Model("lwf_kd+linear+lda", seed=3, kd_weight=3.0, **SMALL_MODEL).save(tmp_path / "m")
+    assert "lambda_base" not in load_state(tmp_path / "m").description.train.settings
     again = Model.load(tmp_path / "m")
     assert (again.classes, again.seed, again.settings.width) == ((), 3, 2)
+    assert again.settings.kd_weight == 3.0
     again.learn(*draw_birds(0, 1))
     assert again.classes == ("bird 0", "bird 1")
 
@@ -247,11 +252,6 @@ def test_a_device_to_train_on_is_none_to_predict_on(device, taught):
     expected = taught.scores(images)
     taught.choose_device(device)
     assert np.array_equal(taught.scores(images), expected)
-
-
-def test_a_grey_network_takes_no_photo(taught):
-    with pytest.raises(DataError, match="the images have 3 channels, and the model was taught on"):
-        taught.feature(np.zeros((9, 9, 3), np.uint8))
 
 
 def test_settings_that_the_method_needs_are_switched_on():
