@@ -128,7 +128,8 @@ class Model:
         """The model of a state; what was not read of that is lacking."""
         about = state.description
         model = cls(about.method, about.seed, about.forgettable)
-        model.label_type, model._classes, model._saved = about.labels, state.classes, state
+        model.label_type, model._classes = about.labels, state.classes
+        model._saved = replace(state, graph=None, arrays={})  # the features have them
         model._features = (FixedFeatures if model.fixed else TrainedFeatures).of(state)
         return model
 
@@ -326,8 +327,9 @@ class Model:
         features.
         """
         self.check_taught()
-        own = self._current
-        return judge(*own.scored(self.features(images)), own.confidence)
+        features, own = self.features(images), self._current
+        confidence = own.confidence
+        return judge(*own.scored(features), confidence)
 
     def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
         """Scores (n, classes), the larger the likelier."""
@@ -465,8 +467,6 @@ class Model:
         where it is not given, and 5 at first. None is kept after `forget`, nor where the feature
         of a photo follows from two states, or from an earlier one and not from this.
         """
-        if history is not None:
-            check_history(history)
         with writing(path, ()) as writer:
             before = writer.before
             if before and (self._saved is None or before.digest != self._saved.digest):
@@ -549,25 +549,20 @@ class _FewPhotos:
     """
 
     def __init__(self, known: int, forgettable: bool):
-        self.known, self.forgettable = known, forgettable
-        self.different: dict[int, np.ndarray | None] = {}
-        """For each class of the call its photos that differ (1 or 2, d); None once there are more.
-        """
+        self.known, self.most = known, 2 if forgettable else 1
+        self.different: dict[int, set[bytes]] = {}
+        """Features of each class of the call that differ, three at most."""
 
     def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        for label in np.unique(labels).tolist():
-            past = self.different.get(label, features[:0])
-            if past is not None:
-                rows = np.concatenate([past, features[labels == label]])
-                others = rows[(rows != rows[0]).any(1)]
-                few = not len(others) or (others == others[0]).all()
-                self.different[label] = np.concatenate([rows[:1], others[:1]]) if few else None
+        for feature, label in zip(features, labels.tolist(), strict=True):
+            rows = self.different.setdefault(label, set())
+            if len(rows) < 3:
+                rows.add((feature + 0.0).tobytes())  # -0.0 becomes 0.0
 
     @property
     def traceable(self) -> bool:
-        number = {c: 3 if own is None else len(own) for c, own in self.different.items()}
-        most = 2 if self.forgettable else 1
-        added = any(count <= most for c, count in number.items() if c < self.known)
+        number = {c: len(rows) for c, rows in self.different.items()}
+        added = any(count <= self.most for c, count in number.items() if c < self.known)
         return added or sum(count - 1 for count in number.values()) == 1
 
 

@@ -6,13 +6,12 @@ Learning needs torch. Predicting does not: after each state the network is kept 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import structs
 
 from memoryless.embed.preparation import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError
@@ -70,8 +69,8 @@ class TrainedFeatures:
         from memoryless.train.augment import Preparation
         from memoryless.train.learner import Learner
 
-        facts = {name: getattr(self.training, name) for name in ("size", "mean", "std", "augment")}
-        preparation = Preparation(**facts)
+        seen: Any = self.training
+        preparation = Preparation(seen.size, seen.mean, seen.std, seen.augment)
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
         learner = Learner(settings, self.seed, len(preparation.mean), preparation)
         record = Record.of(self.kept["record"], learner.fixed)
@@ -155,9 +154,15 @@ class TrainedFeatures:
         network = {name: to_array(tensor) for name, tensor in learner.tensors().items()}
         after.kept = {"record": learner.record.arrays(), "network": network}
         after.scorer, after.calibrated = scorer, self.calibrated
-        settings, facts = after.kept_settings(), asdict(learner.preparation)
-        facts["augment"] = tuple(facts["augment"])
-        after.training = Training(settings=settings, scorer=describe(scorer)[0], **facts)
+        seen = learner.preparation
+        after.training = Training(
+            settings=after._kept_settings(),
+            size=seen.size,
+            mean=seen.mean,
+            std=seen.std,
+            augment=tuple(seen.augment),
+            scorer=describe(scorer)[0],
+        )
         after.graph = after._written_graph(learner)
         answers = own = np.zeros(0, np.int64)
         if learned.held_out is not None:
@@ -215,7 +220,7 @@ class TrainedFeatures:
         scores = self.scorer(features)
         return scores, lead(scores)
 
-    def kept_settings(self) -> dict[str, Any]:
+    def _kept_settings(self) -> dict[str, Any]:
         """Settings that the strategy reads, without what belongs to this machine alone: the device,
         and folders.
         """
@@ -232,9 +237,8 @@ class TrainedFeatures:
 
     def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """What a description says of it, and the bytes of each part."""
-        settings = self.kept_settings()
         if self.graph is None or self.training is None:
-            return {"train": Training(settings=settings)}, {}
+            return {"train": Training(settings=self._kept_settings())}, {}
         parts = self.kept | {"scorer": describe(self.scorer)[1]}
         digest = sha256(self.graph).hexdigest()
         facts = {
@@ -243,7 +247,7 @@ class TrainedFeatures:
             "confidence": self.confidence,
             "calibrated": self.calibrated,
             "record": {name: array.nbytes for name, array in parts["record"].items()},
-            "train": structs.replace(self.training, settings=settings),
+            "train": self.training,
         }
         contents = {name: to_bytes(arrays) for name, arrays in parts.items()}
         return facts, contents | {"features": self.graph}
