@@ -79,7 +79,7 @@ NO_LOCKS = ("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PROTOC
 
 
 def model_file(path: Path | str) -> Path:
-    """The file of a model; a name without a suffix gets one.
+    """Return the file of a model; a name without a suffix gets one.
 
     >>> model_file("data/birds").as_posix(), model_file("birds.old").as_posix()
     ('data/birds.memoryless', 'birds.old')
@@ -267,7 +267,7 @@ def _tidy(path: Path) -> None:
 
 
 def _clear_new(path: Path) -> Path:
-    """The name under which a new file is built, free of what was left there."""
+    """Return the name under which a new file is built, after removing what was left there."""
     new = _beside(path, ".new")
     for old in (new, _beside(new, "-journal")):
         old.unlink(missing_ok=True)

@@ -149,14 +149,14 @@ class State:
 
 
 def encode(description: Description, where: Any) -> str:
-    """A description as JSON that can be read again."""
+    """Return a description as JSON, once it was read again."""
     text = msgspec.json.encode(description).decode()
     decode(text, where)
     return text
 
 
 def decode(text: str, where: Any) -> Description:
-    """The description in a JSON text; an error names the path of what is wrong."""
+    """Return the description in a JSON text; an error names the path of what is wrong."""
     try:
         return msgspec.json.decode(text, type=Description)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
@@ -164,7 +164,7 @@ def decode(text: str, where: Any) -> Description:
 
 
 def given_back(about: Description, counts: Sequence[int]) -> list[int]:
-    """Which classes of a state give the feature of each of their photos back.
+    """Return which classes of a state give the feature of each of their photos back.
 
     The mean of one photo is its feature. Of two, mean and scatter tell both, where the scatter is
     theirs alone: that of their class, or that of all where no other class has more than one photo.
@@ -176,7 +176,7 @@ def given_back(about: Description, counts: Sequence[int]) -> list[int]:
 
 
 def check_history(history: Any) -> int:
-    """How many earlier states to keep, or an error."""
+    """Return how many earlier states to keep, or raise."""
     if type(history) is not int or not 0 <= history <= MOST_HISTORY:
         raise ConfigError(
             f"`history={history!r}` is no number of states: choose 0 to {MOST_HISTORY:,}"
@@ -185,12 +185,12 @@ def check_history(history: Any) -> int:
 
 
 def now() -> str:
-    """The time as it is written: UTC, whole seconds."""
+    """Return the time as it is written: UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def from_bytes(content: bytes, where: str) -> dict[str, np.ndarray]:
-    """The arrays in bytes of someone else's making."""
+    """Return the arrays in bytes of someone else's making."""
     if int.from_bytes(content[:8], "little") > LONGEST_HEADER:
         raise StoreError(f"{where} is damaged (it lists too many arrays): {RESTORE}")
     try:
@@ -200,7 +200,7 @@ def from_bytes(content: bytes, where: str) -> dict[str, np.ndarray]:
 
 
 def problems(about: Description, classes: Classes, parts: Collection[str]) -> Iterator[str]:
-    """What in a description fits neither its classes nor the parts that there are."""
+    """Yield what in a description fits neither its classes nor the parts that there are."""
     fixed = about.method.partition("+")[0] == "fixed"
     if fixed == (about.train is not None):
         yield f"the method {about.method!r} and `train` do not fit"
@@ -253,7 +253,7 @@ def _class_problems(classes: Classes) -> Iterator[str]:
 def array_problems(
     about: Description, classes: Classes, part: str, arrays: Mapping[str, np.ndarray]
 ) -> Iterator[str]:
-    """What is wrong with the arrays of a part."""
+    """Yield what is wrong with the arrays of a part."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             yield f"{name} is not all numbers"
@@ -269,7 +269,7 @@ def array_problems(
 def _sum_problems(
     about: Description, classes: Classes, sums: Mapping[str, np.ndarray]
 ) -> Iterator[str]:
-    """What is wrong with sums over photos, the record of fixed features."""
+    """Yield what is wrong with sums over photos, the record of fixed features."""
     number = len(classes.names)
     mean, count = sums.get("mean", np.zeros(0)), sums.get("count", np.zeros(0))
     d = max(1, mean.shape[1]) if mean.ndim == 2 else 1
@@ -297,7 +297,7 @@ def _sum_problems(
 
 
 def scorer_facts(about: Description) -> dict[str, Any]:
-    """Which scorer a state has, and its single numbers."""
+    """Return which scorer a state has, and its single numbers."""
     if about.train:
         return about.train.scorer
     over = {"kind": "linear", "unit": False}

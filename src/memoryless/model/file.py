@@ -45,7 +45,7 @@ PartRow = tuple[str, str]
 def load_state(
     path: Path | str, number: int | None = None, names: Collection[str] = PARTS
 ) -> State:
-    """The current state of a file, or a kept one, with some of its parts, every byte checked."""
+    """Return the current state of a file, or a kept one, with some of its parts, all checked."""
     path = model_file(path)
     with reading(path) as db:
         return _loaded(db, path, number, names)
@@ -62,8 +62,8 @@ def _loaded(db: Connection, path: Path, number: int | None, names: Collection[st
 def kept_states(
     path: Path | str, report: Callable[[str], None] = lambda problem: None
 ) -> tuple[list[State], int | None]:
-    """The states of a file, oldest first, and the number of the current one, unless that cannot be
-    told; `report` gets a sentence on each damaged state.
+    """Return the states of a file, oldest first, and the number of the current one, unless that
+    cannot be told; `report` gets a sentence on each damaged state.
     """
     path, states, current = model_file(path), [], None
     with reading(path) as db:
@@ -92,7 +92,7 @@ def check_kept(db: Connection, path: Path, number: int) -> None:
 
 
 def _current(db: Connection, path: Path) -> int:
-    """The number of the current state, which its seal must confirm."""
+    """Return the number of the current state, which its seal must confirm."""
     rows = db.execute("SELECT current.state, seal, digest FROM current JOIN state ON number = "
                       "current.state").fetchall()  # fmt: skip
     if len(rows) != 1 or rows[0][1] != _seal(rows[0][0], rows[0][2]):
@@ -105,13 +105,13 @@ def _seal(number: int, digest: str) -> str:
 
 
 def _digest(row: Sequence[object], classes: Sequence[object], names: Sequence[object]) -> str:
-    """The digest of a state: over its row, those of its classes, and the digests of its parts."""
+    """Return the digest of a state's row, those of its classes, and the digests of its parts."""
     text = json.dumps([row, classes, names], ensure_ascii=False, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
 def _read_state(db: Connection, path: Path, number: int) -> State:
-    """A state without its parts."""
+    """Return a state without its parts."""
     row, classes, names = _rows(db, number)
     where = f"state {number} of {path}"
     if row is None or row[-1] != _digest(row[:-1], classes, names):
@@ -139,7 +139,7 @@ def _read_state(db: Connection, path: Path, number: int) -> State:
 
 
 def _rows(db: Connection, number: int) -> tuple[Any, list[Any], list[Any]]:
-    """What the tables say of a state, in the order of its digest."""
+    """Return what the tables say of a state, in the order of its digest."""
     row = db.execute("SELECT * FROM state WHERE number = ?", (number,)).fetchone()
     classes = db.execute("SELECT position, name, photos, brought_by FROM class WHERE state = ? "
                          "ORDER BY position", (number,)).fetchall()  # fmt: skip
@@ -178,7 +178,7 @@ def _offering_a_way_back(db: Connection, path: Path) -> Iterator[None]:
 
 
 def _state_problems(db: Connection, path: Path, number: int) -> Iterator[str]:
-    """What is damaged of a state and its parts, one sentence each."""
+    """Yield what is damaged of a state and its parts, one sentence each."""
     try:
         state = _read_state(db, path, number)
     except StoreError as error:
@@ -192,7 +192,7 @@ def _state_problems(db: Connection, path: Path, number: int) -> Iterator[str]:
 
 
 def check_file(path: Path | str) -> Iterator[str]:
-    """What is wrong with a file, one sentence each, after all of it was read."""
+    """Yield what is wrong with a file, one sentence each, after all of it was read."""
     path = model_file(path)
     with reading(path) as db:
         for (problem,) in db.execute("PRAGMA integrity_check"):
@@ -285,7 +285,7 @@ def _check_whole(db: Connection, path: Path) -> None:
 
 
 def _as_rows(state: State) -> tuple[list[Any], list[Any], list[Any]]:
-    """A state as rows of the tables, in the order of its digest."""
+    """Return a state as rows of the tables, in the order of its digest."""
     text = encode(state.description, f"state {state.number} of {state.path}")
     row = [state.number, state.parent, state.date, state.done, text]
     columns = zip(state.classes.names, state.classes.counts, state.classes.first, strict=True)
@@ -335,7 +335,7 @@ def _add(db: Connection, state: State, contents: Mapping[str, bytes], keep: int)
 
 
 def _line(db: Connection, number: int) -> list[int]:
-    """The numbers of a state and of those that it comes from, newest first."""
+    """Return the numbers of a state and of those that it comes from, newest first."""
     parents = dict(db.execute("SELECT number, parent FROM state").fetchall())
     line = []
     while number in parents and number not in line:

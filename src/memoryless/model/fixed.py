@@ -85,7 +85,7 @@ class FixedFeatures:
 
     @classmethod
     def first(cls, settings: ModelSettings, forgettable: bool = False) -> FixedFeatures:
-        """Before the first photo: the graph is made of the backbone that settings name."""
+        """Make the graph of the backbone that settings name; no photo was learned yet."""
         made = cls(settings.backbone, None, None, settings.square_roots, forgettable)
         made.device = settings.device
         if made.backbone != "none":
@@ -95,7 +95,7 @@ class FixedFeatures:
 
     @classmethod
     def of(cls, state: State) -> FixedFeatures:
-        """What was saved."""
+        """Return what was saved."""
         about, solved = state.description, None
         if "scorer" in state.arrays:
             scorer = restore(scorer_facts(about), state.arrays["scorer"])
@@ -345,7 +345,7 @@ class FixedFeatures:
         return replace(each[0], calibrated=None).after(whole, check)
 
     def differences(self, other: FixedFeatures) -> Iterator[str]:
-        """Why features of the two do not compare, and what to do about it."""
+        """Yield why features of the two do not compare, and what to do about it."""
         one, two, prepared = self.backbone, other.backbone, []
         if self.preparation and other.preparation:
             for name in ("size", "crop", "mean", "std"):
@@ -368,12 +368,12 @@ class FixedFeatures:
             yield f"their features differ ({kinds}): teach one anew with features like the other's"
 
     def scored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores (n, N) of classes, and the margin (n,) of the best over the mean of all photos."""
+        """Return scores (n, N), and the margin (n,) of the best over the mean of all photos."""
         scores = self.answers.scorer(features)
         return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
 
     def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """What a description says of it, and the bytes of each part."""
+        """Return what a description says of it, and the bytes of each part."""
         facts: dict[str, Any] = {
             "square_roots": self.square_roots,
             "groups": tuple(FeatureGroup(parts=parts) for parts in self.groups),
@@ -401,8 +401,8 @@ class FixedFeatures:
 
 @extras()
 def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation, Groups]:
-    """The graph from photos to features of the backbone that settings name, tried on one photo, and
-    how it prepares photos.
+    """Return the graph from photos to features of the backbone that settings name, tried on one
+    photo, how it prepares photos, and the groups of its features.
     """
     from memoryless.embed.graph import feature_groups, features_graph
     from memoryless.embed.session import Extractor, trial_photo

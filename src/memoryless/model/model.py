@@ -57,7 +57,7 @@ R = TypeVar("R")
 
 
 def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
-    """A method of a model that one thread at a time may run."""
+    """Let one thread at a time run a method of a model."""
 
     @wraps(method)
     def held(self: Model, *arguments: P.args, **settings: P.kwargs) -> R:
@@ -68,7 +68,7 @@ def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concat
 
 
 class Model:
-    """A model learns new classes, keeps no image of them, and scores images over all so far.
+    """A model that learns new classes, keeps no image of them, and scores images over all.
 
     By default features are fixed: those of a pretrained backbone. A method with another strategy
     than `fixed` trains a backbone. A `forgettable` model also keeps each class's own scatter, so
@@ -107,7 +107,7 @@ class Model:
         self._lock = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the lock, and sessions of onnxruntime, which are opened again."""
+        """Return all but the lock, and sessions of onnxruntime, which are opened again."""
         return vars(self) | {"_lock": None, "_extractor": None, "_squares": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ class Model:
     def load(
         cls, path: Path | str, number: int | None = None, parts: Sequence[str] = PARTS
     ) -> Model:
-        """The model in a file, or an earlier state of it, every byte checked.
+        """Return the model in a file, or an earlier state of it, every byte checked.
 
         Neither an image nor torch is needed. To predict, the parts features and scorer are enough.
         """
@@ -125,7 +125,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """The model of a state; what was not read of that is lacking."""
+        """Return the model of a state; what was not read of that is lacking."""
         about = state.description
         model = cls(about.method, about.seed, about.forgettable)
         model.label_type, model._classes = about.labels, state.classes
@@ -188,18 +188,18 @@ class Model:
         return self._current.least
 
     def sizes(self, d: int) -> tuple[int, ...]:
-        """How many of d features of a photo each group has; one group where all are alike."""
+        """Return how many of d features of a photo each group has; one where all are alike."""
         own = self._current
         return own.sizes(d) if isinstance(own, FixedFeatures) else (d,)
 
     def look(self, photo: np.ndarray) -> np.ndarray:
-        """What the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where features
-        are trained, its central square.
+        """Return what the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where
+        features are trained, its central square.
         """
         return self.feature(photo) if self.fixed else central_square(photo, self.least)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
-        """The feature (d,) of a photo, uint8 (H, W, 3)."""
+        """Return the feature (d,) of a photo, uint8 (H, W, 3)."""
         assert self.least  # raises where the model takes no photos
         if isinstance(self._current, TrainedFeatures):
             self._current.check_channels(photo.shape[2])
@@ -208,7 +208,7 @@ class Model:
         return self._extractor.feature(photo)
 
     def features(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
-        """Features (n, d) of images, of whatever `learn` takes; features are given back."""
+        """Return features (n, d) of images, of whatever `learn` takes; features are given back."""
         _check_images(images)
         own, given = self._current, cast(Any, images)
         if isinstance(own, TrainedFeatures) and not _are_features(given) and not one_by_one(given):
@@ -232,7 +232,7 @@ class Model:
             yield np.stack(chunk)
 
     def _features_of_squares(self, own: TrainedFeatures, images: Any) -> np.ndarray:
-        """Features of square images of one size, as training sees them."""
+        """Return features of square images of one size, as training sees them."""
         from memoryless.embed.session import SquareExtractor
 
         if hasattr(images, "read"):
@@ -323,8 +323,8 @@ class Model:
         return lesson
 
     def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
-        """Scores, probabilities, and whether any class fits, of images, of what `look` gave, or of
-        features.
+        """Return scores, probabilities, and whether any class fits, of images, of what `look` gave,
+        or of features.
         """
         self.check_taught()
         features, own = self.features(images), self._current
@@ -332,11 +332,11 @@ class Model:
         return judge(*own.scored(features), confidence)
 
     def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
-        """Scores (n, classes), the larger the likelier."""
+        """Return scores (n, classes), the larger the likelier."""
         return self.judge(images).scores
 
     def predict(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> list[str]:
-        """The likeliest class of each image."""
+        """Return the likeliest class of each image."""
         return [self.classes[i] for i in self.scores(images).argmax(1)]
 
     @one_at_a_time
@@ -407,8 +407,8 @@ class Model:
     def merge(
         cls, models: Mapping[str, Model], same_class: Literal["refuse", "join"] = "refuse"
     ) -> Model:
-        """One model of several, by name or path, over the same features: as if it had learned
-        everything.
+        """Return one model of several, by name or path, over the same features: as if it had
+        learned everything.
 
         Classes of the same name are refused, or joined into one.
         """
@@ -452,7 +452,7 @@ class Model:
         return not (self._traceable or "forget" in self._done or self._hides_photos())
 
     def _hides_photos(self) -> bool:
-        """Whether features of photos follow from the state that was saved last, not from this."""
+        """Return whether features of photos follow from the state saved last, not from this."""
         if self._saved is None:
             return False
         about, before = self._saved.description, self._saved.classes.counts
@@ -477,7 +477,7 @@ class Model:
             self.save_in(writer, history)
 
     def save_in(self, writer: Writer, history: int | None = None) -> State:
-        """The same, in a file that is held for writing since before the model was loaded."""
+        """Write the model into a file that is held since before the model was loaded."""
         about, contents = self._stored(history)
         done = ", ".join(dict.fromkeys(self._done)) or "save"
         self._saved = writer.save(done, about, self._classes, contents, not self.keeps_history)
@@ -485,7 +485,7 @@ class Model:
         return self._saved
 
     def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
-        """What stands in a file: the description, and the bytes of each part."""
+        """Return what stands in a file: the description, and the bytes of each part."""
         facts, contents = self._current.stored()
         before = self._saved.description if self._saved else None
         if history is None:
@@ -513,7 +513,7 @@ class Model:
             )
 
     def _learned(self, what: str, who: str = "it") -> FixedFeatures:
-        """What a model over fixed features knows, if it has learned something."""
+        """Return what a model over fixed features knows, if it has learned something."""
         self.check_sums(what, who)
         self.check_taught()
         own = self._current
@@ -541,7 +541,7 @@ class Model:
 
 
 class _FewPhotos:
-    """Notes whether features of photos follow from the sums before and after a call.
+    """A note whether features of photos follow from the sums before and after a call.
 
     Of known classes the sums tell the mean of the photos that came. Of one photo that is its
     feature; of two, their scatter tells both, where it is kept for each class or nothing else is in
@@ -626,7 +626,7 @@ def _check_counted_once(models: Mapping[str, Model]) -> None:
 
 
 def _marks(model: Model) -> dict[tuple[Any, ...], str]:
-    """What tells the photos of each class from others, and its name, which may have changed."""
+    """Return the name of each class by what tells its photos from others; names may change."""
     dates = [model._classes.learned[first].date for first in model.class_state]
     statistics = model._learned("be merged").sums
     if statistics.alike:  # nothing tells constant features of one model from those of another

@@ -52,7 +52,7 @@ class TrainedFeatures:
 
     @classmethod
     def of(cls, state: State) -> TrainedFeatures:
-        """What was saved."""
+        """Return what was saved."""
         about = state.description
         assert about.train is not None
         found = cls(about.method, _settings(state), about.seed, about.confidence or Confidence())
@@ -113,7 +113,7 @@ class TrainedFeatures:
             )
 
     def squares(self, images: Any) -> Images:
-        """Images that can be read by index; photos of several sizes become squares."""
+        """Return images that can be read by index; photos of several sizes become squares."""
         if one_by_one(images):
             side = self.least
             squares = [central_square(pixels_of(image, side), side) for image in ready(images)]
@@ -199,14 +199,14 @@ class TrainedFeatures:
         return Learner(settings, self.seed, channels, preparation)
 
     def _apart(self, labels: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
-        """Which images are held out, where some must be so together; else the learner decides."""
+        """Return which images are held out, if some must be together; else the learner decides."""
         if not self.settings.held_out or len(np.unique(groups)) == len(groups):
             return None
         own = labels - labels.min()
         return hold_out_groups(own, groups, self.settings.held_out, int(labels.min()))
 
     def _written_graph(self, learner: Learner) -> bytes:
-        """The graph from photos to features, written from the network."""
+        """Return the graph from photos to features, written from the network."""
         from memoryless.embed.graph import features_graph
         from memoryless.train.backbones.export import module_graph
 
@@ -215,14 +215,14 @@ class TrainedFeatures:
         return features_graph(graph, seen)
 
     def scored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores (n, N) of classes, and by how much the best leads, (n,)."""
+        """Return scores (n, N) of classes, and by how much the best leads, (n,)."""
         assert self.scorer is not None
         scores = self.scorer(features)
         return scores, lead(scores)
 
     def _kept_settings(self) -> dict[str, Any]:
-        """Settings that the strategy reads, without what belongs to this machine alone: the device,
-        and folders.
+        """Return the settings that the strategy reads, without what belongs to this machine alone:
+        the device, and folders.
         """
         from memoryless.stats.methods import parse_method
 
@@ -236,7 +236,7 @@ class TrainedFeatures:
         return own_values(kept)
 
     def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """What a description says of it, and the bytes of each part."""
+        """Return what a description says of it, and the bytes of each part."""
         if self.graph is None or self.training is None:
             return {"train": Training(settings=self._kept_settings())}, {}
         parts = self.kept | {"scorer": describe(self.scorer)[1]}
@@ -254,14 +254,14 @@ class TrainedFeatures:
 
 
 def _settings(state: State) -> ModelSettings:
-    """The settings in a description; before the first state some may be left open."""
+    """Return the settings in a description; before the first state some may be left open."""
     train = state.description.train
     assert train is not None
     return restore_settings(ModelSettings, train.settings, train.size is not None)
 
 
 def lead(scores: np.ndarray) -> np.ndarray:
-    """By how much the best class of each image leads the second best, (n,); 0 for one class.
+    """Return by how much the best class of each image leads the second, (n,); 0 for one class.
 
     >>> lead(np.array([[3.0, 1.0, 7.0]])).tolist()
     [4.0]
