@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +21,7 @@ from memoryless.embed import (
     without_folder,
 )
 from memoryless.errors import ConfigError, DataError, extras
-from memoryless.model.description import Backbone, FeatureGroup, State, scorer_facts
+from memoryless.model.description import FeatureGroup, State, scorer_facts
 from memoryless.model.lesson import Lesson, Suspect
 from memoryless.settings import ModelSettings
 from memoryless.stats.choice import choose
@@ -34,7 +32,6 @@ from memoryless.stats.leave_one_out import Sample, Unlikely, leave_one_out, unli
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, mean_shift
 from memoryless.strategies import filled
-from memoryless.tensors import to_bytes
 
 METHOD = "fixed+lda"
 LARGEST = 1e75  # of a feature: fourth powers of it can still be computed
@@ -86,12 +83,13 @@ class FixedFeatures:
     @classmethod
     def first(cls, settings: ModelSettings, forgettable: bool = False) -> FixedFeatures:
         """Make the graph of the backbone that settings name; no photo was learned yet."""
-        made = cls(settings.backbone, None, None, settings.square_roots, forgettable)
-        made.device = settings.device
-        if made.backbone != "none":
-            made.backbone, made.square_roots = without_folder(settings.backbone), True
-            made.graph, made.preparation, made.groups = features_graph_of(settings)
-        return made
+        own = cls(forgettable=forgettable, device=settings.device)
+        if settings.backbone == "none":
+            return replace(own, square_roots=settings.square_roots)
+        graph, preparation, groups = features_graph_of(settings)
+        name = without_folder(settings.backbone)
+        return replace(own, backbone=name, preparation=preparation, graph=graph, square_roots=True,
+                       groups=groups)  # fmt: skip
 
     @classmethod
     def of(cls, state: State) -> FixedFeatures:
@@ -172,9 +170,6 @@ class FixedFeatures:
     def sizes(self, d: int) -> tuple[int, ...]:
         """Return how many of d features each group has."""
         return tuple(map(sum, self.groups)) or (d,)
-
-    def _group(self, g: int, features: np.ndarray) -> np.ndarray:
-        return self._by_group(features)[g]
 
     def _by_group(self, features: np.ndarray) -> list[np.ndarray]:
         """Return what the statistics of each group are computed from."""
@@ -299,15 +294,8 @@ class FixedFeatures:
         """Return statistics of photos by their classes, and which classes these are."""
         places, own = np.unique(labels, return_inverse=True)
         each = [
-            ClassStatistics.of(
-                features,
-                own,
-                len(places),
-                view=partial(self._group, g),
-                fixed=True,
-                forgettable=self.forgettable,
-            )
-            for g in range(len(self.groups) or 1)
+            ClassStatistics.of(rows, own, len(places), fixed=True, forgettable=self.forgettable)
+            for rows in self._by_group(features.astype(np.float64))
         ]
         return replace(each[0], groups=tuple(made.first for made in each)), places
 
@@ -372,31 +360,18 @@ class FixedFeatures:
         scores = self.answers.scorer(features)
         return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what a description says of it, and the bytes of each part."""
-        facts: dict[str, Any] = {
-            "square_roots": self.square_roots,
-            "groups": tuple(FeatureGroup(parts=parts) for parts in self.groups),
-        }
-        contents = {}
-        if self.graph:
-            digest = sha256(self.graph).hexdigest()
-            facts["backbone"] = Backbone(name=self.backbone, sha256=digest)
-            facts["preparation"] = self.preparation
-            contents["features"] = self.graph
+    def stored(self) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
+        """Return what only a description of fixed features says, and the arrays of each part."""
+        chosen, parts = ((1.0, 1.0),) * len(self.groups), {}
         if self.statistics:
-            record = self.statistics.arrays() | self.check.arrays()
-            facts["record"] = {name: array.nbytes for name, array in record.items()}
-            facts |= {"confidence": self.confidence, "calibrated": self.calibrated}
-            facts["groups"] = tuple(
-                FeatureGroup(parts=parts, weight=weight, shrinkage=shrinkage)
-                for parts, (weight, shrinkage) in zip(
-                    self.groups, self.answers.chosen, strict=False
-                )
-            )
-            contents["record"] = to_bytes(record)
-            contents["scorer"] = to_bytes(describe(self.answers.scorer)[1])
-        return facts, contents
+            chosen = self.answers.chosen
+            parts["record"] = self.statistics.arrays() | self.check.arrays()
+            parts["scorer"] = describe(self.answers.scorer)[1]
+        groups = tuple(
+            FeatureGroup(parts=own, weight=weight, shrinkage=shrinkage)
+            for own, (weight, shrinkage) in zip(self.groups, chosen, strict=False)
+        )
+        return {"square_roots": self.square_roots, "groups": groups}, parts
 
 
 @extras()

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import wraps
+from hashlib import sha256
 from importlib.metadata import version
 from itertools import combinations, islice
 from pathlib import Path, PurePath
@@ -27,6 +28,7 @@ from memoryless.model.database import PLACE
 from memoryless.model.description import (
     HISTORY,
     PARTS,
+    Backbone,
     Description,
     State,
     check_history,
@@ -42,6 +44,7 @@ from memoryless.names import choose, class_names, counted, first_ten
 from memoryless.settings import ModelSettings
 from memoryless.stats.confidence import LEAST_TO_CALIBRATE, Judgement, judge
 from memoryless.strategies import filled
+from memoryless.tensors import to_bytes
 from memoryless.threads import ahead
 
 if TYPE_CHECKING:
@@ -486,7 +489,16 @@ class Model:
 
     def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
         """Return what stands in a file: the description, and the bytes of each part."""
-        facts, contents = self._current.stored()
+        own = self._current
+        facts, parts = own.stored()
+        contents = {name: to_bytes(arrays) for name, arrays in parts.items()}
+        if own.graph:
+            contents["features"], digest = own.graph, sha256(own.graph).hexdigest()
+            backbone = Backbone(name=own.settings.backbone, sha256=digest)
+            facts |= {"backbone": backbone, "preparation": own.preparation}
+        if parts:
+            sizes = {name: array.nbytes for name, array in parts["record"].items()}
+            facts |= {"record": sizes, "confidence": own.confidence, "calibrated": own.calibrated}
         before = self._saved.description if self._saved else None
         if history is None:
             history = before.history if before else HISTORY

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +16,14 @@ from memoryless.embed.preparation import MARGIN, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import DataError
 from memoryless.images.dataset import as_images, hold_out_groups
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready
-from memoryless.model.description import Backbone, State, Training, scorer_facts
+from memoryless.model.description import State, Training, scorer_facts
 from memoryless.model.lesson import Lesson
 from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
 from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.strategies import own_values
-from memoryless.tensors import as_tensors, to_array, to_bytes
+from memoryless.tensors import as_tensors, to_array
 
 if TYPE_CHECKING:
     from memoryless.images import Images
@@ -235,22 +234,11 @@ class TrainedFeatures:
         )
         return own_values(kept)
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what a description says of it, and the bytes of each part."""
-        if self.graph is None or self.training is None:
+    def stored(self) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
+        """Return what only a description of trained features says, and the arrays of each part."""
+        if self.training is None:
             return {"train": Training(settings=self._kept_settings())}, {}
-        parts = self.kept | {"scorer": describe(self.scorer)[1]}
-        digest = sha256(self.graph).hexdigest()
-        facts = {
-            "preparation": self.preparation,
-            "backbone": Backbone(name=self.settings.backbone, sha256=digest),
-            "confidence": self.confidence,
-            "calibrated": self.calibrated,
-            "record": {name: array.nbytes for name, array in parts["record"].items()},
-            "train": self.training,
-        }
-        contents = {name: to_bytes(arrays) for name, arrays in parts.items()}
-        return facts, contents | {"features": self.graph}
+        return {"train": self.training}, self.kept | {"scorer": describe(self.scorer)[1]}
 
 
 def _settings(state: State) -> ModelSettings:
