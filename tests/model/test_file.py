@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +18,6 @@ from memoryless.errors import ConfigError, MemorylessError, StoreError, WriteErr
 from memoryless.model.database import SCHEMA
 from memoryless.model.file import (
     check_file,
-    check_unwritten,
     export_state,
     kept_states,
     load_state,
@@ -218,12 +216,6 @@ def test_the_current_state_alone_can_be_sent(path, tmp_path, capsys):
     export_state(path, sent, force=True)
     grow(sent)
     assert numbers(sent) == [3, 4]
-
-
-def test_a_copy_of_the_file_is_a_backup_with_its_history(path, tmp_path):
-    shutil.copy(path, tmp_path / "copy.memoryless")
-    assert numbers(tmp_path / "copy") == [1, 2, 3]
-    check_unwritten(tmp_path / "copy")
 
 
 @pytest.mark.parametrize(

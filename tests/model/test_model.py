@@ -98,38 +98,6 @@ def taught(*states: tuple[str, int], **settings: Any) -> Model:
     return model
 
 
-def assert_alike(one: Model, other: Model) -> None:
-    """The same classes, and scores equal to a millionth of their range."""
-    X, _ = draw("abcd", seed=99)
-    first, second = one.scores(X), other.scores(X)
-    columns = [other.classes.index(name) for name in one.classes]
-    assert sorted(one.classes) == sorted(other.classes)
-    assert np.abs(first - second[:, columns]).max() <= 1e-6 * np.ptp(first)
-
-
-def test_it_tells_of_classes_whose_new_images_are_unlike_the_old():
-    model = taught(("ab", 40))
-    X, y = draw("ab", 40, seed=5)
-    X[40:] += 2
-    assert list(model.learn(X, y, more=True).unlike) == ["b"]
-
-
-def test_merged_models_are_as_one_that_learned_everything():
-    north, south, whole = taught(("ab", 12)), taught(("bc", 20)), Model(backbone="none")
-    for part in (("ab", 12), ("bc", 20)):
-        whole.learn(*draw(*part), more=True)
-    both = Model.merge({"north": north, "south": south}, same_class="join")
-    assert (both.classes, both.counts) == (("a", "b", "c"), (12, 32, 20))
-    assert_alike(both, whole)
-    found, expected = both._current.confidence, whole._current.confidence
-    assert found.temperature == pytest.approx(expected.temperature, rel=0.2)
-
-
-def test_classes_of_several_models_are_refused_with_their_counts():
-    with pytest.raises(DataError, match="12 photos in north, 20 photos in south"):
-        Model.merge({"north": taught(("ab", 12)), "south": taught(("bc", 20))})
-
-
 @pytest.mark.parametrize("action", ["more", "forget", "merge", "forgettable"])
 def test_trained_features_are_no_sums(action):
     model, images = learned("trained")
@@ -141,13 +109,6 @@ def test_trained_features_are_no_sums(action):
     }
     with pytest.raises(ConfigError, match=r"a network is no sum over images: \w+ cannot"):
         actions[action]()
-
-
-def test_what_cannot_be_forgotten():
-    model = taught(("ab", 12))
-    with pytest.raises(ConfigError, match=r"^unknown class 'B': choose from a, b"):
-        model.forget("B")
-    assert model.classes == ("a", "b")
 
 
 def test_a_model_that_forgot_its_last_class_is_as_new(tmp_path):
@@ -176,12 +137,6 @@ def test_threads_that_teach_one_model_lose_no_class():
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(teach, names))
     assert sorted(model.classes) == sorted(["a", *names])
-
-
-def test_a_model_is_not_merged_with_itself():
-    model = taught(("ab", 12))
-    with pytest.raises(DataError, match=r"^a and b have learned the same photos of a, b, which"):
-        Model.merge({"a": model, "b": model}, same_class="join")
 
 
 def test_constant_features_of_two_models_are_not_taken_for_copies():

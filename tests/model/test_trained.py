@@ -50,12 +50,6 @@ def test_classes_are_learned_by_name_and_recognised():
     assert np.mean(np.array(model.predict(images)) == names) > 0.7
 
 
-def test_the_order_of_images_does_not_name_classes(taught):
-    images, names = draw_birds(2, 3)
-    taught.learn(images[::-1], names[::-1])
-    assert taught.classes == ("bird 0", "bird 1", "bird 2", "bird 3")
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_folder_is_all_that_a_model_needs(method, tmp_path):
     whole, parts = Model(method, **SMALL_MODEL), Model(method, **SMALL_MODEL)

@@ -28,7 +28,7 @@ from memoryless.stats.choice import choose
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.discriminant import Discriminant
-from memoryless.stats.leave_one_out import Sample, Unlikely, leave_one_out, unlikely
+from memoryless.stats.leave_one_out import Sample, leave_one_out, unlikely
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, mean_shift
 from memoryless.strategies import filled
@@ -237,19 +237,18 @@ class FixedFeatures:
         found = labels = np.zeros(0, np.int64)
         suspects: list[Suspect] = []
         if sample:
-            found, labels, doubted = after._check(sample, alike)
-            suspects = _suspects(doubted, sample, names)
+            found, labels, suspects = after._check(sample, alike, names)
         else:
             after.unchecked = self.unchecked + whole.photos - (past.photos if past else 0)
         confidence = after.confidence if sample else Confidence()
-        unlike = {names[c]: errors for c, errors in _unlike(past, whole).items()}
+        unlike = _unlike(past, whole, names) if past else {}
         return after, Lesson.of(names, brought, found, labels, confidence, unlike, suspects)
 
     def _check(
-        self, sample: Sample, alike: Callable[[], np.ndarray] | None
-    ) -> tuple[np.ndarray, np.ndarray, Unlikely | None]:
+        self, sample: Sample, alike: Callable[[], np.ndarray] | None, names: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray, list[Suspect]]:
         """Score the rows that wait by leave-one-out; return their answers and classes, and those
-        whose own class is unlikely.
+        whose own class is unlikely, by their numbers in the call.
         """
         discriminant = self._discriminant()
         sets = alike()[sample.numbers] if alike else sample.numbers
@@ -262,14 +261,17 @@ class FixedFeatures:
             gaps[part.photos] = part.scores.max(1) - part.scores[np.arange(len(own)), own]
             answers.append(part.scores.argmax(1))
             labels.append(own)
-        doubted = None
+        suspects: list[Suspect] = []
         if check.count >= LEAST and self.sums.classes > 1:
             self.check = self.check.join(check)
             T = check.confidence(unit).temperature
             doubted = unlikely(discriminant, features, sample.labels, sets, gaps, T)
+            for row, answer, p in zip(*doubted, strict=True):
+                number, label = int(sample.numbers[row]), names[sample.labels[row]]
+                suspects.append(Suspect(number, label, names[answer], float(p)))
         self.solved = self._answers_of(discriminant)
         none = np.zeros(0, np.int64)
-        return np.concatenate([none, *answers]), np.concatenate([none, *labels]), doubted
+        return np.concatenate([none, *answers]), np.concatenate([none, *labels]), suspects
 
     def due(self, photos: int) -> bool:
         """Return whether a call with so many photos should check some of them."""
@@ -393,19 +395,9 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation,
     return graph, preparation, feature_groups(backbone)
 
 
-def _suspects(doubted: Unlikely | None, sample: Sample, names: Sequence[str]) -> list[Suspect]:
-    """Return the rows whose own class is unlikely by their numbers in the call, with names."""
-    if doubted is None:
-        return []
-    return [
-        Suspect(int(sample.numbers[row]), names[sample.labels[row]], names[answer], float(p))
-        for row, answer, p in zip(*doubted, strict=True)
-    ]
-
-
-def _unlike(past: ClassStatistics | None, after: ClassStatistics) -> dict[int, float]:
+def _unlike(
+    past: ClassStatistics, after: ClassStatistics, names: Sequence[str]
+) -> dict[str, float]:
     """Return past classes whose new photos differ from the past ones by more than chance."""
-    if past is None:
-        return {}
     errors, chance = mean_shift(past, after), chance_shift(after)
-    return {int(c): float(errors[c]) for c in np.flatnonzero(errors > chance)}
+    return {names[c]: float(errors[c]) for c in np.flatnonzero(errors > chance).tolist()}

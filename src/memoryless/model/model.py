@@ -562,14 +562,14 @@ class _FewPhotos:
 
     def __init__(self, known: int, forgettable: bool):
         self.known, self.most = known, 2 if forgettable else 1
-        self.different: dict[int, set[bytes]] = {}
-        """Features of each class of the call that differ, three at most."""
+        self.different: dict[int, set[int]] = {}
+        """Hashes of features of each class of the call that differ, three at most."""
 
     def add(self, features: np.ndarray, labels: np.ndarray) -> None:
         for feature, label in zip(features, labels.tolist(), strict=True):
             rows = self.different.setdefault(label, set())
             if len(rows) < 3:
-                rows.add((feature + 0.0).tobytes())  # -0.0 becomes 0.0
+                rows.add(hash((feature + 0.0).tobytes()))  # -0.0 becomes 0.0
 
     @property
     def traceable(self) -> bool:

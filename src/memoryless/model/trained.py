@@ -52,12 +52,14 @@ class TrainedFeatures:
     @classmethod
     def of(cls, state: State) -> TrainedFeatures:
         """Return what was saved."""
-        about = state.description
-        assert about.train is not None
-        found = cls(about.method, _settings(state), about.seed, about.confidence or Confidence())
+        about, train = state.description, state.description.train
+        assert train is not None
+        # Before the first state some may be left open.
+        settings = restore_settings(ModelSettings, train.settings, train.size is not None)
+        found = cls(about.method, settings, about.seed, about.confidence or Confidence())
         found.calibrated = about.calibrated
         if state.classes.names:
-            found.graph, found.training = state.graph, about.train
+            found.graph, found.training = state.graph, train
             found.kept = dict(state.arrays)
             found.scorer = restore(scorer_facts(about), found.kept.pop("scorer"))
         return found
@@ -239,13 +241,6 @@ class TrainedFeatures:
         if self.training is None:
             return {"train": Training(settings=self._kept_settings())}, {}
         return {"train": self.training}, self.kept | {"scorer": describe(self.scorer)[1]}
-
-
-def _settings(state: State) -> ModelSettings:
-    """Return the settings in a description; before the first state some may be left open."""
-    train = state.description.train
-    assert train is not None
-    return restore_settings(ModelSettings, train.settings, train.size is not None)
 
 
 def lead(scores: np.ndarray) -> np.ndarray:
