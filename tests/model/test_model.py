@@ -51,6 +51,16 @@ def test_a_model_comes_back_whole(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["fixed", "trained"])
+def test_a_model_without_what_learning_needs_learns_nothing(kind, tmp_path):
+    model, images = learned(kind)
+    model.save(tmp_path / "model")
+    again = Model.load(tmp_path / "model", parts=("features", "scorer"))
+    with pytest.raises(ConfigError, match="was loaded to predict alone: load it with all its part"):
+        again.learn(images, ["owl"] * len(images))
+    assert np.array_equal(again.scores(images), model.scores(images))
+
+
+@pytest.mark.parametrize("kind", ["fixed", "trained"])
 def test_images_and_labels_that_are_none_are_refused(kind):
     model, images = learned(kind)
     with pytest.raises(DataError, match=r"^images must be several, in a list of paths"):

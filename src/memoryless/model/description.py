@@ -37,6 +37,7 @@ MOST_HISTORY = 1000
 PARTS = ("features", "record", "scorer", "network")
 """What a state may have as bytes: an ONNX graph, and arrays; only trained features have the last.
 """
+PREDICTS_ALONE = "the model was loaded to predict alone: load it with all its parts"
 OWN_SCATTER = {"spread", "own", "factors"}
 """Arrays of a record that hold the scatter of each class alone."""
 LONGEST_HEADER = 2**20  # bytes; a network of a thousand tensors has a tenth of that

@@ -21,7 +21,7 @@ from memoryless.embed import (
     without_folder,
 )
 from memoryless.errors import ConfigError, DataError, extras
-from memoryless.model.description import FeatureGroup, State, scorer_facts
+from memoryless.model.description import PREDICTS_ALONE, FeatureGroup, State, scorer_facts
 from memoryless.model.lesson import Lesson, Suspect
 from memoryless.settings import ModelSettings
 from memoryless.stats.choice import choose
@@ -130,7 +130,7 @@ class FixedFeatures:
     def sums(self) -> ClassStatistics:
         """The sums over photos of a model that has learned some."""
         if self.statistics is None:
-            raise ConfigError("the model was loaded to predict alone: load it with all its parts")
+            raise ConfigError(PREDICTS_ALONE)
         return self.statistics
 
     @property

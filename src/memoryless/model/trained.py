@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryless.embed.preparation import MARGIN, PHOTO_SIDE, PhotoPreparation
-from memoryless.errors import DataError
+from memoryless.errors import ConfigError, DataError
 from memoryless.images.dataset import as_images, hold_out_groups
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready
-from memoryless.model.description import State, Training, scorer_facts
+from memoryless.model.description import PREDICTS_ALONE, State, Training, scorer_facts
 from memoryless.model.lesson import Lesson
 from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
@@ -66,6 +66,8 @@ class TrainedFeatures:
 
     def learner(self) -> Learner:
         """Return network and record as they were at the end of the last state."""
+        if not self.kept:
+            raise ConfigError(PREDICTS_ALONE)
         from memoryless.stats.record import Record
         from memoryless.train.augment import Preparation
         from memoryless.train.learner import Learner
@@ -151,7 +153,8 @@ class TrainedFeatures:
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
         scorer = build_scorer(parse_method(self.method), end)
-        after = TrainedFeatures(self.method, learner.settings, self.seed, self.confidence)
+        settings = replace(learner.settings, backbone_weights=self.settings.backbone_weights)
+        after = TrainedFeatures(self.method, settings, self.seed, self.confidence)
         network = {name: to_array(tensor) for name, tensor in learner.tensors().items()}
         after.kept = {"record": learner.record.arrays(), "network": network}
         after.scorer, after.calibrated = scorer, self.calibrated
