@@ -137,7 +137,7 @@ def beside_bare(root: Path, photos: Path) -> dict[str, float]:
     learned = root / "learned"
     cpu_seconds("-m", "memoryless", "learn", str(learned), str(few))
     graph = str(root / "features.onnx")
-    Path(graph).write_bytes(load_state(learned).content["features"])
+    Path(graph).write_bytes(load_state(learned).graph)
     taken: dict[str, list[float]] = {"learn": [], "predict": []}
     for i in range(ROUNDS):
         new = str(root / f"new {i}")
@@ -159,7 +159,7 @@ def measure() -> dict[str, Any]:
         learn(root / "model", photos)
         first = time.perf_counter() - first
         saved = load_state(root / "model")
-        graph, model = saved.content["features"], Model.load(root / "model")
+        graph, model = saved.graph, Model.load(root / "model")
         seconds = side_by_side(
             {
                 "learn": lambda: learn(Path(tempfile.mkdtemp(dir=root)) / "model", photos),

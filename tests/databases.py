@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryless.model import file
-from memoryless.model.description import to_bytes
+from memoryless.tensors import to_bytes
 
 
 def edit(path: Path, *statements: str) -> None:
@@ -44,7 +44,7 @@ def put_part(path: Path, name: str, content: bytes) -> None:
 
 def put_arrays(path: Path, name: str, **arrays: Any) -> None:
     """Other arrays in a part of the current state, or some of them gone."""
-    there = file.load_state(path).arrays(name) | arrays
+    there = file.load_state(path).arrays[name] | arrays
     put_part(path, name, to_bytes({key: a for key, a in there.items() if a is not None}))
 
 

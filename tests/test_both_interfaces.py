@@ -30,6 +30,6 @@ def test_both_interfaces_give_the_same_bits():
     found, own = learner.record.statistics["none"], model._current.statistics
     for name, array in own.arrays().items():
         assert np.array_equal(found.arrays()[name], array), name
-    layer, stored = HEADS["lda"].over(found), model._current.answers[0].over
+    layer, stored = HEADS["lda"].over(found), model._current.answers.scorer.over
     assert np.array_equal(layer.W, stored.W[:-1])
     assert np.array_equal(layer.b, stored.b[:-1])

@@ -13,8 +13,9 @@ from databases import put_arrays, put_description, put_part
 from hostile_models import RAW, WRONG, reading_a_secret
 from memoryless import Model
 from memoryless.errors import StoreError
-from memoryless.model.description import from_bytes, to_bytes
+from memoryless.model.description import from_bytes
 from memoryless.model.file import check_file, load_state
+from memoryless.tensors import to_bytes
 from photo_toys import draw_photos, make_colours, tiny_settings
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -42,7 +43,7 @@ def test_bytes_that_are_no_arrays(kind, path):
     put_part(path, "scorer", RAW[kind])
     began = time.perf_counter()
     with pytest.raises(StoreError, match=r"the scorer of .* is damaged"):
-        Model.load(path).scores(X)
+        Model.load(path)
     assert len(list(check_file(path))) == 1
     assert time.perf_counter() - began < 3
 
@@ -52,17 +53,17 @@ def test_arrays_that_do_not_fit(kind, path):
     part, arrays, reason = WRONG[kind]
     put_arrays(path, part, **arrays)
     with pytest.raises(StoreError, match=reason):
-        load_state(path).arrays(part)
+        load_state(path)
     assert [reason in problem for problem in check_file(path)] == [True]
 
 
 def test_a_record_without_a_mean_whose_description_says_so_too(path):
     put_arrays(path, "record", mean=None)
-    record = dict(load_state(path).description.record)
+    record = dict(load_state(path, names=()).description.record)
     del record["mean"]
     put_description(path, record=record)
     with pytest.raises(StoreError, match="mean is missing"):
-        load_state(path).arrays("record")
+        load_state(path, names=["record"])
 
 
 @pytest.mark.parametrize(

@@ -89,13 +89,6 @@ def test_trained_features_have_theirs():
     assert list(problems(about, model._classes, contents)) == []
 
 
-def test_a_model_before_its_first_state_keeps_what_its_own_strategy_reads(tmp_path):
-    Model("lwf_kd+linear+lda", kd_weight=3.0).save(tmp_path / "m")
-    again = Model.load(tmp_path / "m")
-    assert again.settings.kd_weight == 3.0
-    assert "lambda_base" not in again._stored(None)[0].train.settings
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("trained") / "m.memoryless"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +18,6 @@ from memoryless.errors import ConfigError, MemorylessError, StoreError, WriteErr
 from memoryless.model.database import SCHEMA
 from memoryless.model.file import (
     check_file,
-    check_unwritten,
     export_state,
     kept_states,
     load_state,
@@ -62,17 +60,6 @@ def test_a_state_says_where_it_comes_from_and_what_was_done(path):
     assert told == [(1, None, "learn"), (2, 1, "learn"), (3, 2, "learn"), (4, 3, "rename, learn")]
     assert current == 4
     assert list(check_file(path)) == []
-
-
-def test_scores_are_the_same_bit_by_bit(path):
-    model = Model.load(path)
-    again = Model.load(path)
-    again.learn(X, ["owl"] * 20)
-    again.save(path)
-    assert (Model.load(path).scores(X) == again.scores(X)).all()
-    with writing(path, None) as writer:
-        writer.switch(3)
-    assert (Model.load(path).scores(X) == model.scores(X)).all()
 
 
 def test_going_back_is_bit_exact_and_what_was_undone_goes_with_the_next_state(path):
@@ -163,13 +150,6 @@ def test_a_file_grows_by_as_much_with_each_class_and_with_each_state(tmp_path):
     assert 30 < c < 130  # when it was, and how many photos came
 
 
-def test_kept_states_take_no_more_than_as_many_files(tmp_path):
-    grow(tmp_path / "one", 1)
-    grow(tmp_path / "five", 5)
-    one, five = ((tmp_path / f"{n}.memoryless").stat().st_size for n in ("one", "five"))
-    assert five < 5 * one
-
-
 def test_a_file_with_damaged_pages_is_not_written(path):
     """Even where the current state can still be read: here the number of free pages is wrong."""
     model, content = Model.load(path), bytearray(path.read_bytes())
@@ -236,12 +216,6 @@ def test_the_current_state_alone_can_be_sent(path, tmp_path, capsys):
     export_state(path, sent, force=True)
     grow(sent)
     assert numbers(sent) == [3, 4]
-
-
-def test_a_copy_of_the_file_is_a_backup_with_its_history(path, tmp_path):
-    shutil.copy(path, tmp_path / "copy.memoryless")
-    assert numbers(tmp_path / "copy") == [1, 2, 3]
-    check_unwritten(tmp_path / "copy")
 
 
 @pytest.mark.parametrize(

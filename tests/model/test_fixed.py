@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
@@ -42,16 +40,6 @@ def test_classes_are_learned_by_name_and_recognised():
     assert np.mean(np.array(model.predict(X)) == names) > 0.8
 
 
-@given(st.permutations(range(6)), st.lists(st.integers(1, 5), max_size=4, unique=True))
-def test_order_and_states_do_not_matter(order, cuts):
-    parts = [tuple(p) for p in np.split(np.array(order), sorted(cuts)) if len(p)]
-    X, _ = features(*range(6))
-    found, expected = taught(*parts), taught(tuple(range(6)))
-    scores, whole = found.scores(X), expected.scores(X)
-    columns = np.argsort(found.classes)
-    assert np.abs(scores[:, columns] - whole).max() <= 1e-6 * np.ptp(whole)
-
-
 def test_a_folder_is_all_that_a_model_needs(tmp_path):
     whole, parts = taught((0, 1), (2, 3)), taught((0, 1))
     parts.save(tmp_path / "model")
@@ -78,19 +66,13 @@ def test_large_numbers_are_no_infinite_ones():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_one_number_that_is_not_finite_is_noticed(bad):
-    X, names = features(0, 1)
-    X[5, 2] = bad
-    with pytest.raises(DataError, match=r"^features must be finite numbers: some are nan or inf"):
-        Model(backbone="none").learn(X, names)
-
-
-def test_a_failure_leaves_the_model_as_it_was():
+def test_one_number_that_is_not_finite_leaves_the_model_as_it_was(bad):
     model = taught((0, 1))
-    X = features(0, 1)[0]
+    X, spoilt = features(0, 1)[0], features(2, 3)[0]
     before = model.scores(X)
-    with pytest.raises(DataError, match="some are nan"):
-        model.learn(np.full((30, 6), np.nan), ["new"] * 30)
+    spoilt[5, 2] = bad
+    with pytest.raises(DataError, match=r"^features must be finite numbers: some are nan or inf"):
+        model.learn(spoilt, ["new"] * 24)
     assert model.classes == ("class 0", "class 1")
     assert np.array_equal(model.scores(X), before)
 
@@ -262,7 +244,7 @@ def test_chunks_do_not_change_what_is_learned(monkeypatch):
 def test_the_state_keeps_nothing_of_single_photos(tmp_path):
     model = taught((0, 1))
     model.save(tmp_path / "model")
-    record = load_state(tmp_path / "model").arrays("record")
+    record = load_state(tmp_path / "model").arrays["record"]
     assert {name: array.shape for name, array in record.items()} == {
         "count": (2,),
         "mean": (2, 6),

@@ -54,7 +54,7 @@ def test_what_one_group_cannot_tell_another_one_does(backbone):
     model = taught(backbone, range(5))
     own = model._current
     assert own.groups == GROUPS
-    (first, second), lesson = own.chosen, model.learn(*photos(5))
+    (first, second), lesson = own.answers.chosen, model.learn(*photos(5))
     assert first[0] == 1 and second[0] > 0
     assert lesson.right == lesson.checked
     images, names = photos(*range(5), number=20)
@@ -98,7 +98,7 @@ def test_states_merging_and_files_change_no_score(backbone, tmp_path, forgettabl
     whole.save(tmp_path / "m")
     again = Model.load(tmp_path / "m")
     assert np.array_equal(again.scores(photos(0)[0]), whole.scores(photos(0)[0]))
-    assert again._current.chosen == whole._current.chosen
+    assert again._current.answers.chosen == whole._current.answers.chosen
     again.rename({"class 0": "zero"})
     assert np.array_equal(again.scores(photos(0)[0]), whole.scores(photos(0)[0]))
 
@@ -113,13 +113,15 @@ def test_the_file_holds_sums_of_each_group_and_what_was_chosen(backbone, tmp_pat
     model = taught(backbone, range(4), forgettable=True)
     model.save(tmp_path / "m")
     state = load_state(tmp_path / "m")
-    shapes = {name: array.shape for name, array in state.arrays("record").items()}
+    shapes = {name: array.shape for name, array in state.arrays["record"].items()}
     assert shapes["mean"] == (4, 3) and shapes["1.mean"] == (4, 48)
     assert shapes["scatter"] == (6,) and shapes["1.scatter"] == (48 * 49 // 2,)
     assert shapes["spread"] == (4 * 3, 3) and shapes["1.spread"] == (4 * 11, 48)
     stored = state.description.groups
     assert [group.parts for group in stored] == list(GROUPS)
-    assert tuple((group.weight, group.shrinkage) for group in stored) == model._current.chosen
+    assert (
+        tuple((group.weight, group.shrinkage) for group in stored) == model._current.answers.chosen
+    )
     code, out, _ = call("show", str(tmp_path / "m"), capsys=capsys)
     assert code == 0
     assert "groups    3 features: weight 1, shrinkage " in out and "; 48 features: " in out

@@ -469,7 +469,7 @@ def test_a_broken_photo_is_listed_and_the_rest_is_done(colours, capsys):
     assert code == 1
     assert "compared  on 24 photos " in out
     assert (
-        "broken    the photo photos/broken.png cannot be read (not an image): repair it, or take it "
-        "out\n" in out
+        "broken    the photo photos/broken.png cannot be read (not an image): repair it, or take "
+        "it out\n" in out
     )
     assert Path("out.onnx").exists()

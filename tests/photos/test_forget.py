@@ -38,9 +38,9 @@ def test_names_are_not_searched_for_in_a_list(tmp_path):
 
 def test_the_covariance_stays_as_it_was(tmp_path):
     taught = load_state(teach_states(tmp_path))
-    before = ClassStatistics.restore(taught.arrays("record"), fixed=True)
+    before = ClassStatistics.restore(taught.arrays["record"], fixed=True)
     forget_classes(tmp_path, ["song thrush"])
-    after = ClassStatistics.restore(load_state(tmp_path).arrays("record"), fixed=True)
+    after = ClassStatistics.restore(load_state(tmp_path).arrays["record"], fixed=True)
     assert (before.count.sum(), after.count.sum()) == (60, 40)
     np.testing.assert_allclose(after.pooled, before.pooled, atol=1e-12)
 

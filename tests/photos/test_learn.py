@@ -301,7 +301,7 @@ def test_a_backbone_can_be_trained_too(flags, capsys):
 
 def test_training_by_default_keeps_no_covariance_of_a_class(flags, capsys):
     run(*"model photos --train --image-size 8 --epochs 1".split(), capsys=capsys)
-    record = load_state("model").arrays("record")
+    record = load_state("model").arrays["record"]
     assert not {name for name, array in record.items() if array.ndim > 2}
     assert {name.split(".")[-1] for name in record} >= {"scatter", "mean"}
 

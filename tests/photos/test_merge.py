@@ -110,10 +110,10 @@ def test_if_some_are_not_forgettable_the_result_is_not(north_and_south):
 
 def test_sums_of_checks_are_added(north_and_south):
     teach("one", {"elk": 40})  # a single class tells nothing
-    parts = [load_state(Path(path)).arrays("record") for path in ("north", "one", "south")]
+    parts = [load_state(Path(path)).arrays["record"] for path in ("north", "one", "south")]
     assert [float(part["check.count"]) > 0 for part in parts] == [True, False, True]
     merge_models(Path("out"), [Path("north"), Path("one"), Path("south")])
-    found = load_state("out").arrays("record")
+    found = load_state("out").arrays["record"]
     for name in ("check.losses", "check.any_label", "check.below", "check.count"):
         assert found[name] == pytest.approx(sum(part[name] for part in parts))
 

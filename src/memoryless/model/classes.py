@@ -47,11 +47,13 @@ class Classes:
     """The states."""
 
     def learn(self, count: Mapping[str, int], date: str, model: str | None = None) -> Self:
-        """With one more state: so many photos of each class; new ones come last, in that order."""
+        """Return the classes after one more state, which brought so many photos of each class; new
+        ones come last, in that order.
+        """
         return self._after([(count, date, model)])
 
     def _after(self, states: Iterable[tuple[Mapping[str, int], str, str | None]]) -> Self:
-        """With several more states, each as `learn` takes one."""
+        """Return the classes after several more states, each as `learn` takes one."""
         counts, first, learned = dict(self._counted()), list(self.first), list(self.learned)
         for count, date, model in states:
             more = {name: n for name, n in count.items() if name in counts}
@@ -62,7 +64,7 @@ class Classes:
         return type(self)(tuple(counts), tuple(counts.values()), tuple(first), tuple(learned))
 
     def brought(self) -> list[dict[str, int]]:
-        """How many photos of each class every state brought."""
+        """Return how many photos of each class every state brought."""
         found = [dict(state.more) for state in self.learned]
         more: Counter[str] = Counter()
         for state in self.learned:
@@ -72,7 +74,7 @@ class Classes:
         return found
 
     def forget(self, names: Collection[str]) -> Self:
-        """Without some classes, and without their photos in any state."""
+        """Return the others, without photos of the forgotten ones in any state."""
         names = set(names)
         gone = [sum(n for name, n in b.items() if name in names) for b in self.brought()]
         states = [
@@ -92,7 +94,7 @@ class Classes:
         )
 
     def rename(self, names: Mapping[str, str]) -> Self:
-        """With other names for some classes."""
+        """Return the same with other names for some classes."""
         states = [
             replace(state, more={names.get(name, name): n for name, n in state.more.items()})
             for state in self.learned
@@ -101,7 +103,8 @@ class Classes:
         return type(self)(renamed, self.counts, self.first, tuple(states))
 
     def merge(self, other: Self, model: str) -> Self:
-        """With all states of another model; of a class that both have, its photos are more.
+        """Return these classes with all states of another model; of a class that both have, its
+        photos are more.
 
         Models that are merged already keep their names, as far as these are still free.
         """
@@ -121,7 +124,7 @@ class Classes:
 
 
 def model_name(path: str) -> str:
-    """What a model at a path is called: without folders, which may name a person.
+    """Return what a model at a path is called: without folders, which may name a person.
 
     >>> model_name("data/north"), model_name("mail/south.memoryless"), model_name("/")
     ('north', 'south', 'model')
@@ -132,6 +135,6 @@ def model_name(path: str) -> str:
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """The name, or the first numbered one that is not taken."""
+    """Return the name, or the first numbered one that is not taken."""
     names = (f"{name}-{i}" if i > 1 else name for i in numbers(1))
     return next(name for name in names if name not in taken)

@@ -57,22 +57,21 @@ SCHEMA = (
 )""",
 )
 SETTINGS = (
-    "trusted_schema = OFF",
-    "foreign_keys = ON",
-    "cell_size_check = ON",
-    "temp_store = MEMORY",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA temp_store = MEMORY",
 )
-FOR_WRITING = ("synchronous = FULL", "secure_delete = ON")
+TO_READ = (*SETTINGS, "BEGIN", "SELECT count(*) FROM sqlite_master")  # which locks it for reading
+TO_WRITE = (*SETTINGS, "PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
 READERS_WAIT = 30.0  # seconds, while commits are written
 """SQLite looks again every 0.1 s: beside a writer that never paused, one read of 3,600 found no gap
 within 5 s."""
 WRITERS_WAIT = 0.3
 COMMITS_WAIT = 60_000  # milliseconds, for readers to finish
-SMALL_PAGE, LARGE_PAGE = (
-    4096,
-    65536,
-)  # bytes; large bytes are read four times as fast from large pages
+SMALL_PAGE, LARGE_PAGE = 4096, 65536  # bytes
 LARGE = 1_000_000
+"""From how many bytes on a file has large pages, from which they are read four times as fast."""
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 """What a disk without hard links says, such as a USB stick."""
 NO_LOCKS = ("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PROTOCOL")
@@ -80,7 +79,7 @@ NO_LOCKS = ("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PROTOC
 
 
 def model_file(path: Path | str) -> Path:
-    """The file of a model; a name without a suffix gets one.
+    """Return the file of a model; a name without a suffix gets one.
 
     >>> model_file("data/birds").as_posix(), model_file("birds.old").as_posix()
     ('data/birds.memoryless', 'birds.old')
@@ -91,13 +90,13 @@ def model_file(path: Path | str) -> Path:
     return whole if whole.suffix else whole.with_name(whole.name + ENDING)
 
 
-def connect(path: Path, mode: str, wait: float, settings: tuple[str, ...] = SETTINGS) -> Connection:
-    """A connection in autocommit, its settings made."""
+def connect(path: Path, mode: str, wait: float, statements: tuple[str, ...]) -> Connection:
+    """Return a connection in autocommit, after some statements."""
     uri = f"{path.absolute().as_uri()}?{mode}"
     db = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None)
     try:
-        for setting in settings:
-            db.execute(f"PRAGMA {setting}")
+        for statement in statements:
+            db.execute(statement)
     except BaseException:
         db.close()
         raise
@@ -114,23 +113,13 @@ def reading(path: Path) -> Iterator[Connection]:
 
 
 def _open_to_read(path: Path) -> Connection:
-    """A connection that has begun to read."""
+    """Return a connection that has begun to read."""
     try:
-        return _begun(connect(path, "mode=rw", READERS_WAIT))
+        return connect(path, "mode=rw", READERS_WAIT, TO_READ)
     except sqlite3.OperationalError as error:
         if not error.sqlite_errorname.startswith(NO_LOCKS) or _beside(path, "-journal").exists():
             raise
-        return _begun(connect(path, "immutable=1", 0))
-
-
-def _begun(db: Connection) -> Connection:
-    try:
-        db.execute("BEGIN")
-        db.execute("SELECT count(*) FROM sqlite_master")
-    except BaseException:
-        db.close()
-        raise
-    return db
+        return connect(path, "immutable=1", 0, TO_READ)
 
 
 @contextmanager
@@ -140,7 +129,7 @@ def writing(path: Path) -> Iterator[Connection]:
     _tidy(path)
     with explained(path, writing=True):
         was = path.stat()
-        with closing(connect(path, "mode=rw", WRITERS_WAIT, SETTINGS + FOR_WRITING)) as db:
+        with closing(connect(path, "mode=rw", WRITERS_WAIT, TO_WRITE)) as db:
             db.execute("BEGIN IMMEDIATE")
             check_ours(db, path)
             db.execute(f"PRAGMA busy_timeout = {COMMITS_WAIT}")
@@ -278,7 +267,7 @@ def _tidy(path: Path) -> None:
 
 
 def _clear_new(path: Path) -> Path:
-    """The name under which a new file is built, free of what was left there."""
+    """Return the name under which a new file is built, after removing what was left there."""
     new = _beside(path, ".new")
     for old in (new, _beside(new, "-journal")):
         old.unlink(missing_ok=True)
@@ -295,7 +284,7 @@ def build(
     with _telling(path):
         new = _clear_new(path)
         try:
-            with closing(connect(new, "mode=rwc", WRITERS_WAIT, SETTINGS + FOR_WRITING)) as db:
+            with closing(connect(new, "mode=rwc", WRITERS_WAIT, TO_WRITE)) as db:
                 db.execute(f"PRAGMA page_size = {LARGE_PAGE if size > LARGE else SMALL_PAGE}")
                 _fill(db, fill)
             _name(new, path, replaces)

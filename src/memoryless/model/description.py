@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
+from memoryless.embed.onnx_bytes import check_alone
 from memoryless.embed.preparation import Number, PhotoPreparation, Positive
 from memoryless.errors import ConfigError, StoreError, cause
 from memoryless.model.classes import Classes, Count, Date, Learned, Some, Strict
@@ -36,6 +37,7 @@ MOST_HISTORY = 1000
 PARTS = ("features", "record", "scorer", "network")
 """What a state may have as bytes: an ONNX graph, and arrays; only trained features have the last.
 """
+PREDICTS_ALONE = "the model was loaded to predict alone: load it with all its parts"
 OWN_SCATTER = {"spread", "own", "factors"}
 """Arrays of a record that hold the scatter of each class alone."""
 LONGEST_HEADER = 2**20  # bytes; a network of a thousand tensors has a tenth of that
@@ -123,33 +125,39 @@ class State:
     digest: str
     size: int = 0
     """Bytes of the parts, without the graph that states share."""
-    content: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
-    """The bytes of the parts that were read."""
-    _arrays: dict[str, dict[str, np.ndarray]] = field(
+    graph: bytes | None = field(default=None, repr=False, compare=False)
+    """The ONNX graph from photos to features, if there is one and it was read."""
+    arrays: dict[str, dict[str, np.ndarray]] = field(
         default_factory=dict, repr=False, compare=False
     )
+    """The arrays of the other parts that were read."""
 
-    def arrays(self, part: str) -> dict[str, np.ndarray]:
-        """The arrays of a part, checked."""
-        if part not in self._arrays:
-            where = f"the {part} of {self.path}"
-            arrays = from_bytes(self.content[part], where)
-            for problem in array_problems(self.description, self.classes, part, arrays):
-                raise StoreError(f"{where} is damaged ({problem}): {RESTORE}")
-            self._arrays[part] = arrays
-            self.content.pop(part, None)  # they need not be kept twice
-        return self._arrays[part]
+    def with_parts(self, contents: Mapping[str, bytes]) -> State:
+        """Return the state with parts of which these are the bytes, checked."""
+        arrays = {name: self._read(name, contents[name]) for name in contents if name != "features"}
+        graph = contents.get("features")
+        if graph is not None:
+            check_alone(graph, str(self.path))
+        return replace(self, graph=graph, arrays=arrays)
+
+    def _read(self, part: str, content: bytes) -> dict[str, np.ndarray]:
+        """Return the arrays of a part, checked."""
+        where = f"the {part} of {self.path}"
+        arrays = from_bytes(content, where)
+        for problem in array_problems(self.description, self.classes, part, arrays):
+            raise StoreError(f"{where} is damaged ({problem}): {RESTORE}")
+        return arrays
 
 
 def encode(description: Description, where: Any) -> str:
-    """A description as JSON that can be read again."""
+    """Return a description as JSON, once it was read again."""
     text = msgspec.json.encode(description).decode()
     decode(text, where)
     return text
 
 
 def decode(text: str, where: Any) -> Description:
-    """The description in a JSON text; an error names the path of what is wrong."""
+    """Return the description in a JSON text; an error names the path of what is wrong."""
     try:
         return msgspec.json.decode(text, type=Description)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
@@ -157,7 +165,7 @@ def decode(text: str, where: Any) -> Description:
 
 
 def given_back(about: Description, counts: Sequence[int]) -> list[int]:
-    """Which classes of a state give the feature of each of their photos back.
+    """Return which classes of a state give the feature of each of their photos back.
 
     The mean of one photo is its feature. Of two, mean and scatter tell both, where the scatter is
     theirs alone: that of their class, or that of all where no other class has more than one photo.
@@ -169,7 +177,7 @@ def given_back(about: Description, counts: Sequence[int]) -> list[int]:
 
 
 def check_history(history: Any) -> int:
-    """How many earlier states to keep, or an error."""
+    """Return how many earlier states to keep, or raise."""
     if type(history) is not int or not 0 <= history <= MOST_HISTORY:
         raise ConfigError(
             f"`history={history!r}` is no number of states: choose 0 to {MOST_HISTORY:,}"
@@ -178,23 +186,12 @@ def check_history(history: Any) -> int:
 
 
 def now() -> str:
-    """The time as it is written: UTC, whole seconds."""
+    """Return the time as it is written: UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def to_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """Arrays of NumPy or torch as bytes; equal arrays give equal bytes."""
-    return save({name: _array(arrays[name]) for name in sorted(arrays)})
-
-
-def _array(array: Any) -> np.ndarray:
-    """An array whose bytes stand in the order of its indices."""
-    own = array.detach().cpu().numpy() if hasattr(array, "detach") else array
-    return np.asarray(own, order="C")
-
-
 def from_bytes(content: bytes, where: str) -> dict[str, np.ndarray]:
-    """The arrays in bytes of someone else's making."""
+    """Return the arrays in bytes of someone else's making."""
     if int.from_bytes(content[:8], "little") > LONGEST_HEADER:
         raise StoreError(f"{where} is damaged (it lists too many arrays): {RESTORE}")
     try:
@@ -204,7 +201,7 @@ def from_bytes(content: bytes, where: str) -> dict[str, np.ndarray]:
 
 
 def problems(about: Description, classes: Classes, parts: Collection[str]) -> Iterator[str]:
-    """What in a description fits neither its classes nor the parts that there are."""
+    """Yield what in a description fits neither its classes nor the parts that there are."""
     fixed = about.method.partition("+")[0] == "fixed"
     if fixed == (about.train is not None):
         yield f"the method {about.method!r} and `train` do not fit"
@@ -257,7 +254,7 @@ def _class_problems(classes: Classes) -> Iterator[str]:
 def array_problems(
     about: Description, classes: Classes, part: str, arrays: Mapping[str, np.ndarray]
 ) -> Iterator[str]:
-    """What is wrong with the arrays of a part."""
+    """Yield what is wrong with the arrays of a part."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             yield f"{name} is not all numbers"
@@ -273,7 +270,7 @@ def array_problems(
 def _sum_problems(
     about: Description, classes: Classes, sums: Mapping[str, np.ndarray]
 ) -> Iterator[str]:
-    """What is wrong with sums over photos, the record of fixed features."""
+    """Yield what is wrong with sums over photos, the record of fixed features."""
     number = len(classes.names)
     mean, count = sums.get("mean", np.zeros(0)), sums.get("count", np.zeros(0))
     d = max(1, mean.shape[1]) if mean.ndim == 2 else 1
@@ -301,7 +298,7 @@ def _sum_problems(
 
 
 def scorer_facts(about: Description) -> dict[str, Any]:
-    """Which scorer a state has, and its single numbers."""
+    """Return which scorer a state has, and its single numbers."""
     if about.train:
         return about.train.scorer
     over = {"kind": "linear", "unit": False}

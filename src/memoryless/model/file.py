@@ -21,7 +21,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from memoryless.embed.onnx_bytes import check_alone
 from memoryless.errors import ConfigError, StoreError, WriteError
 from memoryless.model import database
 from memoryless.model.classes import Classes, Count, Date, Name, Some
@@ -46,7 +45,7 @@ PartRow = tuple[str, str]
 def load_state(
     path: Path | str, number: int | None = None, names: Collection[str] = PARTS
 ) -> State:
-    """The current state of a file, or a kept one, with some of its parts, every byte checked."""
+    """Return the current state of a file, or a kept one, with some of its parts, all checked."""
     path = model_file(path)
     with reading(path) as db:
         return _loaded(db, path, number, names)
@@ -57,16 +56,14 @@ def _loaded(db: Connection, path: Path, number: int | None, names: Collection[st
         check_kept(db, path, number)
     with _offering_a_way_back(db, path):
         state = _read_state(db, path, number or _current(db, path))
-        for name in set(names) & set(state.parts):
-            state.content[name] = _read_part(db, path, name, state.parts[name])
-        return state
+        return state.with_parts(_contents(db, state, names))
 
 
 def kept_states(
     path: Path | str, report: Callable[[str], None] = lambda problem: None
 ) -> tuple[list[State], int | None]:
-    """The states of a file, oldest first, and the number of the current one, unless that cannot be
-    told; `report` gets a sentence on each damaged state.
+    """Return the states of a file, oldest first, and the number of the current one, unless that
+    cannot be told; `report` gets a sentence on each damaged state.
     """
     path, states, current = model_file(path), [], None
     with reading(path) as db:
@@ -95,7 +92,7 @@ def check_kept(db: Connection, path: Path, number: int) -> None:
 
 
 def _current(db: Connection, path: Path) -> int:
-    """The number of the current state, which its seal must confirm."""
+    """Return the number of the current state, which its seal must confirm."""
     rows = db.execute("SELECT current.state, seal, digest FROM current JOIN state ON number = "
                       "current.state").fetchall()  # fmt: skip
     if len(rows) != 1 or rows[0][1] != _seal(rows[0][0], rows[0][2]):
@@ -108,33 +105,41 @@ def _seal(number: int, digest: str) -> str:
 
 
 def _digest(row: Sequence[object], classes: Sequence[object], names: Sequence[object]) -> str:
-    """The digest of a state: over its row, those of its classes, and the digests of its parts."""
+    """Return the digest of a state's row, those of its classes, and the digests of its parts."""
     text = json.dumps([row, classes, names], ensure_ascii=False, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
 def _read_state(db: Connection, path: Path, number: int) -> State:
-    """A state without its parts."""
+    """Return a state without its parts."""
     row, classes, names = _rows(db, number)
     where = f"state {number} of {path}"
     if row is None or row[-1] != _digest(row[:-1], classes, names):
         raise StoreError(f"{where} is damaged (its digest differs): {RESTORE}")
     try:
         number, parent, date, done, text, digest = msgspec.convert(row, Row)
-        known = _classes(msgspec.convert(classes, list[ClassRow]))
+        rows = msgspec.convert(classes, list[ClassRow])
         found = dict(msgspec.convert(names, list[PartRow]))
     except msgspec.ValidationError as error:
         raise StoreError(f"{where} is damaged ({error}): {RESTORE}") from error
     about = decode(text, where)
-    known = Classes(known.names, known.counts, known.first, about.learned)
+    known = Classes(
+        names=tuple(name for _, name, _, _ in rows),
+        counts=tuple(photos for _, _, photos, _ in rows),
+        first=tuple(state - 1 for _, _, _, state in rows),
+        learned=about.learned,
+    )
+    if [position for position, *_ in rows] != list(range(len(rows))):
+        raise StoreError(f"{where} is damaged (positions of classes skip some): {RESTORE}")
     for problem in problems(about, known, found):
         raise StoreError(f"{where} is damaged ({problem}): {RESTORE}")
-    size = sum(_size(db, digest) for name, digest in found.items() if name != "features")
-    return State(path, number, parent, date, done, about, known, found, digest, size)
+    (size,) = db.execute("SELECT sum(length(bytes)) FROM part JOIN blob USING (sha256) WHERE "
+                         "state = ? AND name != 'features'", (number,)).fetchone()  # fmt: skip
+    return State(path, number, parent, date, done, about, known, found, digest, size or 0)
 
 
 def _rows(db: Connection, number: int) -> tuple[Any, list[Any], list[Any]]:
-    """What the tables say of a state, in the order of its digest."""
+    """Return what the tables say of a state, in the order of its digest."""
     row = db.execute("SELECT * FROM state WHERE number = ?", (number,)).fetchone()
     classes = db.execute("SELECT position, name, photos, brought_by FROM class WHERE state = ? "
                          "ORDER BY position", (number,)).fetchall()  # fmt: skip
@@ -142,33 +147,14 @@ def _rows(db: Connection, number: int) -> tuple[Any, list[Any], list[Any]]:
     return row, classes, names.fetchall()
 
 
-def _classes(rows: Sequence[tuple[int, str, int, int]]) -> Classes:
-    if [position for position, *_ in rows] != list(range(len(rows))):
-        raise msgspec.ValidationError("positions of classes do not follow each other")
-    return Classes(
-        names=tuple(name for _, name, _, _ in rows),
-        counts=tuple(photos for _, _, photos, _ in rows),
-        first=tuple(state - 1 for _, _, _, state in rows),
-    )
-
-
-def _size(db: Connection, digest: str) -> int:
-    (size,) = db.execute(
-        "SELECT sum(length(bytes)) FROM blob WHERE sha256 = ?", (digest,)
-    ).fetchone()
-    return size or 0
-
-
-def _read_part(db: Connection, path: Path, name: str, digest: str) -> bytes:
-    """The bytes of a part; a graph that reads other files is an error."""
-    content = _read_blob(db, path, digest)
-    if name == "features":
-        check_alone(content, str(path))
-    return content
+def _contents(db: Connection, state: State, names: Collection[str]) -> dict[str, bytes]:
+    """Return the bytes of those of these parts that a state has."""
+    wanted = [name for name in state.parts if name in names]
+    return {name: _read_blob(db, state.path, state.parts[name]) for name in wanted}
 
 
 def _read_blob(db: Connection, path: Path, digest: str) -> bytes:
-    """The bytes of this digest."""
+    """Return the bytes of this digest."""
     rows = db.execute("SELECT bytes FROM blob WHERE sha256 = ? ORDER BY piece", (digest,))
     pieces = [piece for (piece,) in rows]
     sound = all(isinstance(piece, bytes) for piece in pieces)
@@ -192,23 +178,21 @@ def _offering_a_way_back(db: Connection, path: Path) -> Iterator[None]:
 
 
 def _state_problems(db: Connection, path: Path, number: int) -> Iterator[str]:
-    """What is damaged of a state and its parts, one sentence each."""
+    """Yield what is damaged of a state and its parts, one sentence each."""
     try:
         state = _read_state(db, path, number)
     except StoreError as error:
         yield str(error)
         return
-    for name, digest in state.parts.items():
+    for name in state.parts:
         try:
-            state.content[name] = _read_part(db, path, name, digest)
-            if name != "features":
-                state.arrays(name)
+            state.with_parts(_contents(db, state, [name]))
         except StoreError as error:
             yield f"state {number}: {error}"
 
 
 def check_file(path: Path | str) -> Iterator[str]:
-    """What is wrong with a file, one sentence each, after all of it was read."""
+    """Yield what is wrong with a file, one sentence each, after all of it was read."""
     path = model_file(path)
     with reading(path) as db:
         for (problem,) in db.execute("PRAGMA integrity_check"):
@@ -247,17 +231,23 @@ class Writer:
         description says, or none at all if it stands `alone`.
         """
         self._check_process()
-        keep = 0 if alone else description.history
-        if self._db is None:
-            state = self._state(1, None, done, description, classes, contents)
-            size = sum(map(len, contents.values()))
-            database.build(self.path, lambda db: _insert(db, state, contents), size)
-        else:
+        number, parent, keep = 1, None, 0 if alone else description.history
+        if self._db:
             _check_whole(self._db, self.path)
             number = max(_numbers(self._db), default=0) + 1
             parent = self.before.number if self.before and keep else None
-            state = self._state(number, parent, done, description, classes, contents)
+        digests = {name: sha256(contents[name]).hexdigest() for name in sorted(contents)}
+        for problem in problems(description, classes, digests):
+            raise AssertionError(problem)  # ours: nobody could read it
+        size = sum(len(content) for name, content in contents.items() if name != "features")
+        state = State(
+            self.path, number, parent, now(), done, description, classes, digests, "", size
+        )
+        state = replace(state, digest=_digest(*_as_rows(state)))
+        if self._db:
             self._change(lambda db: _add(db, state, contents, keep), erase=alone)
+        else:
+            _build(state, contents)
         self.before = state
         return state
 
@@ -277,24 +267,6 @@ class Writer:
         if os.getpid() != self._process:
             raise WriteError(f"{self.path} is held by another process, which this one comes from")
 
-    def _state(
-        self,
-        number: int,
-        parent: int | None,
-        done: str,
-        description: Description,
-        classes: Classes,
-        contents: Mapping[str, bytes],
-    ) -> State:
-        digests = {name: sha256(contents[name]).hexdigest() for name in sorted(contents)}
-        size = sum(len(content) for name, content in contents.items() if name != "features")
-        for problem in problems(description, classes, digests):
-            raise AssertionError(problem)  # ours: nobody could read it
-        state = State(
-            self.path, number, parent, now(), done, description, classes, digests, "", size
-        )
-        return replace(state, digest=_digest(*_as_rows(state)))
-
     def _change(self, change: Callable[[Connection], None], erase: bool = False) -> None:
         """Change the database as long as its path leads to it, and commit."""
         assert self._db is not None and self._was is not None and self._db.in_transaction
@@ -313,12 +285,18 @@ def _check_whole(db: Connection, path: Path) -> None:
 
 
 def _as_rows(state: State) -> tuple[list[Any], list[Any], list[Any]]:
-    """A state as rows of the tables, in the order of its digest."""
+    """Return a state as rows of the tables, in the order of its digest."""
     text = encode(state.description, f"state {state.number} of {state.path}")
     row = [state.number, state.parent, state.date, state.done, text]
     columns = zip(state.classes.names, state.classes.counts, state.classes.first, strict=True)
     classes = [[i, name, count, of + 1] for i, (name, count, of) in enumerate(columns)]
     return row, classes, [list(pair) for pair in sorted(state.parts.items())]
+
+
+def _build(state: State, contents: Mapping[str, bytes], replaces: bool = False) -> None:
+    """Make a file of a state alone appear at its path."""
+    size = sum(map(len, contents.values()))
+    database.build(state.path, lambda db: _insert(db, state, contents), size, replaces)
 
 
 def _insert(db: Connection, state: State, contents: Mapping[str, bytes]) -> None:
@@ -357,7 +335,7 @@ def _add(db: Connection, state: State, contents: Mapping[str, bytes], keep: int)
 
 
 def _line(db: Connection, number: int) -> list[int]:
-    """The numbers of a state and of those that it comes from, newest first."""
+    """Return the numbers of a state and of those that it comes from, newest first."""
     parents = dict(db.execute("SELECT number, parent FROM state").fetchall())
     line = []
     while number in parents and number not in line:
@@ -402,12 +380,14 @@ def check_unwritten(path: Path | str) -> None:
 
 def export_state(path: Path | str, target: Path, force: bool = False) -> State:
     """Write the current state alone into a new file, or into one that it is to replace."""
-    state, target = load_state(path), model_file(target)
+    path, target = model_file(path), model_file(target)
+    with reading(path) as db:
+        state = _loaded(db, path, None, PARTS)
+        contents = _contents(db, state, PARTS)
     if target.exists() and target.samefile(state.path):
         raise ConfigError(f"{target} is the model itself: name another file")
     if target.exists() and not force:
         raise WriteError(f"{target} is there already: name another file, or add `force=True`")
     with database.reserved(target):
-        size = sum(map(len, state.content.values()))
-        database.build(target, lambda db: _insert(db, state, state.content), size, replaces=force)
+        _build(replace(state, path=target), contents, force)
     return state

@@ -5,12 +5,9 @@ It needs torch only to make the graph of `timm:NAME` or of weights in a file, on
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from hashlib import sha256
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,15 +20,15 @@ from memoryless.embed import (
     preparation_for,
     without_folder,
 )
-from memoryless.errors import DataError, extras
-from memoryless.model.description import Backbone, FeatureGroup, State, scorer_facts, to_bytes
+from memoryless.errors import ConfigError, DataError, extras
+from memoryless.model.description import PREDICTS_ALONE, FeatureGroup, State, scorer_facts
 from memoryless.model.lesson import Lesson, Suspect
 from memoryless.settings import ModelSettings
 from memoryless.stats.choice import choose
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.discriminant import Discriminant
-from memoryless.stats.leave_one_out import Sample, Unlikely, leave_one_out, unlikely
+from memoryless.stats.leave_one_out import Sample, leave_one_out, unlikely
 from memoryless.stats.scorers import Linear, View, Viewed, describe, restore
 from memoryless.stats.similarity import chance_shift, mean_shift
 from memoryless.strategies import filled
@@ -45,13 +42,19 @@ Chunk = tuple[np.ndarray, np.ndarray]
 """Features (n, d), and the classes (n,) of their photos."""
 
 
+class Answers(NamedTuple):
+    """A layer, solved of sums."""
+
+    scorer: Viewed
+    confidence: Confidence
+    """How sure its answers are."""
+    chosen: tuple[tuple[float, float], ...]
+    """The weight and the shrinkage of each group of features."""
+
+
 @dataclass
 class FixedFeatures:
-    """What a model over fixed features knows; learning gives another one.
-
-    The sums of a model that was saved are restored when they are first needed. Where sums are new,
-    the layer is solved when the first answer is asked for.
-    """
+    """What a model over fixed features knows; learning gives another one."""
 
     backbone: str = "none"
     """Its name; none where photos are features already."""
@@ -66,7 +69,12 @@ class FixedFeatures:
     """The parts of each group of features, by their sizes; none where all features are one."""
     device: str = "auto"
     """Where the graph runs."""
-    saved: State | None = None
+    statistics: ClassStatistics | None = None
+    """The sums over photos; None before the first state, and where only predicting was read."""
+    check: Check = field(default_factory=Check.none)
+    """The sums over photos that were scored without being known."""
+    solved: Answers | None = None
+    """The layer of these sums; where they are new, it is solved when an answer is asked for."""
     unchecked: float = 0.0
     """How many photos were learned since some were checked."""
     calibrated: Confidence | None = None
@@ -74,28 +82,37 @@ class FixedFeatures:
 
     @classmethod
     def first(cls, settings: ModelSettings, forgettable: bool = False) -> FixedFeatures:
-        """Before the first photo: the graph is made of the backbone that settings name."""
-        made = cls(settings.backbone, None, None, settings.square_roots, forgettable)
-        made.device = settings.device
-        if made.backbone != "none":
-            made.backbone, made.square_roots = without_folder(settings.backbone), True
-            made.graph, made.preparation, made.groups = features_graph_of(settings)
-        return made
+        """Make the graph of the backbone that settings name; no photo was learned yet."""
+        own = cls(forgettable=forgettable, device=settings.device)
+        if settings.backbone == "none":
+            return replace(own, square_roots=settings.square_roots)
+        graph, preparation, groups = features_graph_of(settings)
+        name = without_folder(settings.backbone)
+        return replace(own, backbone=name, preparation=preparation, graph=graph, square_roots=True,
+                       groups=groups)  # fmt: skip
 
     @classmethod
     def of(cls, state: State) -> FixedFeatures:
-        """What was saved."""
-        about = state.description
-        return cls(
+        """Return what was saved."""
+        about, solved = state.description, None
+        if "scorer" in state.arrays:
+            scorer = restore(scorer_facts(about), state.arrays["scorer"])
+            chosen = tuple((group.weight, group.shrinkage) for group in about.groups)
+            solved = Answers(scorer, about.confidence or Confidence(), chosen)
+        found = cls(
             about.backbone.name if about.backbone else "none",
             about.preparation,
-            state.content.get("features"),
+            state.graph,
             about.square_roots,
             about.forgettable,
             tuple(group.parts for group in about.groups),
-            saved=state if state.classes.names else None,
+            solved=solved,
             calibrated=about.calibrated,
         )
+        if record := state.arrays.get("record"):
+            found.statistics = ClassStatistics.restore(record, fixed=True)
+            found.check = Check.restore(record)
+        return found
 
     @property
     def settings(self) -> ModelSettings:
@@ -109,54 +126,40 @@ class FixedFeatures:
         given |= {"backbone": self.backbone, "device": self.device}
         return filled(ModelSettings(strategy="fixed", **given))
 
-    @cached_property
-    def statistics(self) -> ClassStatistics | None:
-        """The sums over photos; None before the first state."""
-        if self.saved is None:
-            return None
-        return ClassStatistics.restore(self.saved.arrays("record"), fixed=True)
+    @property
+    def sums(self) -> ClassStatistics:
+        """The sums over photos of a model that has learned some."""
+        if self.statistics is None:
+            raise ConfigError(PREDICTS_ALONE)
+        return self.statistics
 
-    @cached_property
-    def check(self) -> Check:
-        """The sums over photos that were scored without being known."""
-        return Check.restore(self.saved.arrays("record")) if self.saved else Check.none()
+    @property
+    def answers(self) -> Answers:
+        """The layer of a model that has learned something."""
+        if self.solved is None:
+            self.solved = self._answers_of(self._discriminant())
+        return self.solved
 
-    @cached_property
-    def answers(self) -> tuple[Viewed, Confidence] | None:
-        """The layer over the view, and how sure its answers are; None before the first state."""
-        if self.saved is not None:
-            about = self.saved.description
-            scorer = restore(scorer_facts(about), self.saved.arrays("scorer"))
-            return scorer, about.confidence or Confidence()
-        return self._solved(self._discriminant(self.statistics)) if self.statistics else None
+    def _discriminant(self) -> Discriminant:
+        return choose(self.sums) if self.groups else Discriminant.of(self.sums)
 
-    def _discriminant(self, statistics: ClassStatistics) -> Discriminant:
-        return choose(statistics) if self.groups else Discriminant.of(statistics)
-
-    def _solved(self, discriminant: Discriminant) -> tuple[Viewed, Confidence]:
-        self.chosen = discriminant.chosen
+    def _answers_of(self, discriminant: Discriminant) -> Answers:
         W, b = discriminant.layer
         # Square roots are at most 1; features of other kinds may lie far from zero and close
         # together, where single precision is too coarse.
         kind = np.float32 if self.square_roots else np.float64
         layer, view = Linear(W.astype(kind), b.astype(kind)), self.view
         scorer = Viewed(layer, view.start, view.square_roots, view.parts)
-        return scorer, self._confidence(discriminant.unit)
+        return Answers(scorer, self._confidence(discriminant.unit), discriminant.chosen)
 
     def _confidence(self, unit: float) -> Confidence:
         """Return a temperature and a threshold for scores of this unit."""
         return self.calibrated.scaled(unit) if self.calibrated else self.check.confidence(unit)
 
-    @cached_property
-    def chosen(self) -> tuple[tuple[float, float], ...]:
-        """The weight and the shrinkage of each group, as they were chosen."""
-        about = self.saved.description if self.saved else None
-        return tuple((group.weight, group.shrinkage) for group in about.groups) if about else ()
-
     @property
     def confidence(self) -> Confidence:
         """A temperature and a threshold."""
-        return self.answers[1] if self.answers else Confidence()
+        return self.answers.confidence
 
     @property
     def view(self) -> View:
@@ -168,9 +171,6 @@ class FixedFeatures:
         """Return how many of d features each group has."""
         return tuple(map(sum, self.groups)) or (d,)
 
-    def _group(self, g: int, features: np.ndarray) -> np.ndarray:
-        return self._by_group(features)[g]
-
     def _by_group(self, features: np.ndarray) -> list[np.ndarray]:
         """Return what the statistics of each group are computed from."""
         ends = np.cumsum(self.sizes(features.shape[1]))[:-1]
@@ -179,11 +179,10 @@ class FixedFeatures:
     @property
     def d(self) -> int | None:
         """How many numbers a feature has, if a state was learned."""
-        if self.saved is None:
-            groups = self.statistics.groups if self.statistics else ()
-            return sum(group.d for group in groups) or None
-        layer: Any = self.answers[0].over if self.answers else None
-        return layer.W.shape[1]
+        if self.statistics:
+            return sum(group.d for group in self.statistics.groups)
+        layer: Any = self.solved and self.solved.scorer.over
+        return layer and layer.W.shape[1]
 
     @property
     def least(self) -> int:
@@ -222,7 +221,7 @@ class FixedFeatures:
         Chunks are added to the sums one after another. A sample of their rows waits for the check,
         until all are added. Photos with the same number in `alike` are left out together.
         """
-        past = whole = self.statistics
+        past = whole = self.sums if self.d else None
         sample = Sample(len(brought), len(names)) if check else None
         for features, labels in chunks:
             self.check_features(features)
@@ -238,22 +237,20 @@ class FixedFeatures:
         found = labels = np.zeros(0, np.int64)
         suspects: list[Suspect] = []
         if sample:
-            found, labels, doubted = after._check(sample, alike)
-            suspects = _suspects(doubted, sample, names)
+            found, labels, suspects = after._check(sample, alike, names)
         else:
             after.unchecked = self.unchecked + whole.photos - (past.photos if past else 0)
         confidence = after.confidence if sample else Confidence()
-        unlike = {names[c]: errors for c, errors in _unlike(past, whole).items()}
+        unlike = _unlike(past, whole, names) if past else {}
         return after, Lesson.of(names, brought, found, labels, confidence, unlike, suspects)
 
     def _check(
-        self, sample: Sample, alike: Callable[[], np.ndarray] | None
-    ) -> tuple[np.ndarray, np.ndarray, Unlikely | None]:
+        self, sample: Sample, alike: Callable[[], np.ndarray] | None, names: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray, list[Suspect]]:
         """Score the rows that wait by leave-one-out; return their answers and classes, and those
-        whose own class is unlikely.
+        whose own class is unlikely, by their numbers in the call.
         """
-        assert self.statistics is not None
-        discriminant = self._discriminant(self.statistics)
+        discriminant = self._discriminant()
         sets = alike()[sample.numbers] if alike else sample.numbers
         answers, labels, check = [], [], Check.none()
         unit, features = discriminant.unit, self._by_group(sample.rows)
@@ -264,14 +261,17 @@ class FixedFeatures:
             gaps[part.photos] = part.scores.max(1) - part.scores[np.arange(len(own)), own]
             answers.append(part.scores.argmax(1))
             labels.append(own)
-        doubted = None
-        if check.count >= LEAST and self.statistics.classes > 1:
+        suspects: list[Suspect] = []
+        if check.count >= LEAST and self.sums.classes > 1:
             self.check = self.check.join(check)
             T = check.confidence(unit).temperature
             doubted = unlikely(discriminant, features, sample.labels, sets, gaps, T)
-        self.answers = self._solved(discriminant)
+            for row, answer, p in zip(*doubted, strict=True):
+                number, label = int(sample.numbers[row]), names[sample.labels[row]]
+                suspects.append(Suspect(number, label, names[answer], float(p)))
+        self.solved = self._answers_of(discriminant)
         none = np.zeros(0, np.int64)
-        return np.concatenate([none, *answers]), np.concatenate([none, *labels]), doubted
+        return np.concatenate([none, *answers]), np.concatenate([none, *labels]), suspects
 
     def due(self, photos: int) -> bool:
         """Return whether a call with so many photos should check some of them."""
@@ -284,16 +284,11 @@ class FixedFeatures:
         """Return the same with a temperature and a threshold fitted on photos of known classes,
         and on those of unknown things where there are any.
         """
-        assert self.statistics is not None
-        assert self.answers is not None
-        unit = self._discriminant(self.statistics).unit
+        unit = self._discriminant().unit
         (scores, margins), (_, strange) = self.scored(features), self.scored(unknown)
-        after = copy.copy(self)
-        after.calibrated = calibrate(
-            scores / unit, margins / unit, labels, strange / unit, self.check
-        )
-        after.answers = self.answers[0], after._confidence(unit)
-        return after
+        found = calibrate(scores / unit, margins / unit, labels, strange / unit, self.check)
+        solved = self.answers._replace(confidence=found.scaled(unit))
+        return replace(self, calibrated=found, solved=solved)
 
     def _statistics_of(
         self, features: np.ndarray, labels: np.ndarray
@@ -301,30 +296,29 @@ class FixedFeatures:
         """Return statistics of photos by their classes, and which classes these are."""
         places, own = np.unique(labels, return_inverse=True)
         each = [
-            ClassStatistics.of(
-                features,
-                own,
-                len(places),
-                view=partial(self._group, g),
-                fixed=True,
-                forgettable=self.forgettable,
-            )
-            for g in range(len(self.groups) or 1)
+            ClassStatistics.of(rows, own, len(places), fixed=True, forgettable=self.forgettable)
+            for rows in self._by_group(features.astype(np.float64))
         ]
         return replace(each[0], groups=tuple(made.first for made in each)), places
 
     def after(self, statistics: ClassStatistics, check: Check) -> FixedFeatures:
         """Return the same with other sums."""
-        after = replace(self, forgettable=statistics.forgettable, saved=None, unchecked=0.0)
-        after.statistics, after.check = statistics, check
-        return after
+        return replace(
+            self,
+            forgettable=statistics.forgettable,
+            statistics=statistics,
+            check=check,
+            solved=None,
+            unchecked=0.0,
+        )
 
     def forget(self, gone: np.ndarray) -> FixedFeatures:
         """Return the same without the classes of a mask (N,)."""
-        assert self.statistics is not None
-        if gone.all():
-            return replace(self, saved=None, unchecked=0.0, calibrated=None)
-        return self.after(self.statistics.without(gone), self.check)
+        if not gone.all():
+            return self.after(self.sums.without(gone), self.check)
+        return replace(
+            self, statistics=None, check=Check.none(), solved=None, unchecked=0.0, calibrated=None
+        )
 
     @classmethod
     def merge(cls, parts: Sequence[tuple[FixedFeatures, np.ndarray]]) -> FixedFeatures:
@@ -337,12 +331,11 @@ class FixedFeatures:
         whole = ClassStatistics.empty(*each[0].sizes(each[0].d or 0), forgettable=forgettable)
         check = Check.none()
         for part, places in parts:
-            assert part.statistics is not None
-            whole, check = whole.join(part.statistics, places), check.join(part.check)
+            whole, check = whole.join(part.sums, places), check.join(part.check)
         return replace(each[0], calibrated=None).after(whole, check)
 
     def differences(self, other: FixedFeatures) -> Iterator[str]:
-        """Why features of the two do not compare, and what to do about it."""
+        """Yield why features of the two do not compare, and what to do about it."""
         one, two, prepared = self.backbone, other.backbone, []
         if self.preparation and other.preparation:
             for name in ("size", "crop", "mean", "std"):
@@ -365,40 +358,28 @@ class FixedFeatures:
             yield f"their features differ ({kinds}): teach one anew with features like the other's"
 
     def scored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores (n, N) of classes, and the margin (n,) of the best over the mean of all photos."""
-        assert self.answers is not None
-        scores = self.answers[0](features)
+        """Return scores (n, N), and the margin (n,) of the best over the mean of all photos."""
+        scores = self.answers.scorer(features)
         return scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1]
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """What a description says of it, and the bytes of each part."""
-        facts: dict[str, Any] = {
-            "square_roots": self.square_roots,
-            "groups": tuple(FeatureGroup(parts=parts) for parts in self.groups),
-        }
-        contents = {}
-        if self.graph:
-            digest = sha256(self.graph).hexdigest()
-            facts["backbone"] = Backbone(name=self.backbone, sha256=digest)
-            facts["preparation"] = self.preparation
-            contents["features"] = self.graph
-        if self.statistics is not None and self.answers:
-            record = self.statistics.arrays() | self.check.arrays()
-            facts["record"] = {name: array.nbytes for name, array in record.items()}
-            facts |= {"confidence": self.confidence, "calibrated": self.calibrated}
-            facts["groups"] = tuple(
-                FeatureGroup(parts=parts, weight=weight, shrinkage=shrinkage)
-                for parts, (weight, shrinkage) in zip(self.groups, self.chosen, strict=False)
-            )
-            contents["record"] = to_bytes(record)
-            contents["scorer"] = to_bytes(describe(self.answers[0])[1])
-        return facts, contents
+    def stored(self) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
+        """Return what only a description of fixed features says, and the arrays of each part."""
+        chosen, parts = ((1.0, 1.0),) * len(self.groups), {}
+        if self.statistics:
+            chosen = self.answers.chosen
+            parts["record"] = self.statistics.arrays() | self.check.arrays()
+            parts["scorer"] = describe(self.answers.scorer)[1]
+        groups = tuple(
+            FeatureGroup(parts=own, weight=weight, shrinkage=shrinkage)
+            for own, (weight, shrinkage) in zip(self.groups, chosen, strict=False)
+        )
+        return {"square_roots": self.square_roots, "groups": groups}, parts
 
 
 @extras()
 def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation, Groups]:
-    """The graph from photos to features of the backbone that settings name, tried on one photo, and
-    how it prepares photos.
+    """Return the graph from photos to features of the backbone that settings name, tried on one
+    photo, how it prepares photos, and the groups of its features.
     """
     from memoryless.embed.graph import feature_groups, features_graph
     from memoryless.embed.session import Extractor, trial_photo
@@ -414,19 +395,9 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation,
     return graph, preparation, feature_groups(backbone)
 
 
-def _suspects(doubted: Unlikely | None, sample: Sample, names: Sequence[str]) -> list[Suspect]:
-    """Return the rows whose own class is unlikely by their numbers in the call, with names."""
-    if doubted is None:
-        return []
-    return [
-        Suspect(int(sample.numbers[row]), names[sample.labels[row]], names[answer], float(p))
-        for row, answer, p in zip(*doubted, strict=True)
-    ]
-
-
-def _unlike(past: ClassStatistics | None, after: ClassStatistics) -> dict[int, float]:
+def _unlike(
+    past: ClassStatistics, after: ClassStatistics, names: Sequence[str]
+) -> dict[str, float]:
     """Return past classes whose new photos differ from the past ones by more than chance."""
-    if past is None:
-        return {}
     errors, chance = mean_shift(past, after), chance_shift(after)
-    return {int(c): float(errors[c]) for c in np.flatnonzero(errors > chance)}
+    return {names[c]: float(errors[c]) for c in np.flatnonzero(errors > chance).tolist()}

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import wraps
+from hashlib import sha256
 from importlib.metadata import version
 from itertools import combinations, islice
 from pathlib import Path, PurePath
@@ -27,6 +28,7 @@ from memoryless.model.database import PLACE
 from memoryless.model.description import (
     HISTORY,
     PARTS,
+    Backbone,
     Description,
     State,
     check_history,
@@ -42,6 +44,7 @@ from memoryless.names import choose, class_names, counted, first_ten
 from memoryless.settings import ModelSettings
 from memoryless.stats.confidence import LEAST_TO_CALIBRATE, Judgement, judge
 from memoryless.strategies import filled
+from memoryless.tensors import to_bytes
 from memoryless.threads import ahead
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ R = TypeVar("R")
 
 
 def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
-    """A method of a model that one thread at a time may run."""
+    """Let one thread at a time run a method of a model."""
 
     @wraps(method)
     def held(self: Model, *arguments: P.args, **settings: P.kwargs) -> R:
@@ -68,7 +71,7 @@ def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concat
 
 
 class Model:
-    """A model learns new classes, keeps no image of them, and scores images over all so far.
+    """A model that learns new classes, keeps no image of them, and scores images over all.
 
     By default features are fixed: those of a pretrained backbone. A method with another strategy
     than `fixed` trains a backbone. A `forgettable` model also keeps each class's own scatter, so
@@ -107,7 +110,7 @@ class Model:
         self._lock = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the lock, and sessions of onnxruntime, which are opened again."""
+        """Return all but the lock, and sessions of onnxruntime, which are opened again."""
         return vars(self) | {"_lock": None, "_extractor": None, "_squares": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -117,7 +120,7 @@ class Model:
     def load(
         cls, path: Path | str, number: int | None = None, parts: Sequence[str] = PARTS
     ) -> Model:
-        """The model in a file, or an earlier state of it, every byte checked.
+        """Return the model in a file, or an earlier state of it, every byte checked.
 
         Neither an image nor torch is needed. To predict, the parts features and scorer are enough.
         """
@@ -125,10 +128,11 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """The model of a state; what was not read of that is lacking."""
+        """Return the model of a state; what was not read of that is lacking."""
         about = state.description
         model = cls(about.method, about.seed, about.forgettable)
-        model.label_type, model._classes, model._saved = about.labels, state.classes, state
+        model.label_type, model._classes = about.labels, state.classes
+        model._saved = replace(state, graph=None, arrays={})  # the features have them
         model._features = (FixedFeatures if model.fixed else TrainedFeatures).of(state)
         return model
 
@@ -187,18 +191,18 @@ class Model:
         return self._current.least
 
     def sizes(self, d: int) -> tuple[int, ...]:
-        """How many of d features of a photo each group has; one group where all are alike."""
+        """Return how many of d features of a photo each group has; one where all are alike."""
         own = self._current
         return own.sizes(d) if isinstance(own, FixedFeatures) else (d,)
 
     def look(self, photo: np.ndarray) -> np.ndarray:
-        """What the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where features
-        are trained, its central square.
+        """Return what the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where
+        features are trained, its central square.
         """
         return self.feature(photo) if self.fixed else central_square(photo, self.least)
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
-        """The feature (d,) of a photo, uint8 (H, W, 3)."""
+        """Return the feature (d,) of a photo, uint8 (H, W, 3)."""
         assert self.least  # raises where the model takes no photos
         if isinstance(self._current, TrainedFeatures):
             self._current.check_channels(photo.shape[2])
@@ -207,7 +211,7 @@ class Model:
         return self._extractor.feature(photo)
 
     def features(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
-        """Features (n, d) of images, of whatever `learn` takes; features are given back."""
+        """Return features (n, d) of images, of whatever `learn` takes; features are given back."""
         _check_images(images)
         own, given = self._current, cast(Any, images)
         if isinstance(own, TrainedFeatures) and not _are_features(given) and not one_by_one(given):
@@ -231,7 +235,7 @@ class Model:
             yield np.stack(chunk)
 
     def _features_of_squares(self, own: TrainedFeatures, images: Any) -> np.ndarray:
-        """Features of square images of one size, as training sees them."""
+        """Return features of square images of one size, as training sees them."""
         from memoryless.embed.session import SquareExtractor
 
         if hasattr(images, "read"):
@@ -322,19 +326,20 @@ class Model:
         return lesson
 
     def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
-        """Scores, probabilities, and whether any class fits, of images, of what `look` gave, or of
-        features.
+        """Return scores, probabilities, and whether any class fits, of images, of what `look` gave,
+        or of features.
         """
         self.check_taught()
-        own = self._current
-        return judge(*own.scored(self.features(images)), own.confidence)
+        features, own = self.features(images), self._current
+        confidence = own.confidence
+        return judge(*own.scored(features), confidence)
 
     def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
-        """Scores (n, classes), the larger the likelier."""
+        """Return scores (n, classes), the larger the likelier."""
         return self.judge(images).scores
 
     def predict(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> list[str]:
-        """The likeliest class of each image."""
+        """Return the likeliest class of each image."""
         return [self.classes[i] for i in self.scores(images).argmax(1)]
 
     @one_at_a_time
@@ -405,8 +410,8 @@ class Model:
     def merge(
         cls, models: Mapping[str, Model], same_class: Literal["refuse", "join"] = "refuse"
     ) -> Model:
-        """One model of several, by name or path, over the same features: as if it had learned
-        everything.
+        """Return one model of several, by name or path, over the same features: as if it had
+        learned everything.
 
         Classes of the same name are refused, or joined into one.
         """
@@ -450,7 +455,7 @@ class Model:
         return not (self._traceable or "forget" in self._done or self._hides_photos())
 
     def _hides_photos(self) -> bool:
-        """Whether features of photos follow from the state that was saved last, not from this."""
+        """Return whether features of photos follow from the state saved last, not from this."""
         if self._saved is None:
             return False
         about, before = self._saved.description, self._saved.classes.counts
@@ -465,8 +470,6 @@ class Model:
         where it is not given, and 5 at first. None is kept after `forget`, nor where the feature
         of a photo follows from two states, or from an earlier one and not from this.
         """
-        if history is not None:
-            check_history(history)
         with writing(path, ()) as writer:
             before = writer.before
             if before and (self._saved is None or before.digest != self._saved.digest):
@@ -477,7 +480,7 @@ class Model:
             self.save_in(writer, history)
 
     def save_in(self, writer: Writer, history: int | None = None) -> State:
-        """The same, in a file that is held for writing since before the model was loaded."""
+        """Write the model into a file that is held since before the model was loaded."""
         about, contents = self._stored(history)
         done = ", ".join(dict.fromkeys(self._done)) or "save"
         self._saved = writer.save(done, about, self._classes, contents, not self.keeps_history)
@@ -485,8 +488,17 @@ class Model:
         return self._saved
 
     def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
-        """What stands in a file: the description, and the bytes of each part."""
-        facts, contents = self._current.stored()
+        """Return what stands in a file: the description, and the bytes of each part."""
+        own = self._current
+        facts, parts = own.stored()
+        contents = {name: to_bytes(arrays) for name, arrays in parts.items()}
+        if own.graph:
+            contents["features"], digest = own.graph, sha256(own.graph).hexdigest()
+            backbone = Backbone(name=own.settings.backbone, sha256=digest)
+            facts |= {"backbone": backbone, "preparation": own.preparation}
+        if parts:
+            sizes = {name: array.nbytes for name, array in parts["record"].items()}
+            facts |= {"record": sizes, "confidence": own.confidence, "calibrated": own.calibrated}
         before = self._saved.description if self._saved else None
         if history is None:
             history = before.history if before else HISTORY
@@ -513,7 +525,7 @@ class Model:
             )
 
     def _learned(self, what: str, who: str = "it") -> FixedFeatures:
-        """What a model over fixed features knows, if it has learned something."""
+        """Return what a model over fixed features knows, if it has learned something."""
         self.check_sums(what, who)
         self.check_taught()
         own = self._current
@@ -541,7 +553,7 @@ class Model:
 
 
 class _FewPhotos:
-    """Notes whether features of photos follow from the sums before and after a call.
+    """A note whether features of photos follow from the sums before and after a call.
 
     Of known classes the sums tell the mean of the photos that came. Of one photo that is its
     feature; of two, their scatter tells both, where it is kept for each class or nothing else is in
@@ -549,25 +561,20 @@ class _FewPhotos:
     """
 
     def __init__(self, known: int, forgettable: bool):
-        self.known, self.forgettable = known, forgettable
-        self.different: dict[int, np.ndarray | None] = {}
-        """For each class of the call its photos that differ (1 or 2, d); None once there are more.
-        """
+        self.known, self.most = known, 2 if forgettable else 1
+        self.different: dict[int, set[int]] = {}
+        """Hashes of features of each class of the call that differ, three at most."""
 
     def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        for label in np.unique(labels).tolist():
-            past = self.different.get(label, features[:0])
-            if past is not None:
-                rows = np.concatenate([past, features[labels == label]])
-                others = rows[(rows != rows[0]).any(1)]
-                few = not len(others) or (others == others[0]).all()
-                self.different[label] = np.concatenate([rows[:1], others[:1]]) if few else None
+        for feature, label in zip(features, labels.tolist(), strict=True):
+            rows = self.different.setdefault(label, set())
+            if len(rows) < 3:
+                rows.add(hash((feature + 0.0).tobytes()))  # -0.0 becomes 0.0
 
     @property
     def traceable(self) -> bool:
-        number = {c: 3 if own is None else len(own) for c, own in self.different.items()}
-        most = 2 if self.forgettable else 1
-        added = any(count <= most for c, count in number.items() if c < self.known)
+        number = {c: len(rows) for c, rows in self.different.items()}
+        added = any(count <= self.most for c, count in number.items() if c < self.known)
         return added or sum(count - 1 for count in number.values()) == 1
 
 
@@ -631,10 +638,9 @@ def _check_counted_once(models: Mapping[str, Model]) -> None:
 
 
 def _marks(model: Model) -> dict[tuple[Any, ...], str]:
-    """What tells the photos of each class from others, and its name, which may have changed."""
+    """Return the name of each class by what tells its photos from others; names may change."""
     dates = [model._classes.learned[first].date for first in model.class_state]
-    statistics = model._learned("be merged").statistics
-    assert statistics is not None
+    statistics = model._learned("be merged").sums
     # Nothing tells constant features of one model from those of another.
     if statistics.first.alike(statistics.count):
         return {}

@@ -5,28 +5,25 @@ Learning needs torch. Predicting does not: after each state the network is kept 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
-from hashlib import sha256
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import structs
 
 from memoryless.embed.preparation import MARGIN, PHOTO_SIDE, PhotoPreparation
-from memoryless.errors import DataError
+from memoryless.errors import ConfigError, DataError
 from memoryless.images.dataset import as_images, hold_out_groups
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready
-from memoryless.model.description import Backbone, State, Training, scorer_facts, to_bytes
+from memoryless.model.description import PREDICTS_ALONE, State, Training, scorer_facts
 from memoryless.model.lesson import Lesson
 from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
 from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.scorers import Scorer, describe, restore
 from memoryless.strategies import own_values
+from memoryless.tensors import as_tensors, to_array
 
 if TYPE_CHECKING:
     from memoryless.images import Images
@@ -35,10 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class TrainedFeatures:
-    """What a model over trained features knows; learning gives another one.
-
-    Network, record and scorer of a model that was saved are restored when they are first needed.
-    """
+    """What a model over trained features knows; learning gives another one."""
 
     method: str
     settings: ModelSettings
@@ -48,44 +42,43 @@ class TrainedFeatures:
     """Computes features from photos; None before the first state."""
     training: Training | None = None
     """How training prepares images, among others; None before the first state."""
-    saved: State | None = None
+    scorer: Scorer | None = None
+    """Scores features for all classes so far; None before the first state."""
+    kept: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    """The arrays of record and network, of which the next state begins; none before the first."""
     calibrated: Confidence | None = None
     """What `calibrate` fitted, in units of the spread of scores: it stands for what is measured."""
 
     @classmethod
     def of(cls, state: State) -> TrainedFeatures:
-        """What was saved."""
-        about = state.description
-        assert about.train is not None
-        found = cls(about.method, _settings(state), about.seed, about.confidence or Confidence())
+        """Return what was saved."""
+        about, train = state.description, state.description.train
+        assert train is not None
+        # Before the first state some may be left open.
+        settings = restore_settings(ModelSettings, train.settings, train.size is not None)
+        found = cls(about.method, settings, about.seed, about.confidence or Confidence())
         found.calibrated = about.calibrated
         if state.classes.names:
-            found.graph, found.training = state.content["features"], about.train
-            found.saved = state
+            found.graph, found.training = state.graph, train
+            found.kept = dict(state.arrays)
+            found.scorer = restore(scorer_facts(about), found.kept.pop("scorer"))
         return found
 
-    @cached_property
-    def learner(self) -> Learner | None:
-        """Network and record; None before the first state."""
-        if self.saved is None or self.training is None:
-            return None
+    def learner(self) -> Learner:
+        """Return network and record as they were at the end of the last state."""
+        if not self.kept:
+            raise ConfigError(PREDICTS_ALONE)
         from memoryless.stats.record import Record
-        from memoryless.tensors import as_tensors
         from memoryless.train.augment import Preparation
         from memoryless.train.learner import Learner
 
-        preparation = Preparation(**_prepared(self.training))
+        seen: Any = self.training
+        preparation = Preparation(seen.size, seen.mean, seen.std, seen.augment)
         settings = replace(self.settings, backbone_weights=None)  # they are in the network
         learner = Learner(settings, self.seed, len(preparation.mean), preparation)
-        record = Record.of(self.saved.arrays("record"), learner.fixed)
-        learner.restore(as_tensors(self.saved.arrays("network")), record)
+        record = Record.of(self.kept["record"], learner.fixed)
+        learner.restore(as_tensors(self.kept["network"]), record)
         return learner
-
-    @cached_property
-    def scorer(self) -> Scorer:
-        """Scores features for all classes so far."""
-        assert self.saved is not None
-        return restore(scorer_facts(self.saved.description), self.saved.arrays("scorer"))
 
     @property
     def preparation(self) -> PhotoPreparation:
@@ -123,7 +116,7 @@ class TrainedFeatures:
             )
 
     def squares(self, images: Any) -> Images:
-        """Images that can be read by index; photos of several sizes become squares."""
+        """Return images that can be read by index; photos of several sizes become squares."""
         if one_by_one(images):
             side = self.least
             squares = [central_square(pixels_of(image, side), side) for image in ready(images)]
@@ -154,18 +147,27 @@ class TrainedFeatures:
         images = self.squares(parts[0][0] if whole else np.concatenate([x for x, _ in parts]))
         groups = alike() if alike else np.arange(len(labels))
         split = Split.whole(images, labels)
-        learner = copy.deepcopy(self.learner) if self.learner else self._first_learner(split)
+        learner = self.learner() if self.training else self._first_learner(split)
         new = len(np.unique(labels))
         learned = learner.learn(split, new, report=report, held_out=self._apart(labels, groups))
         end = EndOfState(
             learner.record, learner.layer, learned.fitted, learned.held_out, learner.view
         )
         scorer = build_scorer(parse_method(self.method), end)
-        after = TrainedFeatures(self.method, learner.settings, self.seed, self.confidence)
-        after.learner, after.scorer, after.calibrated = learner, scorer, self.calibrated
-        settings, facts = after.kept_settings(), asdict(learner.preparation)
-        facts["augment"] = tuple(facts["augment"])
-        after.training = Training(settings=settings, scorer=describe(scorer)[0], **facts)
+        settings = replace(learner.settings, backbone_weights=self.settings.backbone_weights)
+        after = TrainedFeatures(self.method, settings, self.seed, self.confidence)
+        network = {name: to_array(tensor) for name, tensor in learner.tensors().items()}
+        after.kept = {"record": learner.record.arrays(), "network": network}
+        after.scorer, after.calibrated = scorer, self.calibrated
+        seen = learner.preparation
+        after.training = Training(
+            settings=after._kept_settings(),
+            size=seen.size,
+            mean=seen.mean,
+            std=seen.std,
+            augment=tuple(seen.augment),
+            scorer=describe(scorer)[0],
+        )
         after.graph = after._written_graph(learner)
         answers = own = np.zeros(0, np.int64)
         if learned.held_out is not None:
@@ -186,12 +188,8 @@ class TrainedFeatures:
         """
         (scores, margins), (_, strange) = self.scored(features), self.scored(unknown)
         unit = float(scores.std()) or 1.0
-        after = copy.copy(self)
-        after.calibrated = calibrate(
-            scores / unit, margins / unit, labels, strange / unit, Check.none()
-        )
-        after.confidence = after.calibrated.scaled(unit)
-        return after
+        found = calibrate(scores / unit, margins / unit, labels, strange / unit, Check.none())
+        return replace(self, calibrated=found, confidence=found.scaled(unit))
 
     def _first_learner(self, split: Any) -> Learner:
         from memoryless.train.learner import Learner, prepare
@@ -206,14 +204,14 @@ class TrainedFeatures:
         return Learner(settings, self.seed, channels, preparation)
 
     def _apart(self, labels: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
-        """Which images are held out, where some must be so together; else the learner decides."""
+        """Return which images are held out, if some must be together; else the learner decides."""
         if not self.settings.held_out or len(np.unique(groups)) == len(groups):
             return None
         own = labels - labels.min()
         return hold_out_groups(own, groups, self.settings.held_out, int(labels.min()))
 
     def _written_graph(self, learner: Learner) -> bytes:
-        """The graph from photos to features, written from the network."""
+        """Return the graph from photos to features, written from the network."""
         from memoryless.embed.graph import features_graph
         from memoryless.train.backbones.export import module_graph
 
@@ -222,13 +220,14 @@ class TrainedFeatures:
         return features_graph(graph, seen)
 
     def scored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores (n, N) of classes, and by how much the best leads, (n,)."""
+        """Return scores (n, N) of classes, and by how much the best leads, (n,)."""
+        assert self.scorer is not None
         scores = self.scorer(features)
         return scores, lead(scores)
 
-    def kept_settings(self) -> dict[str, Any]:
-        """Settings that the strategy reads, without what belongs to this machine alone: the device,
-        and folders.
+    def _kept_settings(self) -> dict[str, Any]:
+        """Return the settings that the strategy reads, without what belongs to this machine alone:
+        the device, and folders.
         """
         from memoryless.stats.methods import parse_method
 
@@ -241,45 +240,15 @@ class TrainedFeatures:
         )
         return own_values(kept)
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """What a description says of it, and the bytes of each part."""
-        settings = self.kept_settings()
-        if self.graph is None or self.training is None:
-            return {"train": Training(settings=settings)}, {}
-        parts: dict[str, Any]
-        if self.saved:
-            parts = {name: self.saved.arrays(name) for name in ("record", "network")}
-        else:
-            assert self.learner is not None
-            parts = {"record": self.learner.record.arrays(), "network": self.learner.tensors()}
-        parts["scorer"] = describe(self.scorer)[1]
-        digest = sha256(self.graph).hexdigest()
-        facts = {
-            "preparation": self.preparation,
-            "backbone": Backbone(name=self.settings.backbone, sha256=digest),
-            "confidence": self.confidence,
-            "calibrated": self.calibrated,
-            "record": {name: array.nbytes for name, array in parts["record"].items()},
-            "train": structs.replace(self.training, settings=settings),
-        }
-        contents = {name: to_bytes(arrays) for name, arrays in parts.items()}
-        return facts, contents | {"features": self.graph}
-
-
-def _settings(state: State) -> ModelSettings:
-    """The settings in a description; before the first state some may be left open."""
-    train = state.description.train
-    assert train is not None
-    return restore_settings(ModelSettings, train.settings, train.size is not None)
-
-
-def _prepared(training: Training) -> dict[str, Any]:
-    """How training prepares images."""
-    return {name: getattr(training, name) for name in ("size", "mean", "std", "augment")}
+    def stored(self) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
+        """Return what only a description of trained features says, and the arrays of each part."""
+        if self.training is None:
+            return {"train": Training(settings=self._kept_settings())}, {}
+        return {"train": self.training}, self.kept | {"scorer": describe(self.scorer)[1]}
 
 
 def lead(scores: np.ndarray) -> np.ndarray:
-    """By how much the best class of each image leads the second best, (n,); 0 for one class.
+    """Return by how much the best class of each image leads the second, (n,); 0 for one class.
 
     >>> lead(np.array([[3.0, 1.0, 7.0]])).tolist()
     [4.0]

@@ -244,7 +244,7 @@ def _attack(
     labels = np.array([index[str(photo.label)] for photo in found.photos])
     attacks = {"score": by_score(model.judge(found.rows).scores, labels)}
     if model.fixed:
-        sums = ClassStatistics.restore(state.arrays("record"), fixed=True)
+        sums = ClassStatistics.restore(state.arrays["record"], fixed=True)
         roots = square_roots(found.rows.astype(np.float64))
         attacks["distance"] = by_distance(roots, labels, sums)
         attacks["scatter"] = by_scatter(roots, labels, sums)

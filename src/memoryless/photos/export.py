@@ -115,7 +115,8 @@ def exported(state: State) -> bytes:
     from memoryless.embed.answers import append_answers
     from memoryless.embed.graph import LARGEST
 
-    graph, arrays = state.content["features"], state.arrays("scorer")
+    graph, arrays = state.graph, state.arrays["scorer"]
+    assert graph is not None
     if len(graph) + sum(array.nbytes for array in arrays.values()) > LARGEST:
         raise ConfigError(
             f"{state.path} would have more than 2 GiB as one ONNX file, which none can have: "
@@ -146,7 +147,6 @@ def _check_exportable(state: State) -> None:
             f"{path} was taught on grey images of one channel, and an exported file takes photos "
             "in colour: learn images of three channels into another model, and export that"
         )
-    state.arrays("scorer")  # raises where it is damaged
     if not kinds_of(scorer_facts(about)) <= set(KINDS):
         raise ConfigError(
             f"{path} scores features by {about.method}, which cannot be written as a graph: "

@@ -70,7 +70,7 @@ def _remains(
                 "these classes were used; only a model made with learn --forgettable forgets that "
                 "too"
             )
-    if model.classes and before.arrays("record")["check.count"]:
+    if model.classes and before.arrays["record"]["check.count"]:
         yield "the sums behind temperature and threshold still include their photos"
     yield "what was made before: exports, copies, backups and merged models"
 
