@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from PIL import Image
 
 from memoryless import Model
 from memoryless.errors import ConfigError, DataError
@@ -132,6 +133,18 @@ def test_bytes_of_a_forgettable_model_are_those_that_are_kept(tiny_backbone, tmp
     ledger = load_state(tmp_path / "model").description.record
     assert plan.spread == ledger["spread"] == spread_bytes({"cat": 52, "dog": 12, "owl": 20}, 48)
     assert plan.bytes == sum(ledger.values())
+
+
+def test_large_photos_take_longer(model, tmp_path):
+    """Their headers are read, and a made-up photo of their size is decoded."""
+    rates = []
+    for name, sides in (("small", (40, 30)), ("large", (4000, 3000))):
+        for i in range(20):
+            place = tmp_path / name / "ab"[i % 2]
+            place.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", sides, (i, 0, 0)).save(place / f"{i}.jpg")
+        rates.append(make_plan(model, [tmp_path / name]).rate)
+    assert rates[0] > 3 * rates[1]
 
 
 def test_trained_features_need_no_trial(tmp_path):

@@ -76,24 +76,33 @@ def load(photo: Photo, min_side: int) -> np.ndarray:
     return attempt(photo.name, lambda exif: read_pixels(photo.content(), min_side, exif, photo.box))
 
 
-def shorter_sides(photos: Sequence[Photo]) -> Iterator[int]:
-    """Yield the shorter side of each photo, from its header; broken photos are passed over."""
-    yield from filter(None, ahead(_shorter_side, photos))
+def sizes_of(photos: Sequence[Photo]) -> Iterator[tuple[int, int]]:
+    """Yield width and height of each photo, from its header; broken photos are passed over."""
+    yield from filter(None, ahead(_size_of, photos))
 
 
-def _shorter_side(photo: Photo) -> int:
+def _size_of(photo: Photo) -> tuple[int, int] | None:
     if photo.box:
         left, top, right, bottom = photo.box
-        return min(right - left, bottom - top)
+        return right - left, bottom - top
 
-    def header(exif: bool) -> int:
+    def header(exif: bool) -> tuple[int, int]:
         with photo.open() as file:
-            return min(open_image(file, exif).size)
+            return open_image(file, exif).size
 
     try:
         return attempt(photo.name, header)
     except UnreadableError:
-        return 0
+        return None
+
+
+def example_photo(width: int, height: int) -> bytes:
+    """Return a JPEG of random blots: decoding it takes about as long as a photo of that size."""
+    blots = np.random.default_rng(0).integers(0, 256, (height // 8 + 1, width // 8 + 1, 3))
+    image = Image.fromarray(blots.astype(np.uint8)).resize((width, height))
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=90)
+    return file.getvalue()
 
 
 def remarks(photos: Sequence[Photo], facts: Sequence[Facts]) -> Iterator[str]:

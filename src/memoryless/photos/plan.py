@@ -1,6 +1,6 @@
 """The plan of what to learn: which model, which photos, at what cost; or an error that refuses it.
 
-A plan counts files and reads headers. It times the network on a made-up photo; the time decides
+A plan counts files and reads headers. It times a made-up photo of a common size; the time decides
 nothing.
 """
 
@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 
 from memoryless.embed import PHOTO_SIDE, PRETRAINED
-from memoryless.embed.session import trial_photo
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.files import Photo
 from memoryless.images.find import find_photos
-from memoryless.images.read import shorter_sides
+from memoryless.images.read import example_photo, read_pixels, sizes_of
 from memoryless.model import Model
 from memoryless.model.database import ENDING
 from memoryless.model.description import State
@@ -43,6 +42,7 @@ LEAST, LEAST_IN_ALL = 5, 20
 class was used can be found out with an AUROC of 94 at 5, 78 at 10, 66 at 20 photos."""
 FEW = 20
 TIMED = 2  # photos for each core: enough to keep all busy
+HEADERS = 32  # that are read to see how large photos are
 LARGE = 320
 """Side in pixels of what a new model's network sees where half of the first photos are large, if it
 can see any size: more right answers for 2.6 times the time (docs/choosing.md)."""
@@ -187,7 +187,7 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     if large is not None and large >= 0.5:
         model = copy.copy(model)
         model.settings = replace(model.settings, image_size=LARGE)
-    rate, sizes = time_embedding(model) if model.fixed else (None, ())
+    rate, sizes = time_embedding(model, photos) if model.fixed else (None, ())
     before = dict(zip(model.classes, model.counts, strict=True))
     after = before | {name: before.get(name, 0) + n for name, n in counts.items()}
     spread = sum(spread_bytes(after, d) for d in sizes) if model.forgettable else 0
@@ -265,20 +265,28 @@ def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
     if not (able and model.fixed and not model.classes and model.settings.image_size is None):
         return None
     needed = math.ceil(LARGE / model.settings.crop)
-    sides = list(shorter_sides(photos))
+    sides = [min(size) for size in sizes_of(photos)]
     return sum(side >= needed for side in sides) / len(sides) if sides else 0.0
 
 
-def time_embedding(model: Model) -> tuple[float, tuple[int, ...]]:
-    """Return how many photos a second are embedded, and how many features each group has."""
+def time_embedding(model: Model, photos: Sequence[Photo]) -> tuple[float, tuple[int, ...]]:
+    """Return how many made-up photos of a common size are decoded and embedded in a second, and how
+    many features each group has.
+    """
     model.open()
-    assert model.least  # raises where the model takes no photos
-    photos = [trial_photo()] * TIMED * cores()
-    sizes = model.sizes(len(model.look(photos[0])))  # warms up, too
+    some = sorted(sizes_of(photos[:: max(1, len(photos) // HEADERS)]), key=math.prod)
+    common = some[len(some) // 2] if some else (PHOTO_SIDE, PHOTO_SIDE)
+
+    def embed(content: bytes) -> np.ndarray:
+        return model.look(read_pixels(content, model.least))
+
+    photo = example_photo(*common)
+    sizes = model.sizes(len(embed(photo)))  # warms up, too
+    number = TIMED * cores()
     began = time.perf_counter()
-    for _ in ahead(model.look, photos):
+    for _ in ahead(embed, [photo] * number):
         pass
-    return len(photos) / (time.perf_counter() - began), sizes
+    return number / (time.perf_counter() - began), sizes
 
 
 def bytes_kept(classes: int, *sizes: int) -> int:
