@@ -566,10 +566,11 @@ class _FewPhotos:
         """Hashes of features of each class of the call that differ, three at most."""
 
     def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        for feature, label in zip(features, labels.tolist(), strict=True):
-            rows = self.different.setdefault(label, set())
+        enough = [label for label, rows in self.different.items() if len(rows) > 2]
+        for i in np.flatnonzero(~np.isin(labels, enough)):
+            rows = self.different.setdefault(int(labels[i]), set())
             if len(rows) < 3:
-                rows.add(hash((feature + 0.0).tobytes()))  # -0.0 becomes 0.0
+                rows.add(hash((features[i] + 0.0).tobytes()))  # -0.0 becomes 0.0
 
     @property
     def traceable(self) -> bool:
