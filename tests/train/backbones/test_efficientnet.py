@@ -9,12 +9,13 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+import torch.nn.functional as F
 from PIL import Image
 
 from memoryless.embed import OWN_PIXELS, PhotoPreparation
-from memoryless.embed.efficientnet import weights_file
+from memoryless.embed.efficientnet import FEATURES, MIDDLE, network_graph, weights_file
 from memoryless.embed.graph import features_graph
-from memoryless.embed.session import Extractor
+from memoryless.embed.session import Extractor, open_session
 from memoryless.settings import BackboneSettings
 from memoryless.train.backbones import build_backbone
 from memoryless.train.backbones.efficientnet import SameConv
@@ -91,6 +92,27 @@ def test_the_graph_gives_what_the_network_gives(network, size, channels):
     assert found.shape == (2, 1280)
     assert np.abs(found - expected).max() < 1e-4
     assert expected.std() > 0.01
+
+
+def test_middle_outputs_are_those_of_the_blocks(network):
+    """Of blocks 4, 7 and 10, as hooks on the torch modules see them."""
+    images, seen = torch.rand(2, 3, 64, 64) * 2 - 1, {}
+    hooks = [
+        network._blocks[b]._bn1.register_forward_hook(
+            lambda _, inputs, output, b=b: seen.update({b: F.relu6(output).mean((2, 3))})
+        )
+        for b in MIDDLE
+    ]
+    with torch.no_grad():
+        head = network(images)
+    for hook in hooks:
+        hook.remove()
+    weights = {name: value.numpy() for name, value in network.state_dict().items()}
+    session = open_session(network_graph(weights, 64, middle=True).SerializeToString())
+    found = session.run(None, {"images": images.numpy()})
+    assert [rows.shape[1] for rows in found] == [FEATURES, 240, 480, 672]
+    for rows, expected in zip(found, (head, *(seen[b] for b in MIDDLE)), strict=True):
+        np.testing.assert_allclose(rows, expected.numpy(), atol=1e-4)
 
 
 def test_grey_images_stand_in_all_three_channels(network):

@@ -1,0 +1,49 @@
+"""What the middle layers of the network add: drawings, and photos of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memoryless import Model
+from memoryless.embed import PRETRAINED, WITH_MIDDLE
+from memoryless.images.find import find_photos
+from memoryless.images.quickdraw import load_quickdraw100
+
+Part = tuple[list[Any], list[str]]
+
+
+def drawings() -> tuple[Part, Part]:
+    """Return images and labels of quickdraw100, to learn and to test with."""
+    data = load_quickdraw100()
+    parts = []
+    for split in (data.train, data.test):
+        images = np.asarray(split.images.read(np.arange(len(split))))[:, 0]
+        parts.append((list(images), [data.classes[label] for label in split.labels]))
+    return parts[0], parts[1]
+
+
+def photos(place: Path) -> tuple[Part, Part]:
+    """Return the photos in train/ and test/ and their labels."""
+    found = [find_photos(place / name).photos for name in ("train", "test")]
+    train, test = ([[*part], [str(photo.label) for photo in part]] for part in found)
+    return (train[0], train[1]), (test[0], test[1])
+
+
+def compare(train: Part, test: Part) -> None:
+    """Print the test accuracy of both backbones, and the gain with its 95 % interval."""
+    right = []
+    for backbone in (PRETRAINED, WITH_MIDDLE):
+        model = Model(backbone=backbone)
+        model.learn(*train)
+        right.append(np.array(model.predict(test[0])) == test[1])
+        print(f"{backbone}: {100 * right[-1].mean():.1f} % of {len(test[1]):,}")
+    gain = 100 * (right[1].astype(float) - right[0])
+    print(f"gain {gain.mean():.1f} +- {1.96 * gain.std() / np.sqrt(len(gain)):.1f} points")
+
+
+def measure(place: Path) -> None:
+    compare(*drawings())
+    compare(*photos(place))
