@@ -12,8 +12,8 @@ import numpy as np
 
 from memoryless import Model
 from memoryless.images.find import find_photos
+from memoryless.photos.doubts import RIGHT, TAKEN, Answers, count_answers, taken_for
 from memoryless.photos.embedding import features
-from memoryless.photos.learn import RIGHT, TAKEN, Answers, count_answers, taken_for
 
 DRAWS, SWAPPED = 20, 5
 AS_NEW = 5  # draws in which classes come as new ones

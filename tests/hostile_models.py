@@ -30,8 +30,8 @@ RAW = {
 
 WRONG = {
     "rows that are not numbers": ("scorer", {"over.W": np.full((3, 3), np.nan)}, "not all numbers"),
-    "rows of another width": ("scorer", {"over.W": np.ones((3, 2))}, "over.W is of the shape"),
-    "rows of fewer classes": ("scorer", {"over.b": np.ones(2)}, "over.b is of the shape"),
+    "rows of another width": ("scorer", {"over.W": np.ones((3, 2))}, "over.W has the shape"),
+    "rows of fewer classes": ("scorer", {"over.b": np.ones(2)}, "over.b has the shape"),
     "no rows": ("scorer", {"over.W": None}, "missing required field `W`"),
     "sums that are not numbers": ("record", {"mean": np.full((2, 3), np.inf)}, "not all numbers"),
     "no mean": ("record", {"mean": None}, "not of the sizes in the description"),

@@ -214,8 +214,8 @@ BAD = {
     "nan": (X * np.nan, Y, "features must be finite numbers"),
     "an empty batch": (X[:0], Y[:0], r"Found array with 0 sample\(s\)"),
     "labels of mixed types": (X, MIXED, r"all of one type, not int and str"),
-    "another type than before": (X, Y.astype(str), "of the type int so far and are of str now"),
-    "labels that are continuous": (X, Y / 4, "0.25, 0.5 is of something continuous"),
+    "another type than before": (X, Y.astype(str), "the type int so far and have str now"),
+    "labels that are continuous": (X, Y / 4, "0.25, 0.5 is continuous"),
     "no labels": (X, None, "learning requires y to be passed"),
     "not one label": (X, [], "labels must be strings, whole numbers or bools, one or more"),
     "fewer labels": (X, Y[1:], "there are 24 images and 23 labels"),
@@ -308,7 +308,7 @@ def test_what_does_not_merge():
     refusals = {
         "a and c have learned the same photos": {"a": one, "b": other, "c": copy.copy(one)},
         "name two models or more to merge, not 1": {"a": one},
-        "labels are of the types int, str": {"a": one, "b": fitted("x")},
+        "labels have the types int, str": {"a": one, "b": fitted("x")},
     }
     for sentence, parts in refusals.items():
         with pytest.raises(ValueError, match=rf"^{sentence}"):
@@ -328,8 +328,8 @@ def test_labels_that_several_have_are_refused_unless_they_are_joined():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (["7"], "labels were of the type int so far and are of str now"),
-        ([True], "labels were of the type int so far and are of bool now"),
+        (["7"], "labels had the type int so far and have str now"),
+        ([True], "labels had the type int so far and have bool now"),
         ([None], r"labels must be .* not NoneType"),
         ([[7, 8]], r"labels to forget are given one by one: write forget\(\*labels\)"),
         ([np.array([7])], "labels to forget are given one by one"),

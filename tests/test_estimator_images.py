@@ -225,7 +225,7 @@ def test_folders_must_be_labels_of_the_type_so_far(make, tmp_path, photos):
     estimator = make().fit(paths, [1] * 12 + [2] * 24)
     estimator.learn_folder(make_colours(tmp_path / "numbers", "3", number=24))
     assert estimator.classes_.tolist() == [1, 2, 3]
-    with pytest.raises(DataError, match=r"^labels are of the type int, and the class"):
+    with pytest.raises(DataError, match=r"^labels have the type int, and the class"):
         estimator.learn_folder(make_colours(tmp_path / "names", "robin", number=24))
 
 

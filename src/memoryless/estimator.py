@@ -154,7 +154,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
             check_is_fitted(part)
         models = {name: part.model_ for name, part in parts.items()}
         if len(kinds := {model.label_type for model in models.values()}) > 1:
-            raise DataError(f"labels are of the types {', '.join(sorted(kinds))}: choose one")
+            raise DataError(f"labels have the types {', '.join(sorted(kinds))}: choose one")
         merged = Model.merge(models, same_class)
         whole = copy.copy(next(iter(parts.values())))
         whole.model_, whole.forgettable = merged, merged.forgettable
@@ -188,7 +188,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """Return the estimator in a file; its labels are of the type that they were."""
+        """Return the estimator in a file; its labels have the type that they were."""
         model = Model.load(path)
         model.check_sums("be an estimator")
         given, plain = vars(model.settings), vars(Model().settings)

@@ -102,7 +102,7 @@ def test_channels_are_not_taken_for_sides(shape, channels):
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=40))
 def test_groups_are_held_out_whole_and_something_of_each_class_is_left(pairs):
     labels = np.unique([label for label, _ in pairs], return_inverse=True)[1]
-    groups = np.array([group * 10 for _, group in pairs]) + labels  # a group is of one class
+    groups = np.array([group * 10 for _, group in pairs]) + labels  # a group has one class
     mask = hold_out_groups(labels, groups, 0.2, 0)
     for group in np.unique(groups):
         assert len(set(mask[groups == group])) == 1

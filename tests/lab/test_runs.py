@@ -112,7 +112,7 @@ def test_what_run_json_must_hold(folder, leaf):
 
 RESULTS = {
     "state": (0, "`by_state` of finetune does not have 1 entries"),
-    "classes_seen": (2, "is of another state or run"),
+    "classes_seen": (2, "belongs to another state or run"),
     "methods.finetune.top1": (999, "Expected `float` <= 100.0"),
     "methods.finetune.typology.new": (1, "unknown field `new`"),
     "methods.finetune.by_state.0": (..., "`by_state` of finetune does not have 2 entries"),

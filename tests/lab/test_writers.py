@@ -19,7 +19,7 @@ SMALL = "run --data toy --width 2 --states 3 --epochs 3 --batch-size 16 --thread
 
 
 def assert_whole(output: Path, ended: list[Ended]) -> None:
-    """One worked; the other was told why not, or found the run complete."""
+    """One worked; the other got the reason, or found the run complete."""
     first, second = sorted(ended, key=lambda process: process.code)
     assert first.code == 0, first.err
     folder = RunFolder(output / "seed-0")

@@ -60,7 +60,7 @@ with writing(path) as writer:
 
 
 def python(code: str, *arguments: object) -> subprocess.Popen:
-    """A process that runs some lines and is told by lines of its input to go on."""
+    """A process that runs some lines and goes on at lines of its input."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **pipes)
 

@@ -31,7 +31,7 @@ def test_both_zeros_are_one_class():
     [
         ([1, 2.0, True, None], r"not NoneType and bool and float and int"),
         (np.array([b"a"]), r"strings, whole numbers or bools, .* not bytes"),
-        ([1.0, 2.5, np.nan, np.inf, 2.5], "2.5, inf, nan is of something continuous"),
+        ([1.0, 2.5, np.nan, np.inf, 2.5], "2.5, inf, nan is continuous"),
     ],
 )
 def test_labels_that_name_no_class_are_refused(labels, sentence):
@@ -41,5 +41,5 @@ def test_labels_that_name_no_class_are_refused(labels, sentence):
 
 @pytest.mark.parametrize("kind", ["int", "float", "bool"])
 def test_a_class_that_was_renamed_to_no_label_is_refused(kind):
-    with pytest.raises(DataError, match=f"^labels are of the type {kind}, and the class 'robin'"):
+    with pytest.raises(DataError, match=f"^labels have the type {kind}, and the class 'robin'"):
         labels_of(["robin"], kind)

@@ -233,7 +233,7 @@ def test_tables_for_people(taught, capsys):
     code, out, _ = call("evaluate", "model", "test", capsys=capsys)
     assert code == 0
     assert out.startswith("Of 10 photos of 2 classes, 50.0 % were put into their class (top-1), ")
-    assert "5 more are of 1 class that the model does not know" in out
+    assert "5 more show 1 class that the model does not know" in out
     lines = [line.split() for line in out.splitlines()]
     assert lines.index(["cat", "1", "5", "0.0"]) < lines.index(["owl", "2", "5", "100.0"])
     assert ["cat", "dog", "5", "of", "5"] in lines
@@ -295,7 +295,7 @@ def test_calibrating_is_a_state_of_its_own_that_undo_takes_back(more_tests, caps
     assert after.description.confidence != before
     assert "These photos were used to calibrate, 30 of known classes: temperature " in out
     assert "So ECE and the shares that are known or not are no measure for new photos." in out
-    assert "3 more are of 1 class that the model does not know" in out
+    assert "3 more show 1 class that the model does not know" in out
     assert out.endswith("calibrated: memoryless undo model takes it back\n")
     assert call("undo", "model", capsys=capsys)[0] == 0
     assert load_state("model").description.confidence == before
@@ -325,7 +325,7 @@ def test_unknown_photos_are_measured_without_calibrating(more_tests, capsys):
     content = Path("model.memoryless").read_bytes()
     words = "evaluate model test --unknown strange".split()
     out = call(*words, capsys=capsys)[1]
-    assert "\n25 more are of things that the model does not know: it says so of " in out
+    assert "\n25 more show things that the model does not know: it says so of " in out
     assert ["without", "a", "class", "25"] in [line.split() for line in out.splitlines()]
     found = json.loads(call(*words, "--json", capsys=capsys)[1])
     assert found["unknown"] == {"without a class": 25}

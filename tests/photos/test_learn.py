@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,11 +24,7 @@ from memoryless.model.file import kept_states, load_state, writing
 from memoryless.photos.kept import HONEST
 from memoryless.photos.learn import (
     Outcome,
-    _maybe_known,
-    _maybe_mislabelled,
-    count_answers,
     learn_photos,
-    taken_for,
     wrong_folders,
 )
 from memoryless.photos.plan import make_plan, model_to_learn
@@ -461,23 +456,6 @@ def known(settings) -> None:
     learn(make_colours(Path("a"), "cat", "dog", number=20), settings)
 
 
-def test_only_classes_that_are_taken_for_one_known_class_count():
-    """Three of five for cat; half and half; all that no class fits."""
-    answers = [0, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0]
-    found = SimpleNamespace(scores=np.eye(2)[answers], known=np.array([True] * 9 + [False] * 2))
-    model, counts = SimpleNamespace(judge=lambda rows: found), defaultdict(Counter)
-    labels = ["kitten"] * 5 + ["owl"] * 4 + ["elk"] * 2
-    count_answers(model, np.zeros(11), labels, counts)
-    assert taken_for(("cat", "dog"), counts) == {"kitten": ("cat", 3, 5)}
-
-
-def test_a_class_that_is_recognised_once_it_is_learned_is_no_known_one():
-    taken = {"kitten": ("cat", 3, 5), "owl": ("dog", 5, 5), "elk": ("dog", 5, 5)}
-    lesson = SimpleNamespace(right_by_class={"kitten": (2, 3), "owl": (3, 4), "elk": (0, 0)})
-    (warning,) = _maybe_known(taken, lesson)
-    assert warning.startswith("kitten may be cat under another name: 3 of its 5 photos ")
-
-
 def test_more_photos_of_the_same_kind_raise_no_doubt(known):
     place = make_colours(Path("b"), "cat", "owl", number=20, seed=1)
     done, saved = learn(place, more=True)
@@ -494,15 +472,6 @@ def test_more_photos_that_look_unlike_those_before(known, capsys):
     assert float(errors) > 1.5
     assert call("undo", "model", capsys=capsys)[0] == 0
     assert Model.load("model").counts == (20, 20)
-
-
-def test_doubts_about_more_photos():
-    """The cat's may be dogs, the dog's are dogs, the owl's are unlike; an elk is new."""
-    taken = {"cat": ("dog", 9, 12), "dog": ("dog", 12, 12), "elk": ("cat", 12, 12)}
-    lesson = SimpleNamespace(unlike={"cat": 4.0, "owl": 2.345})
-    cat, owl = _maybe_mislabelled(taken, ("cat", "dog", "owl"), lesson)
-    assert cat.startswith("of the 12 new photos of cat 9 were taken for dog ")
-    assert owl.startswith("the new photos of owl look unlike those before: ") and " 2.3 " in owl
 
 
 def test_a_class_that_is_a_known_one_under_another_name(known, capsys):

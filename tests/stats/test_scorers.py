@@ -147,9 +147,9 @@ def test_the_view_that_settings_ask_for(settings, view):
 def test_arrays_that_do_not_fit_each_other_are_named():
     layer = Linear(np.ones((5, 8)), np.ones(5))
     (problem,) = misshapen(Projected(np.ones((6, 9)), layer), {"N": 5})
-    assert problem == "over.W is of the shape (5, 8), not (5, 9)"
+    assert problem == "over.W has the shape (5, 8), not (5, 9)"
     (problem,) = misshapen(Viewed(layer, 2, True), {"N": 5, "d": 8})
-    assert problem == "over.W is of the shape (5, 8), not (5, 6)"
+    assert problem == "over.W has the shape (5, 8), not (5, 6)"
 
 
 @pytest.mark.parametrize(

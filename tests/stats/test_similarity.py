@@ -21,7 +21,7 @@ def test_images_of_another_kind_lie_many_standard_errors_away():
         variance = after.first.scatter.trace() / 99
         assert errors == pytest.approx(direct / np.sqrt(variance * 2 / 50))
         assert (errors > chance_shift(after)) == away
-    without = past.join(sums_of([other], zeros))  # new images are of another class
+    without = past.join(sums_of([other], zeros))  # new images show another class
     assert mean_shift(past, without).tolist() == [0]
 
 

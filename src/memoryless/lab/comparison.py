@@ -50,7 +50,7 @@ class Training:
     methods: pd.DataFrame
     """The averages of each method."""
     kind: str = ""
-    """What its statistics are of, where trainings with its strategy gathered several kinds."""
+    """The kind of its statistics, where trainings with its strategy gathered several."""
     settings: str = ""
     """The settings that distinguish it from other trainings with its strategy."""
 

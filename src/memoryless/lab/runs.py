@@ -159,7 +159,7 @@ class RunFolder:
             with reading(file, AGAIN):
                 results = decoded(content, Results)
             if (results.state, results.classes_seen) != (t, sum(sizes[: t + 1])):
-                raise StoreError(f"{file} is of another state or run: {AGAIN}")
+                raise StoreError(f"{file} belongs to another state or run: {AGAIN}")
             self._results[t] = results
         return self._results[t]
 
@@ -200,7 +200,7 @@ class RunFolder:
             shapes = {key: own.translate(str.maketrans("fs", "dd")) for key, own in shapes.items()}
         problems = list(misfits(arrays, {key: own for key, own in shapes.items() if own}, known))
         if "labels" in arrays and not np.isin(arrays["labels"], np.arange(classes)).all():
-            problems.append("labels are of other classes")
+            problems.append("labels name other classes")
         if {"d", "f"} <= known.keys() and known.setdefault("s", known["f"] - known["d"]) < 1:
             problems.append("features are too few")
         if problems:

@@ -38,16 +38,14 @@ def names_of(labels: Iterable[Any], so_far: str | None = None) -> tuple[list[str
         _check_whole(values)
         values = [value + 0.0 for value in values]  # -0.0 becomes 0.0
     if so_far and kind != so_far:
-        raise DataError(
-            f"labels were of the type {so_far} so far and are of {kind} now: choose one"
-        )
+        raise DataError(f"labels had the type {so_far} so far and have {kind} now: choose one")
     return [*map(str, values)], kind
 
 
 def _check_whole(values: Iterable[float]) -> None:
     if parts := sorted({value for value in values if not value.is_integer()}, key=str):
         raise DataError(
-            f"labels name classes, and {first_ten(map(str, parts))} is of something continuous: "
+            f"labels name classes, and {first_ten(map(str, parts))} is continuous: "
             "round them, or turn them into strings"
         )
 
@@ -66,5 +64,5 @@ def _label(name: str, kind: LabelType) -> Any:
         return READ[kind](name)
     except (KeyError, ValueError):
         raise DataError(
-            f"labels are of the type {kind}, and the class {name!r} is none: rename it"
+            f"labels have the type {kind}, and the class {name!r} is none: rename it"
         ) from None

@@ -541,7 +541,7 @@ class Model:
         names = list(labels) if isinstance(labels, Iterable) else [labels]
         if odd := [repr(name) for name in names if not isinstance(name, str)]:
             raise DataError(f"labels must be names, one string an image, not {first_ten(odd)}")
-        names = [str(name) for name in names]  # NumPy's strings are of a type of their own
+        names = [str(name) for name in names]  # NumPy's strings have a type of their own
         class_names(names)  # raises if one cannot name a class
         past = sorted({*names} & {*self.classes}) if new else []
         if past:

@@ -309,7 +309,7 @@ def summary(found: Evaluation) -> Iterator[str]:
         named = UNLABELLED not in found.unknown
         what = counted(len(found.unknown), "class", "classes") if named else "things"
         yield (
-            f"{sum(found.unknown.values()):,} more are of {what} that the model does not know: it "
+            f"{sum(found.unknown.values()):,} more show {what} that the model does not know: it "
             f"says so of {found.rejected:.1f} %. Known against unknown: AUROC {found.auroc:.1f}. "
             "They are left out of all other numbers."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -25,6 +25,13 @@ from memoryless.model.file import load_state, writing
 from memoryless.model.model import CHUNK
 from memoryless.names import counted, first_ten, size
 from memoryless.output import command, print_line, print_lines, reasons, say, to_csv
+from memoryless.photos.doubts import (
+    Answers,
+    count_answers,
+    maybe_known,
+    maybe_mislabelled,
+    taken_for,
+)
 from memoryless.photos.embedding import Embedded, Progress, embed, silent
 from memoryless.photos.files import check_file
 from memoryless.photos.kept import kept_bytes, print_privacy
@@ -32,21 +39,9 @@ from memoryless.photos.plan import LEAST_IN_ALL, Plan, check_enough, make_plan, 
 from memoryless.progress import Display
 from memoryless.store import write_bytes
 
-# Measured on 40 kinds of birds, half of them known by 15 photos each (`benchmarks/more.py`): where
-# 15 other photos of a known kind came as a new class, both numbers together told 85 % of these
-# classes, and 8 % of truly new kinds (RIGHT 0.6: 60 and 4 %, 0.8: 89 and 16 %). Of known kinds that
-# got as many photos again, the first number and `Lesson.unlike` together told 98 of 100 whose new
-# photos were of another kind, 75 of 100 where that was the most similar one, and 4 of 800 whose new
-# photos were right.
-TAKEN, RIGHT = 0.6, 0.7
-"""A new class may be a known one if so many of its photos are taken for that one before it is
-learned, and by leave-one-out fewer than so many are right afterwards; more photos of a known class
-may be of another one if so many are taken for that."""
 SHOWN = 30  # photos; a share of fewer may be off by ten points and more, and is not printed
 NAMED = 10  # suspects; more stand in the file alone
 COLUMNS = ("file", "class", "looks_like", "probability")
-Answers = defaultdict[str, Counter[int]]
-"""For each class of photos the known classes that they are taken for, and how many are."""
 ALONE = (
     "no earlier state was kept, so memoryless undo cannot take this back: a photo's feature would "
     "follow from it, or from the difference of two states"
@@ -98,7 +93,7 @@ def learn_photos(
             *reading.across_classes(),
             *([CALIBRATED] if plan.model.calibrated else []),
         ],
-        warnings=[*_maybe_known(new, lesson), *_maybe_mislabelled(taken, plan.known, lesson)],
+        warnings=[*maybe_known(new, lesson), *maybe_mislabelled(taken, plan.known, lesson)],
         suspects=[(reading.learned[one.number].name, one) for one in lesson.suspects],
     )
 
@@ -193,61 +188,6 @@ class Reading:
         found = [" and ".join(names.values()) for names in labels.values() if len(names) > 1]
         if found:
             yield f"nearly the same photo in different classes: {first_ten(found)}"
-
-
-def count_answers(
-    model: Model, features: np.ndarray, labels: Sequence[str], answers: Answers
-) -> None:
-    """Add to the answers what a model takes photos of some classes for."""
-    found = model.judge(features)
-    best = np.where(found.known, found.scores.argmax(1), -1)
-    for label, answer in zip(labels, best.tolist(), strict=True):
-        answers[label][answer] += 1
-
-
-def taken_for(known: Sequence[str], answers: Answers) -> dict[str, tuple[str, int, int]]:
-    """Return for each class the known one that most of its photos are taken for: its name, how
-    many, of how many.
-    """
-    taken = {}
-    for name, counts in sorted(answers.items()):
-        ((best, times),), photos = counts.most_common(1), counts.total()
-        if best >= 0 and times >= TAKEN * photos:
-            taken[name] = (known[best], times, photos)
-    return taken
-
-
-def _maybe_known(taken: Mapping[str, tuple[str, int, int]], lesson: Lesson) -> Iterator[str]:
-    """New classes that the model still takes for another, now that it has learned them."""
-    for name, (known, times, count) in taken.items():
-        right, checked = lesson.right_by_class[name]
-        if right < RIGHT * checked:
-            yield (
-                f"{name} may be {known} under another name: {times} of its {count} photos were "
-                f"taken for that one, and by leave-one-out {right} of {checked} are right now; if "
-                "so, go back"
-            )
-
-
-def _maybe_mislabelled(
-    taken: Mapping[str, tuple[str, int, int]], known: Sequence[str], lesson: Lesson
-) -> Iterator[str]:
-    """Known classes whose new photos look like those of another one, or unlike those before."""
-    other = {name: of for name, of in taken.items() if name in known and of[0] != name}
-    for name, (instead, times, count) in other.items():
-        yield (
-            f"of the {count} new photos of {name} {times} were taken for {instead} before they "
-            f"were learned, and count for the mean of {name} now: if they are of {instead}, or of "
-            "a kind that needs a name of its own, go back"
-        )
-    for name, errors in lesson.unlike.items():
-        if name not in other:
-            yield (
-                f"the new photos of {name} look unlike those before: the two means lie "
-                f"{errors:.1f} standard errors apart, where chance gives about 1; one mean stands "
-                "for both now, and may fit neither: if the new ones are of another kind, which "
-                "needs a name of its own, or a mistake, go back"
-            )
 
 
 def wrong_folders(suspects: Sequence[tuple[str, Suspect]]) -> str:

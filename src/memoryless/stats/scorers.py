@@ -243,4 +243,4 @@ def misfits(
         fits = [sizes.setdefault(a, n) == n for a, n in zip(letters, shape, strict=False)]
         if len(shape) != len(letters) or not all(fits):
             wanted = ", ".join(str(sizes.get(letter, letter)) for letter in letters)
-            yield f"{name} is of the shape {shape}, not ({wanted})"
+            yield f"{name} has the shape {shape}, not ({wanted})"

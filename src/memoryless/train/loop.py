@@ -218,7 +218,7 @@ class StateTraining:
         return History(**facts)
 
     def _fits(self, tensors: dict[str, Tensor], momentum: dict[str, Tensor]) -> bool:
-        """Return whether a checkpoint is of this network: another version may have written it."""
+        """Return whether a checkpoint belongs to this network; another version may have made it."""
         moved = {name: p for name, p in self.parameters.items() if name in momentum}
         wanted = prefixed("network.", self.network.state_dict()) | prefixed("momentum.", moved)
         shapes = ({n: (t.shape, t.dtype) for n, t in side.items()} for side in (wanted, tensors))
