@@ -40,6 +40,8 @@ SCORERS = [
     Viewed(linear(CLASSES, D), 0, square_roots=True),
     Viewed(linear(CLASSES, D - 4), 4, square_roots=True),
     Viewed(linear(CLASSES, D - 4), 4, square_roots=False),
+    Viewed(linear(CLASSES, 3), 0, True, groups=(3,)),
+    Viewed(linear(CLASSES, D - 1), 1, True, groups=(2, D - 3)),
     Affine(linear(CLASSES, D), draw(CLASSES), draw(CLASSES) + 1),
     linear(1, D),
     Viewed(linear(CLASSES + 1, D), 0, square_roots=True),  # over fixed features

@@ -100,10 +100,10 @@ print(Extractor(features_graph_of(settings)[0]).d)
 
 @pytest.mark.parametrize("backbone", ["efficientnet-lite0", "onnx:b.onnx"])
 def test_what_comes_with_its_weights_needs_no_torch(backbone, tmp_path):
-    onnx.save(EfficientNetLite0().graph(32), tmp_path / "b.onnx")
+    onnx.save(EfficientNetLite0().graph(32, middle=True), tmp_path / "b.onnx")
     command = [sys.executable, "-c", NO_TORCH, backbone]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert (done.stdout, done.stderr) == ("1280\n", "")
+    assert (done.stdout, done.stderr) == ("2672\n", "")
 
 
 def test_what_needs_torch_says_how_to_install_it(resnet, monkeypatch):

@@ -14,12 +14,9 @@ from memoryless import Model
 from memoryless.errors import ConfigError
 from memoryless.model.file import load_state
 from memoryless.photos.export import export_onnx
-from memoryless.settings import BackboneSettings
 from memoryless.stats.choice import choose
-from memoryless.train.backbones import build_backbone
-from memoryless.train.backbones.onnx_backbone import OnnxBackbone
 
-GROUPS = ((3,), (48,))
+GROUPS = (3, 48)
 PREPARED = {"image_size": 8, "crop": 1.0, "mean": (0.0,) * 3, "std": (1 / 255,) * 3}
 
 
@@ -65,7 +62,7 @@ def test_what_one_group_cannot_tell_another_one_does(backbone):
     assert np.mean(np.array(model.predict(images)) == names) > 0.95
 
 
-def test_features_are_those_of_both_outputs_each_part_at_length_one(backbone):
+def test_features_are_those_of_both_outputs_each_at_length_one(backbone):
     model = taught(backbone, (0, 1))
     image = photos(0)[0][0]
     planes = image.transpose(2, 0, 1).astype(np.float64)
@@ -122,13 +119,13 @@ def test_the_file_holds_sums_of_each_group_and_what_was_chosen(backbone, tmp_pat
     assert shapes["scatter"] == (6,) and shapes["1.scatter"] == (48 * 49 // 2,)
     assert shapes["spread"] == (4 * 3, 3) and shapes["1.spread"] == (4 * 11, 48)
     stored = state.description.groups
-    assert [group.parts for group in stored] == list(GROUPS)
+    assert [group.size for group in stored] == list(GROUPS)
     assert (
         tuple((group.weight, group.shrinkage) for group in stored) == model._current.answers.chosen
     )
     code, out, _ = call("show", str(tmp_path / "m"), capsys=capsys)
     assert code == 0
-    assert "groups    3 features: weight 1, shrinkage " in out and "; 48 features: " in out
+    assert "layers    output 1: weight 1, shrinkage " in out and "; output 2: weight " in out
     assert call("check", str(tmp_path / "m"), capsys=capsys)[0] == 0
 
 
@@ -154,24 +151,13 @@ def test_outputs_of_unknown_size_are_refused(tmp_path):
         taught(f"onnx:{tmp_path / 'two.onnx'}", (0, 1))
 
 
-def test_a_run_reads_one_output():
-    with pytest.raises(ConfigError, match="2 outputs, and a run reads one"):
-        OnnxBackbone(two_outputs())
-
-
 def test_the_networks_own_middle_layers_are_a_second_group(tmp_path):
-    """Its three parts are brought to length one each."""
-    model = Model(backbone="efficientnet-lite0+middle", image_size=32)
+    """Those of its three blocks have length one each."""
+    model = Model(image_size=32)
     model.learn(*photos(0, 1))
     model.save(tmp_path / "m")
     own = Model.load(tmp_path / "m")._current
-    assert own.groups == ((1280,), (240, 480, 672))
-    viewed = own.view(model.features(photos(0)[0][:2]).astype(np.float64))
-    ends = np.cumsum((0, 1280, 240, 480, 672))
-    for start, end in pairwise(ends):
-        assert np.allclose((viewed[:, start:end] ** 4).sum(1), 1)
-
-
-def test_a_run_does_not_read_them():
-    with pytest.raises(ConfigError, match="a run reads one group of features"):
-        build_backbone(BackboneSettings(backbone="efficientnet-lite0+middle"), 3)
+    assert own.groups == (1280, 240 + 480 + 672)
+    features = model.features(photos(0)[0][:2]).astype(np.float64)
+    for start, end in pairwise(np.cumsum((1280, 240, 480, 672))):
+        assert np.allclose(np.linalg.norm(features[:, start:end], axis=1), 1)

@@ -111,11 +111,14 @@ def test_a_quadratic_is_the_same_in_pieces(monkeypatch):
     np.testing.assert_allclose(scorer(features), whole, rtol=1e-5)
 
 
-def test_rows_read_the_features_before_a_view():
-    features = np.array([[1.0, 2.0, 3.0, -4.0]])
+def test_a_view_reads_the_columns_of_its_groups():
+    features = np.array([[0.36, -0.48, 0.8, 3.0, -4.0]])
     assert np.array_equal(View()(features), features)
-    assert View(2).rows(features).tolist() == [[1.0, 2.0]]
-    assert View().rows(features) is features
+    assert View(3)(features).tolist() == [[3, -4]]
+    assert View(1, groups=(1, 2))(features).tolist() == [[-0.48, 0.8, 3]]
+    roots = [0.6, -np.sqrt(0.48), np.sqrt(0.8)]
+    assert np.allclose(View(0, True, (3,))(features), [roots])
+    assert np.allclose(View(0, True, (3, 2))(features), [[*roots, np.sqrt(0.6), -np.sqrt(0.8)]])
 
 
 @pytest.mark.parametrize(("kind", "reads"), [("quadratic", True), ("linear", False)])
@@ -134,8 +137,8 @@ def test_a_fact_that_is_not_told_has_its_default(kind, reads):
         ({"statistics": "mean", "level": "middle"}, View(16)),
         ({"statistics": "full", "square_roots": True}, View(0, True)),
         ({"projection": 9, "level": "middle", "square_roots": True}, View(16, True)),
-        ({"strategy": "fixed", "statistics": "tied"}, View(0, True)),
-        ({"strategy": "untrained", "statistics": "tied"}, View(0, True)),
+        ({"strategy": "fixed", "statistics": "tied"}, View(0, True, (16,))),
+        ({"strategy": "untrained", "statistics": "tied"}, View(0, True, (16,))),
         ({"strategy": "untrained", "projection": 9, "level": "middle"}, View(16, True)),
         ({"strategy": "fixed", "statistics": "none"}, View()),
     ],

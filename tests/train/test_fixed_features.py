@@ -163,7 +163,7 @@ def test_lda_is_that_of_all_images_at_once(tiny, form):
 def test_statistics_are_of_square_roots_whatever_is_given(tiny, given):
     learner = fixed_learner(tiny, Counting(), statistics="tied", square_roots=given)
     learner.learn(STREAM[0].train, 2)
-    assert learner.view == View(square_roots=True)
+    assert learner.view == View(square_roots=True, groups=(5,))
     roots = square_roots(learner.all_features(STREAM[0].train).astype(np.float64))
     mean = roots[STREAM[0].train.labels == 0].mean(0)
     np.testing.assert_allclose(learner.record.statistics["none"].mean[0], mean, rtol=1e-9)

@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 ONNX = "onnx:"
 PRETRAINED = "efficientnet-lite0"
 """The backbone whose weights are installed with this package."""
-WITH_MIDDLE = f"{PRETRAINED}+middle"
 BACKBONES = {
     "resnet18": "ResNet-18 with ImageNet's stem, for images above 64 pixels",
     "resnet18_3x3": "ResNet-18 with a 3x3 stem, for smaller images",
     PRETRAINED: "EfficientNet-Lite0, with weights of ImageNet",
-    WITH_MIDDLE: "the same with its middle layers as a second group of features (models, not runs)",
     "timm:NAME": "a network of the package timm",
     "onnx:FILE": "a network in an ONNX file, for the strategy fixed",
     "none": "images are features already (models, not runs)",
@@ -35,7 +33,9 @@ NO_STAGES = (
     "`level=last`"
 )
 
-OWN_PIXELS = dict.fromkeys((PRETRAINED, WITH_MIDDLE), ((127.0,) * 3, (128.0,) * 3))
+GROUPS = ("last layer", "middle layers")
+"""What the groups of features of the pretrained backbone are called."""
+OWN_PIXELS = {PRETRAINED: ((127.0,) * 3, (128.0,) * 3)}
 
 
 def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -73,9 +73,7 @@ def check_fixed(settings: BackboneSettings) -> None:
     """Raise unless the backbone that settings name has weights, as fixed features need."""
     name = settings.backbone
     check_backbone(name)
-    if name == WITH_MIDDLE and settings.backbone_weights:
-        raise ConfigError(f"{WITH_MIDDLE} has its own weights: leave out `backbone_weights`")
-    pretrained = name in (PRETRAINED, WITH_MIDDLE) or name.startswith(ONNX)
+    pretrained = name == PRETRAINED or name.startswith(ONNX)
     if not pretrained and not settings.backbone_weights:
         raise ConfigError(
             f"backbone {name} brings no weights, and fixed features need some: choose "
@@ -99,18 +97,20 @@ def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
         return read_backbone(Path(settings.backbone.removeprefix(ONNX)))
     from memoryless.embed.efficientnet import network_graph, packaged_weights
 
-    return network_graph(packaged_weights(), size, middle=settings.backbone == WITH_MIDDLE)
+    return network_graph(packaged_weights(), size)
 
 
-def groups_of(settings: BackboneSettings, backbone: ModelProto) -> tuple[tuple[int, ...], ...]:
-    """Return the parts of each group of features that a backbone gives, if there are several."""
-    if settings.backbone == WITH_MIDDLE:
-        from memoryless.embed.efficientnet import FEATURES, MIDDLE
+def group_names(backbone: str | None, number: int) -> tuple[str, ...]:
+    """Return the names of the groups of features that a backbone gives.
 
-        return (FEATURES,), tuple(MIDDLE.values())
-    from memoryless.embed.graph import feature_groups
-
-    return feature_groups(backbone)
+    >>> group_names("onnx:net.onnx", 2)
+    ('output 1', 'output 2')
+    """
+    if number == 1:
+        return ("features",)
+    if backbone == PRETRAINED:
+        return GROUPS
+    return tuple(f"output {i}" for i in range(1, number + 1))
 
 
 def without_folder(backbone: str) -> str:

@@ -58,14 +58,15 @@ def _score(nodes: Nodes, scorer: Any, x: str) -> str:
 
 
 def _view(nodes: Nodes, view: Any, x: str) -> str:
-    """Write what `stats.scorers.View` does: columns from `start` on, square roots at length one."""
-    x = _columns(nodes, x, view.start, LAST) if view.start else x
+    """Write what `stats.scorers.View` does: some columns, as square roots at length one."""
+    end = view.start + sum(view.groups) if view.groups else LAST
+    x = _columns(nodes, x, view.start, end)
     if not view.square_roots:
         return x
-    if len(view.parts) > 1:
-        ends = np.cumsum(view.parts).tolist()
-        parts = zip([0, *ends[:-1]], ends, strict=True)
-        each = [unit(nodes, _columns(nodes, x, start, end)) for start, end in parts]
+    if len(view.groups) > 1:
+        ends = np.cumsum(view.groups).tolist()
+        groups = zip([0, *ends[:-1]], ends, strict=True)
+        each = [unit(nodes, _columns(nodes, x, start, end)) for start, end in groups]
         x = nodes.add("Concat", *each, axis=1)
     else:
         x = unit(nodes, x)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from onnx import ModelProto, TensorProto
 
-from memoryless.embed.graph import Nodes, convolve
+from memoryless.embed.graph import Nodes, convolve, unit
 from memoryless.errors import ConfigError
 from memoryless.tensors import part
 
@@ -30,6 +30,7 @@ SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 FEATURES = 1280
 MIDDLE = {4: 240, 7: 480, 10: 672}
 """Blocks whose filters know what the head has dropped, and how many features each gives."""
+MIDDLE_FEATURES = sum(MIDDLE.values())
 STEM = 32
 EPS = 1e-3  # of batch normalisation, as in TensorFlow, where the weights were trained
 # Each stage: blocks, kernel, stride of its first block, expansion, channels (Table 1; no stage is
@@ -117,12 +118,13 @@ def read_state_dict(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def network_graph(
-    weights: Mapping[str, np.ndarray], size: int, channels: int = 3, middle: bool = False
+    weights: Mapping[str, np.ndarray], size: int, channels: int = 3, middle: bool = True
 ) -> ModelProto:
     """Write the network as a graph of images (n, channels, size, size); one channel is repeated.
 
-    With `middle` the outputs of the blocks `MIDDLE` follow its features: what their depthwise
-    filters give, averaged over the image.
+    It has two outputs: the features of its head and, if `middle`, those of the blocks `MIDDLE`.
+    The latter are the outputs of their depthwise filters, averaged over the image, each block's
+    at length one.
 
     Written by hand, it is there in a tenth of a second and has the same bytes everywhere; torch's
     exporter takes eight seconds.
@@ -137,15 +139,18 @@ def network_graph(
             x, deep[block] = _block(nodes, weights, x, name, own_stride, expansion > 1)
             block += 1
     x = _relu6(nodes, _convolve(nodes, weights, x, "_conv_head", "_bn1"))
-    outputs = {"features": (x, FEATURES)}
+    outputs = {"features": (TensorProto.FLOAT, ["n", FEATURES])}
+    _pooled(nodes, x, name="features")
     if middle:
-        outputs |= {f"block {b}": (deep[b], d) for b, d in MIDDLE.items()}
-    for name, (output, _) in outputs.items():
-        nodes.add("Flatten", nodes.add("GlobalAveragePool", output), name=name)
-    return nodes.model(
-        {"images": (TensorProto.FLOAT, ["n", channels, size, size])},
-        {name: (TensorProto.FLOAT, ["n", d]) for name, (_, d) in outputs.items()},
-    )
+        outputs["middle"] = TensorProto.FLOAT, ["n", MIDDLE_FEATURES]
+        parts = [unit(nodes, _pooled(nodes, deep[b])) for b in MIDDLE]
+        nodes.add("Concat", *parts, name="middle", axis=1)
+    return nodes.model({"images": (TensorProto.FLOAT, ["n", channels, size, size])}, outputs)
+
+
+def _pooled(nodes: Nodes, x: str, name: str = "") -> str:
+    """Write the mean over an image, (n, d)."""
+    return nodes.add("Flatten", nodes.add("GlobalAveragePool", x), name=name)
 
 
 def _block(

@@ -157,13 +157,14 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
     return joined.SerializeToString(deterministic=True)
 
 
-def feature_groups(backbone: onnx.ModelProto) -> tuple[tuple[int, ...], ...]:
-    """Return the sizes of the outputs of a backbone, each a group; nothing if it has only one."""
+def feature_groups(backbone: onnx.ModelProto) -> tuple[int, ...]:
+    """Return the sizes of the groups of features, one for each output of a backbone.
+
+    A single output may leave its size open; then there is nothing to return.
+    """
     sizes = [shape_of(output)[1] for output in backbone.graph.output]
-    if len(sizes) == 1:
-        return ()
-    known = tuple((size,) for size in sizes if isinstance(size, int))
-    if len(known) < len(sizes):
+    known = tuple(size for size in sizes if isinstance(size, int))
+    if len(known) < len(sizes) > 1:
         raise ConfigError(
             f"the backbone has {len(sizes)} outputs, and does not say how many features each has: "
             "export it with fixed numbers of features, or with one output"

@@ -195,14 +195,23 @@ class RunFolder:
         known["n"] = new if name == "birth" else classes
         if name == "test":
             known["i"] = self._read_results(t).test_images
-        shapes = {key: SHAPES.get(key.rpartition(".")[2], "") for key in arrays}
-        if not view_of(self.about.config, 1).start:  # all read the same features
-            shapes = {key: own.translate(str.maketrans("fs", "dd")) for key, own in shapes.items()}
+        view, shapes = view_of(self.about.config, 1), {}
+        for key in arrays:
+            *groups, part = key.split(".")
+            own = SHAPES.get(part, "")
+            if groups and groups[-1].isdigit():  # a group of features after the first
+                own = own.replace("s", groups[-1])
+            elif not view.start:  # statistics read the same features as rows
+                own = own.replace("s", "d")
+            # Only fixed features have further groups, which rows do not read.
+            shapes[key] = own if view.start or view.groups else own.replace("f", "d")
         problems = list(misfits(arrays, {key: own for key, own in shapes.items() if own}, known))
         if "labels" in arrays and not np.isin(arrays["labels"], np.arange(classes)).all():
             problems.append("labels name other classes")
-        if {"d", "f"} <= known.keys() and known.setdefault("s", known["f"] - known["d"]) < 1:
-            problems.append("features are too few")
+        if {"d", "f"} <= known.keys():
+            beside = known["f"] - known["d"]
+            if beside < 0 or (view.start and known.setdefault("s", beside) < 1):
+                problems.append("features are too few")
         if problems:
             raise self._misfit(t, f"{name}.safetensors: {problems[0]}")
         self._widths |= {letter: known[letter] for letter in "dfsKP" if letter in known}

@@ -54,9 +54,9 @@ class Backbone(Strict, frozen=True, kw_only=True):
 
 
 class FeatureGroup(Strict, frozen=True, kw_only=True):
-    """A group of features: the sizes of its parts, and how it counts among the groups."""
+    """A group of features: how many there are, and how it counts among the groups."""
 
-    parts: Annotated[tuple[Some, ...], Meta(min_length=1)]
+    size: Some
     weight: Annotated[float, Meta(ge=0, le=1000)] = 1.0
     shrinkage: Annotated[float, Meta(ge=0, le=1000)] = 1.0
 
@@ -93,7 +93,9 @@ class Description(Strict, frozen=True, kw_only=True):
     square_roots: bool = False
     """Whether the scorer of fixed features reads square roots of them."""
     groups: tuple[FeatureGroup, ...] = ()
-    """Groups of fixed features, where there are several."""
+    """Groups of fixed features."""
+    not_chosen: Text | None = None
+    """Why weights and shrinkages of the groups are those of the start, if they were not chosen."""
     confidence: Confidence | None = None
     calibrated: Confidence | None = None
     """Temperature and threshold that `calibrate` fitted, in units of the spread of scores."""
@@ -272,8 +274,7 @@ def _sum_problems(
 ) -> Iterator[str]:
     """Yield what is wrong with sums over photos, the record of fixed features."""
     number = len(classes.names)
-    mean, count = sums.get("mean", np.zeros(0)), sums.get("count", np.zeros(0))
-    d = max(1, mean.shape[1]) if mean.ndim == 2 else 1
+    count = sums.get("count", np.zeros(0))
     shapes: dict[str, tuple[int, ...]] = {
         "count": (number,),
         "check.losses": TEMPERATURES.shape,
@@ -283,8 +284,7 @@ def _sum_problems(
     }
     if list(classes.counts) != count.tolist():
         yield "count is not as in the table of classes"
-    sizes = [sum(group.parts) for group in about.groups] or [d]
-    for group, size in enumerate(sizes):
+    for group, size in enumerate(group.size for group in about.groups):
         shapes[stored_name(group, "mean")] = (number, size)
         shapes[stored_name(group, "scatter")] = (size * (size + 1) // 2,)
         if about.forgettable:
@@ -302,8 +302,8 @@ def scorer_facts(about: Description) -> dict[str, Any]:
     if about.train:
         return about.train.scorer
     over = {"kind": "linear", "unit": False}
-    parts = [size for group in about.groups for size in group.parts]
-    view = {"start": 0, "square_roots": about.square_roots, "parts": parts}
+    groups = [group.size for group in about.groups]
+    view = {"start": 0, "square_roots": about.square_roots, "groups": groups}
     return {"kind": "viewed", "over": over, **view}
 
 
@@ -319,6 +319,5 @@ def _scorer_problems(
     if about.train:
         yield from misshapen(scorer, {"N": number})
     else:
-        means = [stored_name(group, "mean") for group in range(max(1, len(about.groups)))]
-        d = sum(about.record.get(name, 0) for name in means) // (8 * number)  # without the record
+        d = sum(group.size for group in about.groups)
         yield from misshapen(scorer, {"N": number + 1, "d": d})

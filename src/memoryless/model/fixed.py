@@ -15,7 +15,6 @@ from memoryless.embed import (
     PhotoPreparation,
     backbone_graph,
     check_fixed,
-    groups_of,
     needs_torch,
     own_pixels,
     preparation_for,
@@ -25,7 +24,7 @@ from memoryless.errors import ConfigError, DataError, extras
 from memoryless.model.description import PREDICTS_ALONE, FeatureGroup, State, scorer_facts
 from memoryless.model.lesson import Lesson, Suspect
 from memoryless.settings import ModelSettings
-from memoryless.stats.choice import choose
+from memoryless.stats.choice import choose, start, too_little
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
 from memoryless.stats.discriminant import Discriminant
@@ -38,7 +37,6 @@ METHOD = "fixed+lda"
 LARGEST = 1e75  # of a feature: fourth powers of it can still be computed
 DUE = 0.1
 """Share of all photos since the last check that makes another one due."""
-Groups = tuple[tuple[int, ...], ...]
 Chunk = tuple[np.ndarray, np.ndarray]
 """Features (n, d), and the classes (n,) of their photos."""
 
@@ -66,8 +64,10 @@ class FixedFeatures:
     """Whether statistics are those of square roots of features, as for photos they always are."""
     forgettable: bool = False
     """Whether each class's own scatter is kept too, so that it can be forgotten exactly."""
-    groups: Groups = ()
-    """The parts of each group of features, by their sizes; none where all features are one."""
+    groups: tuple[int, ...] = ()
+    """Sizes of the groups of features; none as long as the size of a single one is not known."""
+    choose: bool = True
+    """Whether weights and shrinkages of the groups are chosen from the sums."""
     device: str = "auto"
     """Where the graph runs."""
     statistics: ClassStatistics | None = None
@@ -106,7 +106,7 @@ class FixedFeatures:
             state.graph,
             about.square_roots,
             about.forgettable,
-            tuple(group.parts for group in about.groups),
+            tuple(group.size for group in about.groups),
             solved=solved,
             calibrated=about.calibrated,
         )
@@ -142,7 +142,7 @@ class FixedFeatures:
         return self.solved
 
     def _discriminant(self) -> Discriminant:
-        return choose(self.sums) if self.groups else Discriminant.of(self.sums)
+        return choose(self.sums) if self.choose else start(self.sums)
 
     def _answers_of(self, discriminant: Discriminant) -> Answers:
         W, b = discriminant.layer
@@ -150,7 +150,7 @@ class FixedFeatures:
         # together, where single precision is too coarse.
         kind = np.float32 if self.square_roots else np.float64
         layer, view = Linear(W.astype(kind), b.astype(kind)), self.view
-        scorer = Viewed(layer, view.start, view.square_roots, view.parts)
+        scorer = Viewed(layer, view.start, view.square_roots, view.groups)
         return Answers(scorer, self._confidence(discriminant.unit), discriminant.chosen)
 
     def _confidence(self, unit: float) -> Confidence:
@@ -165,25 +165,16 @@ class FixedFeatures:
     @property
     def view(self) -> View:
         """What statistics are computed from."""
-        parts = tuple(size for group in self.groups for size in group)
-        return View(square_roots=self.square_roots, parts=parts)
-
-    def sizes(self, d: int) -> tuple[int, ...]:
-        """Return how many of d features each group has."""
-        return tuple(map(sum, self.groups)) or (d,)
+        return View(square_roots=self.square_roots, groups=self.groups)
 
     def _by_group(self, features: np.ndarray) -> list[np.ndarray]:
         """Return what the statistics of each group are computed from."""
-        ends = np.cumsum(self.sizes(features.shape[1]))[:-1]
-        return np.split(self.view(features), ends, axis=1)
+        return np.split(self.view(features), np.cumsum(self.groups)[:-1], axis=1)
 
     @property
     def d(self) -> int | None:
         """How many numbers a feature has, if a state was learned."""
-        if self.statistics:
-            return sum(group.d for group in self.statistics.groups)
-        layer: Any = self.solved and self.solved.scorer.over
-        return layer and layer.W.shape[1]
+        return sum(self.groups) or None
 
     @property
     def least(self) -> int:
@@ -222,14 +213,13 @@ class FixedFeatures:
         Chunks are added to the sums one after another. A sample of their rows waits for the check,
         until all are added. Photos with the same number in `alike` are left out together.
         """
-        past = whole = self.sums if self.d else None
+        past = whole = self.sums if self.solved else self.statistics
         sample = Sample(len(brought), len(names)) if check else None
         for features, labels in chunks:
             self.check_features(features)
             made, places = self._statistics_of(features, labels)
             if whole is None:
-                sizes = (group.d for group in made.groups)
-                whole = ClassStatistics.empty(*sizes, forgettable=self.forgettable)
+                whole = ClassStatistics.empty(*made.sizes, forgettable=self.forgettable)
             whole = whole.join(made, places)
             if sample:
                 sample.add(features, labels)
@@ -296,17 +286,22 @@ class FixedFeatures:
     ) -> tuple[ClassStatistics, np.ndarray]:
         """Return statistics of photos by their classes, and which classes these are."""
         places, own = np.unique(labels, return_inverse=True)
-        each = [
-            ClassStatistics.of(rows, own, len(places), fixed=True, forgettable=self.forgettable)
-            for rows in self._by_group(features.astype(np.float64))
-        ]
-        return replace(each[0], groups=tuple(made.first for made in each)), places
+        made = ClassStatistics.of_groups(
+            features,
+            own,
+            len(places),
+            self.groups or (features.shape[1],),
+            view=View(square_roots=self.square_roots),
+            forgettable=self.forgettable,
+        )
+        return made, places
 
     def after(self, statistics: ClassStatistics, check: Check) -> FixedFeatures:
         """Return the same with other sums."""
         return replace(
             self,
             forgettable=statistics.forgettable,
+            groups=statistics.sizes,
             statistics=statistics,
             check=check,
             solved=None,
@@ -318,7 +313,13 @@ class FixedFeatures:
         if not gone.all():
             return self.after(self.sums.without(gone), self.check)
         return replace(
-            self, statistics=None, check=Check.none(), solved=None, unchecked=0.0, calibrated=None
+            self,
+            groups=self.groups if self.graph else (),
+            statistics=None,
+            check=Check.none(),
+            solved=None,
+            unchecked=0.0,
+            calibrated=None,
         )
 
     @classmethod
@@ -329,7 +330,7 @@ class FixedFeatures:
         """
         each = [part for part, _ in parts]
         forgettable = all(part.forgettable for part in each)
-        whole = ClassStatistics.empty(*each[0].sizes(each[0].d or 0), forgettable=forgettable)
+        whole = ClassStatistics.empty(*each[0].groups, forgettable=forgettable)
         check = Check.none()
         for part, places in parts:
             whole, check = whole.join(part.sums, places), check.join(part.check)
@@ -365,24 +366,25 @@ class FixedFeatures:
 
     def stored(self) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
         """Return what only a description of fixed features says, and the arrays of each part."""
-        chosen, parts = ((1.0, 1.0),) * len(self.groups), {}
+        chosen, parts, why = ((1.0, 1.0),) * len(self.groups), {}, None
         if self.statistics:
-            chosen = self.answers.chosen
+            chosen, why = self.answers.chosen, too_little(self.statistics)
             parts["record"] = self.statistics.arrays() | self.check.arrays()
             parts["scorer"] = describe(self.answers.scorer)[1]
         groups = tuple(
-            FeatureGroup(parts=own, weight=weight, shrinkage=shrinkage)
-            for own, (weight, shrinkage) in zip(self.groups, chosen, strict=False)
+            FeatureGroup(size=size, weight=weight, shrinkage=shrinkage)
+            for size, (weight, shrinkage) in zip(self.groups, chosen, strict=True)
         )
-        return {"square_roots": self.square_roots, "groups": groups}, parts
+        about = {"square_roots": self.square_roots, "groups": groups, "not_chosen": why}
+        return about, parts
 
 
 @extras()
-def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation, Groups]:
+def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation, tuple[int, ...]]:
     """Return the graph from photos to features of the backbone that settings name, tried on one
-    photo, how it prepares photos, and the groups of its features.
+    photo, how it prepares photos, and the sizes of the groups of its features.
     """
-    from memoryless.embed.graph import features_graph
+    from memoryless.embed.graph import feature_groups, features_graph
     from memoryless.embed.session import Extractor, trial_photo
 
     check_fixed(settings)
@@ -392,8 +394,8 @@ def features_graph_of(settings: ModelSettings) -> tuple[bytes, PhotoPreparation,
         from memoryless.train.backbones import backbone_graph as make
     backbone = make(settings, preparation.size)
     graph = features_graph(backbone, preparation)
-    Extractor(graph).feature(trial_photo())
-    return graph, preparation, groups_of(settings, backbone)
+    d = len(Extractor(graph).feature(trial_photo()))
+    return graph, preparation, feature_groups(backbone) or (d,)
 
 
 def _unlike(

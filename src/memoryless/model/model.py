@@ -190,10 +190,11 @@ class Model:
         """The shorter side that the pixels of a photo should at least have."""
         return self._current.least
 
-    def sizes(self, d: int) -> tuple[int, ...]:
-        """Return how many of d features of a photo each group has; one where all are alike."""
+    @property
+    def feature_groups(self) -> tuple[int, ...]:
+        """Sizes of the groups of features, as far as they are known."""
         own = self._current
-        return own.sizes(d) if isinstance(own, FixedFeatures) else (d,)
+        return own.groups if isinstance(own, FixedFeatures) else ()
 
     def look(self, photo: np.ndarray) -> np.ndarray:
         """Return what the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where

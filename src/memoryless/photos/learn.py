@@ -253,8 +253,8 @@ def learn(
     method
         Method of a new model; fixed+lda by default, lwf_kd+lda+widened with --train.
     backbone
-        Network of a new model: efficientnet-lite0, efficientnet-lite0+middle for pictures unlike
-        photos, onnx:FILE, timm:NAME, or resnet18 with --train.
+        Network of a new model: efficientnet-lite0, onnx:FILE, timm:NAME, or resnet18 with
+        --train.
     image_size
         Side in pixels of the images that a new model's network reads; 224 by default, and 320 if
         half of the photos have 366 pixels or more on their shorter side.

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.embed import PHOTO_SIDE, PRETRAINED, WITH_MIDDLE
+from memoryless.embed import PHOTO_SIDE, PRETRAINED
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.files import Photo
 from memoryless.images.find import find_photos
@@ -187,7 +187,8 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     if large is not None and large >= 0.5:
         model = copy.copy(model)
         model.settings = replace(model.settings, image_size=LARGE)
-    rate, sizes = time_embedding(model, photos) if model.fixed else (None, ())
+    rate = time_embedding(model, photos) if model.fixed else None
+    sizes = model.feature_groups
     before = dict(zip(model.classes, model.counts, strict=True))
     after = before | {name: before.get(name, 0) + n for name, n in counts.items()}
     spread = sum(spread_bytes(after, d) for d in sizes) if model.forgettable else 0
@@ -261,7 +262,7 @@ def spelled_as(known: Sequence[str], photos: Sequence[Photo]) -> list[Photo]:
 
 def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
     """The share of photos large enough for `LARGE`, by their headers; None if the size is fixed."""
-    able = model.settings.backbone in (None, PRETRAINED, WITH_MIDDLE)
+    able = model.settings.backbone in (None, PRETRAINED)
     if not (able and model.fixed and not model.classes and model.settings.image_size is None):
         return None
     needed = math.ceil(LARGE / model.settings.crop)
@@ -269,10 +270,8 @@ def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
     return sum(side >= needed for side in sides) / len(sides) if sides else 0.0
 
 
-def time_embedding(model: Model, photos: Sequence[Photo]) -> tuple[float, tuple[int, ...]]:
-    """Return how many made-up photos of a common size are decoded and embedded in a second, and how
-    many features each group has.
-    """
+def time_embedding(model: Model, photos: Sequence[Photo]) -> float:
+    """Return how many made-up photos of a common size are decoded and embedded in a second."""
     model.open()
     some = sorted(sizes_of(photos[:: max(1, len(photos) // HEADERS)]), key=math.prod)
     common = some[len(some) // 2] if some else (PHOTO_SIDE, PHOTO_SIDE)
@@ -281,12 +280,12 @@ def time_embedding(model: Model, photos: Sequence[Photo]) -> tuple[float, tuple[
         return model.look(read_pixels(content, model.least))
 
     photo = example_photo(*common)
-    sizes = model.sizes(len(embed(photo)))  # warms up, too
+    embed(photo)  # warms up
     number = TIMED * cores()
     began = time.perf_counter()
     for _ in ahead(embed, [photo] * number):
         pass
-    return number / (time.perf_counter() - began), sizes
+    return number / (time.perf_counter() - began)
 
 
 def bytes_kept(classes: int, *sizes: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from memoryless import output
+from memoryless.embed import group_names
 from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state
 from memoryless.names import counted, first_ten, markdown_text, printable, size
@@ -25,7 +26,7 @@ def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -
     state = load_state(path, names=())
     about, known = state.description, state.classes
     shown = ("method", "seed", "backbone", "preparation", "confidence", "calibrated", "record",
-             "memoryless", "groups", "forgettable", "forgotten")  # fmt: skip
+             "memoryless", "groups", "not_chosen", "forgettable", "forgotten")  # fmt: skip
     return {
         "file": str(state.path),
         "number": state.number,
@@ -39,6 +40,18 @@ def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -
         "kept": kept(path, report),
         "bytes": state.path.stat().st_size,
     }
+
+
+def _chosen(found: dict[str, Any]) -> str:
+    """Say how each group of features counts, and why that was not chosen, if it was not."""
+    groups = found["groups"]
+    names = group_names(found["backbone"] and found["backbone"]["name"], len(groups))
+    weighed = (
+        f"{name}: weight {group['weight']:g}, shrinkage {group['shrinkage']:g}"
+        for name, group in zip(names, groups, strict=True)
+    )
+    why = f" (not chosen: {found['not_chosen']})" if found["not_chosen"] else ""
+    return "; ".join(weighed) + why
 
 
 def _learned(state: State) -> list[dict[str, Any]]:
@@ -116,12 +129,7 @@ def _print_model(found: dict[str, Any]) -> None:
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
     print_line("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
     if found["groups"]:
-        weighed = (
-            f"{sum(group['parts']):,} features: weight {group['weight']:g}, shrinkage "
-            f"{group['shrinkage']:g}"
-            for group in found["groups"]
-        )
-        print_line("groups", "; ".join(weighed))
+        print_line("layers", _chosen(found))
     print_line("keeps", f"averages, {kept_bytes(found['record'])}, and no photo")
     if found["calibrated"]:
         print_line("sure", "as memoryless evaluate --calibrate fitted it on labelled photos")

@@ -28,19 +28,39 @@ others."""
 def choose(statistics: ClassStatistics) -> Discriminant:
     """Return the discriminant with the weights and shrinkages of the smallest expected error.
 
-    If the sums tell too little, the first group has weight 1 and the others 0.
+    If the sums tell too little, these are the values of `start`.
     """
+    if too_little(statistics):
+        return start(statistics)
     with one_thread():
         errors = _Errors(statistics)
-        chosen = [(1.0, SHRINKAGE)] + [(0.0, SHRINKAGE)] * (len(statistics.groups) - 1)
-        if errors.informative:
-            chosen = _search(errors, chosen)
+        chosen = _search(errors, _start(statistics))
         each = (errors.solution(g, c) for g, (_, c) in enumerate(chosen))
         return Discriminant(tuple(each), tuple(weight for weight, _ in chosen))
 
 
+def start(statistics: ClassStatistics) -> Discriminant:
+    """Return the discriminant at which a choice starts: the first group alone counts."""
+    weights, shrinkages = zip(*_start(statistics), strict=True)
+    return Discriminant.of(statistics, shrinkages, weights)
+
+
+def too_little(statistics: ClassStatistics) -> str | None:
+    """Say why the sums tell nothing of errors on new photos, if they do not."""
+    if statistics.classes < 2:
+        return "one class"
+    if statistics.photos - statistics.classes < FREE:
+        return f"fewer than {FREE} photos beyond one for each class"
+    alike = any(group.alike(statistics.count) for group in statistics.groups)
+    return "photos of a class do not differ" if alike else None
+
+
 Choice = list[tuple[float, float]]
 """The weight and the shrinkage of each group."""
+
+
+def _start(statistics: ClassStatistics) -> Choice:
+    return [(1.0, SHRINKAGE)] + [(0.0, SHRINKAGE)] * (len(statistics.groups) - 1)
 
 
 def _search(errors: _Errors, chosen: Choice) -> Choice:
@@ -65,21 +85,11 @@ class _Errors:
     def __init__(self, statistics: ClassStatistics):
         self.statistics = statistics
         order = _shuffled(statistics)
-        rows = order[:ALL]
-        self.rows = rows[statistics.count[rows] > 1]  # of a single photo nothing is known
+        self.rows = order[statistics.count[order] > 1][:ALL]  # a single photo says nothing
         self.columns = order[:AMONG]
         self.near: np.ndarray | None = None
         self.solved: dict[tuple[int, float], Solution] = {}
         self.pairs: dict[tuple[int, float], tuple[np.ndarray, np.ndarray]] = {}
-
-    @property
-    def informative(self) -> bool:
-        """Whether the sums tell anything of the errors."""
-        free = self.statistics.photos - self.statistics.classes
-        widths = [g.scatter.trace() for g in self.statistics.groups if g.scatter is not None]
-        return bool(
-            self.statistics.classes > 1 and free >= FREE and len(self.rows) and min(widths) > 0
-        )
 
     def solution(self, g: int, c: float) -> Solution:
         if (g, c) not in self.solved:

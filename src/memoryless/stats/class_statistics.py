@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -169,6 +170,30 @@ class ClassStatistics:
         made = cls(count, (group,), fixed)
         return made if fixed and form == "tied" else made._single()
 
+    @classmethod
+    def of_groups(
+        cls,
+        features: np.ndarray,
+        labels: np.ndarray,
+        classes: int,
+        sizes: Sequence[int],
+        *,
+        view: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        form: str = "tied",
+        forgettable: bool = False,
+    ) -> Self:
+        """Return the statistics of fixed features (n, d) in groups of these sizes.
+
+        They are computed from a view of each group. Groups after the first are in the form tied,
+        where the first has covariances.
+        """
+        first, *others = np.split(features, np.cumsum(sizes)[:-1], axis=1)
+        of = partial(cls.of, labels=labels, classes=classes, view=view, fixed=True,
+                     forgettable=forgettable)  # fmt: skip
+        made = of(first, form=form)
+        rest = (of(group).first for group in others if made.has_covariances)
+        return replace(made, groups=(made.first, *rest))
+
     def _single(self) -> Self:
         parts = {name: array.astype(np.float32) for name, array in self.first.parts().items()}
         return replace(self, count=self.count.astype(np.float32), groups=(Group(**parts),))
@@ -186,6 +211,11 @@ class ClassStatistics:
     def first(self) -> Group:
         """The first group, which heads read."""
         return self.groups[0]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many features each group has."""
+        return tuple(group.d for group in self.groups)
 
     @property
     def mean(self) -> np.ndarray:

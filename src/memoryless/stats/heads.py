@@ -8,15 +8,16 @@ made at the end of a state, while the features of its images are there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from memoryless.images.dataset import place_within_class
+from memoryless.stats.choice import choose
 from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.discriminant import SHRINKAGE, Discriminant
+from memoryless.stats.discriminant import Discriminant
 from memoryless.stats.projection import ProjectionSums, random_directions
 from memoryless.stats.scorers import Linear, Projected, Quadratic, unit
 from memoryless.threads import in_threads, one_thread
@@ -41,9 +42,9 @@ class Head:
     """Whether it is made while the state's images are there, from their features too."""
     shrinkage: float | None = None
     """How round covariances S become, S + shrinkage tr(S) / d I, if they do."""
-    fixed_shrinkage: float | None = None
-    """lda over fixed features: S + fixed_shrinkage tr(S) / n I, n images in all, so that the fewer
-    the images, the rounder S becomes. docs/choosing.md compares rules."""
+    all_groups: bool = False
+    """Whether it reads every group of fixed features. Weights and shrinkages of the groups are then
+    chosen from the sums."""
     one_covariance: bool = False
     """Whether it reads one covariance for all classes, whatever the record holds."""
 
@@ -59,10 +60,9 @@ class Head:
         """Return the scorer over class statistics, with its own shrinkage or another one."""
         if self.shrinkage is None:
             return self.make(statistics)
-        own = self.shrinkage
-        if statistics.fixed and self.fixed_shrinkage is not None:
-            own = self.fixed_shrinkage
-        return self.make(statistics, own if shrinkage is None else shrinkage)
+        if shrinkage is None and not (statistics.fixed and self.all_groups):
+            shrinkage = self.shrinkage
+        return self.make(statistics, shrinkage)
 
 
 def current(W: np.ndarray, b: np.ndarray) -> Layer:
@@ -119,12 +119,22 @@ def ncm(statistics: ClassStatistics) -> Linear:
     return Linear(rows, np.zeros(len(rows), rows.dtype), unit=True)
 
 
-def lda(statistics: ClassStatistics, shrinkage: float) -> Linear:
-    """Score m L f' - m L m' / 2, L the inverse of the shared covariance (Deep SLDA, CVPRW 2020)."""
+def lda(statistics: ClassStatistics, shrinkage: float | None) -> Linear:
+    """Score m L f' - m L m' / 2, L the inverse of the shared covariance (Deep SLDA, CVPRW 2020).
+
+    Over fixed features, weights and shrinkages of their groups are chosen from the sums. If a
+    shrinkage is given, only the first group counts.
+    """
     if statistics.fixed:
         scatter = statistics.pooled * statistics.photos  # which other forms do not hold
-        W, b = Discriminant.of(statistics.with_parts(scatter=scatter), (shrinkage,)).layer
+        sums = statistics.with_parts(scatter=scatter)
+        if shrinkage is None:
+            discriminant = choose(sums)
+        else:
+            discriminant = Discriminant.of(replace(sums, groups=sums.groups[:1]), (shrinkage,))
+        W, b = discriminant.layer
         return Linear(W[:-1].astype(np.float32), b[:-1].astype(np.float32))
+    assert shrinkage is not None
     S = shrunk(statistics.pooled.astype(np.float64), shrinkage)
     W = _solved(S, statistics.mean)
     return Linear(W, -(W * statistics.mean).sum(1) / 2)
@@ -349,7 +359,7 @@ HEADS: dict[str, Head] = {
             "covariances",
             lda,
             shrinkage=0.1,
-            fixed_shrinkage=SHRINKAGE,
+            all_groups=True,
             one_covariance=True,
         ),
         Head(

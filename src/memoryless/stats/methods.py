@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -271,11 +271,14 @@ def parts_used(method: Method, record: Iterable[str]) -> list[str]:
     ['linear.mean']
     """
     transport = method.transport
+    all_groups = HEADS[method.head].all_groups and not method.shrinkage
     of_head = {
         "layer": lambda part: False,
         "rows": lambda part: part in ("W", "b"),
         "means": lambda part: part == f"{transport}.mean",
-        "covariances": lambda part: part.startswith(f"{transport}."),
+        "covariances": lambda part: (
+            part.startswith(f"{transport}.") and (all_groups or not part.split(".")[1].isdigit())
+        ),
         "projection": lambda part: part.startswith("projection."),
     }[HEADS[method.head].reads]
     return [p for p in record if of_head(p) or p in CALIBRATIONS[method.calibration].reads]
@@ -298,11 +301,14 @@ def head_scorer(method: Method, end: EndOfState) -> Scorer:
         return Linear(*head.make(*source))
     if head.reads == "covariances" and not STRATEGIES[method.strategy].backbone_stays:
         source = source.levelled(end.record.class_state == end.record.states - 1)
+    view = end.view
     if head.fitted:
         scorer = end.fitted[fitted_name(head.name, method.transport)]
     else:
         scorer = head.over(source, float(method.shrinkage) if method.shrinkage else None)
-    return scorer if end.view == View() else Viewed(scorer, **asdict(end.view))
+        if head.all_groups and source.fixed and not method.shrinkage:
+            view = replace(view, groups=source.sizes)
+    return scorer if view == View() else Viewed(scorer, **asdict(view))
 
 
 def fitted_name(head: str, transport: str) -> str:
@@ -313,10 +319,10 @@ def fitted_name(head: str, transport: str) -> str:
 def view_of(settings: Any, row: int) -> View:
     """Return which features class statistics are computed from, where rows have this length.
 
-    Fixed features are always read as square roots.
+    Of fixed features it is the first group, always as square roots.
     """
     if settings.statistics == "none" and not settings.projection:
         return View()
-    fixed = not STRATEGIES[settings.strategy].backbone_learns
-    start = row if settings.level == "middle" else 0
-    return View(start, fixed or settings.square_roots)
+    fixed, middle = not STRATEGIES[settings.strategy].backbone_learns, settings.level == "middle"
+    groups = (row,) if fixed and not middle else ()
+    return View(row if middle else 0, fixed or settings.square_roots, groups)

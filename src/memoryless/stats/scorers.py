@@ -24,18 +24,18 @@ def unit(features: np.ndarray) -> np.ndarray:
     return features / np.linalg.norm(features, axis=1, keepdims=True).clip(min=1e-12)
 
 
-def square_roots(features: np.ndarray, parts: tuple[int, ...] = ()) -> np.ndarray:
+def square_roots(features: np.ndarray, groups: tuple[int, ...] = ()) -> np.ndarray:
     """Return square roots of features at length one, which keep their signs.
 
     Their classes are closer to normal (Tukey's transformation, as in FeCAM, NeurIPS 2023). If sizes
-    of `parts` are given, each part has length one.
+    of `groups` are given, each group has length one.
 
     >>> (square_roots(np.array([[0.36, -0.48, 0.8], [0, 0, 0]])) ** 2).round(2).tolist()
     [[0.36, 0.48, 0.8], [0.0, 0.0, 0.0]]
     """
-    if len(parts) > 1:
-        each = np.split(features, np.cumsum(parts)[:-1], axis=1)
-        return np.concatenate([square_roots(part) for part in each], axis=1)
+    if len(groups) > 1:
+        each = np.split(features, np.cumsum(groups)[:-1], axis=1)
+        return np.concatenate([square_roots(group) for group in each], axis=1)
     whole = unit(features)
     return np.copysign(np.sqrt(np.abs(whole)), whole)
 
@@ -133,18 +133,15 @@ class View:
     """
 
     start: int = 0
-    """The first column read; 0 for all, which rows read too."""
+    """The first column read."""
     square_roots: bool = False
-    parts: tuple[int, ...] = ()
-    """Sizes of the parts that have length one each, if there are several."""
+    groups: tuple[int, ...] = ()
+    """Sizes of the groups of features that are read; all features, if there are none."""
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
-        read = features[:, self.start :]
-        return square_roots(read, self.parts) if self.square_roots else read
-
-    def rows(self, features: np.ndarray) -> np.ndarray:
-        """Return the features that rows read."""
-        return features[:, : self.start] if self.start else features
+        end = self.start + sum(self.groups) if self.groups else None
+        read = features[:, self.start : end]
+        return square_roots(read, self.groups) if self.square_roots else read
 
 
 @dataclass(frozen=True)
@@ -155,10 +152,10 @@ class Viewed(Scorer):
     over: Scorer
     start: Annotated[int, msgspec.Meta(ge=0)]
     square_roots: bool
-    parts: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
+    groups: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
-        return self.over(View(self.start, self.square_roots, self.parts)(features))
+        return self.over(View(self.start, self.square_roots, self.groups)(features))
 
     @property
     def cost(self) -> int:
@@ -228,9 +225,10 @@ def misshapen(scorer: Any, sizes: Mapping[str, int]) -> Iterator[str]:
         width = known.get("P", known.get("d"))
         if width is not None:
             inner["d"] = width - getattr(scorer, "start", 0)
-        parts = getattr(scorer, "parts", ())
-        if parts and inner.setdefault("d", sum(parts)) != sum(parts):
-            yield f"parts {parts} are not of {inner['d']} features"
+        if groups := getattr(scorer, "groups", ()):
+            if sum(groups) > inner.get("d", sum(groups)):
+                yield f"groups {groups} are more than {inner['d']} features"
+            inner["d"] = sum(groups)
         yield from (f"over.{problem}" for problem in misshapen(scorer.over, inner))
 
 

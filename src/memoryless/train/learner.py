@@ -82,6 +82,8 @@ class Learner:
         self.network = network.to(pick_device(settings.device))
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.record = Record.empty(features)
+        self.groups = self._groups(features)
+        """Sizes of the groups of features; the first one's are what rows read."""
         self._graph: OnnxBackbone | None = None
         self.working: Working = lambda what, done, total: None
         """Receives how far slow work beside training is."""
@@ -136,7 +138,7 @@ class Learner:
         strategy.end_state(self.network, train, self.features)
         features = self.all_features(images) if once is None else once
         labels = images.labels
-        mu = self._mu(self.view.rows(features), labels, strategy.past + new_classes)
+        mu = self._mu(self._rows(features), labels, strategy.past + new_classes)
         if not math.isfinite(mu):  # the last step can spoil weights after a sound loss
             raise TrainingError(f"the model of state {state} gives {mu}, no scores: {LOWER_RATE}")
         self.record = strategy.remember(self.record, self.network, new_classes, mu)
@@ -153,7 +155,7 @@ class Learner:
         """
         if features is None:
             return self.network, self.preparation, images
-        rows = ArrayImages(torch.from_numpy(self.view.rows(features))[:, :, None, None])
+        rows = ArrayImages(torch.from_numpy(self._rows(features))[:, :, None, None])
         return Network(nn.Flatten(), self.network.layer), None, Split.whole(rows, images.labels)
 
     def _held_out(self, images: Split, state: int) -> np.ndarray:
@@ -192,14 +194,7 @@ class Learner:
         elif past and self.fixed:
             drift = {}
         if self._gathers:
-            birth = ClassStatistics.of(
-                features,
-                labels - past,
-                new,
-                view=self.view,
-                form=settings.statistics,
-                fixed=self.fixed,
-            )
+            birth = self._statistics(features, labels - past, new)
             record = replace(
                 record, statistics=carry(record.statistics, birth, drift, self._transports)
             )
@@ -208,6 +203,19 @@ class Learner:
             record = replace(record, projection=so_far.add(seen, labels, new))
         self.record = record
         return Learned(history, birth, drift, self._fit(seen, labels))
+
+    def _statistics(
+        self, features: np.ndarray, labels: np.ndarray, classes: int
+    ) -> ClassStatistics:
+        form = self.settings.statistics
+        if len(self.groups) > 1:
+            view = View(square_roots=True)
+            return ClassStatistics.of_groups(
+                features, labels, classes, self.groups, view=view, form=form
+            )
+        return ClassStatistics.of(
+            features, labels, classes, view=self.view, form=form, fixed=self.fixed
+        )
 
     def _fit(self, features: np.ndarray, labels: np.ndarray) -> dict[str, Scorer]:
         """Fit the heads that need the state's features, under every transport that is kept."""
@@ -242,13 +250,18 @@ class Learner:
 
     def features(self, images: Split) -> Tensor:
         """Return the features that rows read."""
-        return torch.from_numpy(self.view.rows(self.all_features(images)))
+        return torch.from_numpy(self._rows(self.all_features(images)))
+
+    def _rows(self, features: np.ndarray) -> np.ndarray:
+        return features[:, : self.record.W.shape[1]]
 
     def all_features(self, images: Split) -> np.ndarray:
         """Return the features that rows read, and those that statistics read beside them."""
-        middle = self.view.start > 0
+        backbone = self._extracting()
+        beside = self.view.start > 0 or len(self.groups) > 1
+        middle = beside and not isinstance(backbone, OnnxBackbone)
         return extract_features(
-            self._extracting(),
+            backbone,
             images,
             self.preparation,
             self.settings.batch_size,
@@ -262,8 +275,18 @@ class Learner:
         apart = not self.fixed or self.device.type != "cpu"
         if apart or not isinstance(backbone, EfficientNetLite0):
             return backbone
-        self._graph = self._graph or OnnxBackbone(backbone.graph(self.preparation.size))
+        if self._graph is None:
+            graph = backbone.graph(self.preparation.size, middle=len(self.groups) > 1)
+            self._graph = OnnxBackbone(graph)
         return self._graph
+
+    def _groups(self, features: int) -> tuple[int, ...]:
+        backbone = self.network.backbone
+        if self.fixed and self._gathers and isinstance(backbone, EfficientNetLite0):
+            return backbone.groups
+        if isinstance(backbone, OnnxBackbone):
+            return backbone.groups or (features,)
+        return (features,)
 
     @torch.no_grad()
     def _mu(self, features: np.ndarray, labels: np.ndarray, seen: int) -> float:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from PIL import Image
 
 from memoryless.embed import OWN_PIXELS, PhotoPreparation
-from memoryless.embed.efficientnet import FEATURES, MIDDLE, network_graph, weights_file
+from memoryless.embed.efficientnet import MIDDLE, network_graph, weights_file
 from memoryless.embed.graph import features_graph
 from memoryless.embed.session import Extractor, open_session
 from memoryless.settings import BackboneSettings
@@ -108,11 +108,15 @@ def test_middle_outputs_are_those_of_the_blocks(network):
     for hook in hooks:
         hook.remove()
     weights = {name: value.numpy() for name, value in network.state_dict().items()}
-    session = open_session(network_graph(weights, 64, middle=True).SerializeToString())
+    session = open_session(network_graph(weights, 64).SerializeToString())
     found = session.run(None, {"images": images.numpy()})
-    assert [rows.shape[1] for rows in found] == [FEATURES, 240, 480, 672]
-    for rows, expected in zip(found, (head, *(seen[b] for b in MIDDLE)), strict=True):
+    middle = torch.cat([F.normalize(seen[b]) for b in MIDDLE], dim=1)
+    assert middle.shape[1] == 240 + 480 + 672
+    for rows, expected in zip(found, (head, middle), strict=True):
         np.testing.assert_allclose(rows, expected.numpy(), atol=1e-4)
+    with torch.no_grad():
+        both = network.with_middle(images)
+    assert torch.allclose(both, torch.cat([head, middle], dim=1), atol=1e-5)
 
 
 def test_grey_images_stand_in_all_three_channels(network):

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from memoryless.embed import PRETRAINED, WITH_MIDDLE, check_fixed
+from memoryless.embed import PRETRAINED, check_fixed
 from memoryless.embed.efficientnet import packaged_weights
 from memoryless.embed.onnx_file import read_backbone
 from memoryless.errors import ConfigError, cause
@@ -44,11 +44,6 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
             f"backbone none has no network to build: choose {', '.join(BACKBONES)}, timm:NAME or "
             "onnx:FILE"
         )
-    if settings.backbone == WITH_MIDDLE:
-        raise ConfigError(
-            f"a run reads one group of features, and {WITH_MIDDLE} has two: choose "
-            f"`backbone={PRETRAINED}`"
-        )
     if settings.backbone.startswith("timm:"):
         backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)
     elif settings.backbone.startswith("onnx:"):
@@ -71,8 +66,9 @@ def fixed_backbone(settings: BackboneSettings) -> nn.Module:
 
 
 def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
-    """Make the graph of a fixed backbone, from images (n, 3, size, size) to features (n, d)."""
-    return module_graph(fixed_backbone(settings), size)
+    """Make the graph of a fixed backbone, from images (n, 3, size, size) to groups of features."""
+    backbone = fixed_backbone(settings)
+    return module_graph(backbone, size, middle=isinstance(backbone, EfficientNetLite0))
 
 
 def named_backbone(settings: BackboneSettings) -> str:
@@ -114,7 +110,8 @@ def feature_size(backbone: nn.Module, channels: int, image_size: int) -> int:
         ) from error
     if not isinstance(features, Tensor) or features.ndim != 2:
         raise ConfigError("a backbone must turn images (B, C, H, W) into features (B, d)")
-    return features.shape[1]
+    several = isinstance(backbone, OnnxBackbone) and backbone.groups
+    return several[0] if several else features.shape[1]
 
 
 def load_weights(backbone: nn.Module, file: Path) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from onnx import ModelProto
 from torch import Tensor, nn
 
-from memoryless.embed.efficientnet import EPS, FEATURES, STAGES, STEM, network_graph
+from memoryless.embed.efficientnet import (
+    EPS,
+    FEATURES,
+    MIDDLE,
+    MIDDLE_FEATURES,
+    STAGES,
+    STEM,
+    network_graph,
+)
 
 
 class SameConv(nn.Conv2d):
@@ -42,9 +51,16 @@ class Block(nn.Module):
         self._bn2 = nn.BatchNorm2d(outputs, eps=EPS)
 
     def forward(self, x: Tensor) -> Tensor:
+        return self.narrowed(x, self.filtered(x))
+
+    def filtered(self, x: Tensor) -> Tensor:
+        """Return the outputs of the filters of the widened channels."""
         y = F.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
-        y = F.relu6(self._bn1(self._depthwise_conv(y)))
-        y = self._bn2(self._project_conv(y))
+        return F.relu6(self._bn1(self._depthwise_conv(y)))
+
+    def narrowed(self, x: Tensor, filtered: Tensor) -> Tensor:
+        """Return the output of the block from its input and the filters' outputs."""
+        y = self._bn2(self._project_conv(filtered))
         return x + y if self.adds else y
 
 
@@ -55,6 +71,8 @@ class EfficientNetLite0(nn.Module):
     """
 
     feature_size = FEATURES
+    groups = (FEATURES, MIDDLE_FEATURES)
+    """Features of the head and of the middle, which `with_middle` gives."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,11 +87,26 @@ class EfficientNetLite0(nn.Module):
         self._bn1 = nn.BatchNorm2d(FEATURES, eps=EPS)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.expand(-1, 3, -1, -1)
-        x = self._blocks(F.relu6(self._bn0(self._conv_stem(x))))
+        return self._head(self._blocks(self._stem(x)))
+
+    def with_middle(self, x: Tensor) -> Tensor:
+        """Return features, then those of the blocks `MIDDLE`, each block's at length one."""
+        x, middle = self._stem(x), []
+        for number, block in enumerate(self._blocks):
+            assert isinstance(block, Block)
+            filtered = block.filtered(x)
+            if number in MIDDLE:
+                middle.append(F.normalize(filtered.mean((2, 3))))
+            x = block.narrowed(x, filtered)
+        return torch.cat([self._head(x), *middle], dim=1)  # (B, 2672)
+
+    def _stem(self, x: Tensor) -> Tensor:
+        return F.relu6(self._bn0(self._conv_stem(x.expand(-1, 3, -1, -1))))
+
+    def _head(self, x: Tensor) -> Tensor:
         return F.relu6(self._bn1(self._conv_head(x))).mean((2, 3))  # (B, 1280)
 
-    def graph(self, size: int, channels: int = 3) -> ModelProto:
+    def graph(self, size: int, channels: int = 3, middle: bool = False) -> ModelProto:
         """Return the network as an ONNX graph of images (n, channels, size, size)."""
         weights = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
-        return network_graph(weights, size, channels)
+        return network_graph(weights, size, channels, middle)

@@ -23,13 +23,13 @@ def module_graph(
 ) -> ModelProto:
     """Make the graph of a module, from images (n, channels, size, size) to features (n, d).
 
-    With `middle`, features of a ResNet's middle stages follow.
+    With `middle`, features of a network's middle layers follow.
     """
     module.eval()
     if isinstance(module, ResNet18):
         return module.graph(size, middle)
     if isinstance(module, EfficientNetLite0):
-        return module.graph(size, channels)
+        return module.graph(size, channels, middle)
     try:
         with _quiet():
             program = torch.onnx.export(

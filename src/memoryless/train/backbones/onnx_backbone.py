@@ -9,26 +9,22 @@ import torch
 from onnx import ModelProto
 from torch import Tensor, nn
 
-from memoryless.embed.graph import images_input
+from memoryless.embed.graph import feature_groups, images_input
 from memoryless.embed.session import open_session
-from memoryless.errors import ConfigError
 from memoryless.threads import ahead
 
 
 class OnnxBackbone(nn.Module):
     """A graph turns images (B, 3, H, W), or grey ones (B, 1, H, W), into features (B, d).
 
+    The features of several outputs stand side by side; the first output's are those of the network.
     Images go through it one by one, so that a feature never depends on what was beside its image.
     It has no parameters: it cannot be trained.
     """
 
     def __init__(self, model: ModelProto):
         super().__init__()
-        if len(model.graph.output) > 1:
-            raise ConfigError(
-                f"the backbone has {len(model.graph.output)} outputs, and a run reads one: export "
-                "it with the features alone"
-            )
+        self.groups = feature_groups(model)
         self.graph, self.input = model.SerializeToString(), images_input(model).name
         self.session: Any = None
 
@@ -42,5 +38,5 @@ class OnnxBackbone(nn.Module):
         return torch.from_numpy(np.stack(list(rows)))
 
     def _feature(self, image: np.ndarray) -> np.ndarray:
-        (features,) = self.session.run(None, {self.input: image[None]})
-        return features[0]
+        groups = self.session.run(None, {self.input: image[None]})
+        return np.concatenate([group[0] for group in groups])
