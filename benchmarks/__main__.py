@@ -13,8 +13,6 @@ import torch
 from benchmarks import (
     augmentation,
     check,
-    choosing,
-    choosing_features,
     compare,
     estimator,
     features,
@@ -62,20 +60,9 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-def choose(cache: str, *words: str) -> None:
-    """Fill a folder (`CACHE features BIRDS CIFAR`), or ask of it (`CACHE QUESTION...`)."""
-    if words[:1] == ("features",):
-        choosing_features.fill(Path(cache), *map(Path, words[1:]))
-    else:
-        choosing.ask(Path(cache), words)
-
-
 def main() -> None:
     print(f"{processor()}, {torch.get_num_threads()} threads; Python {platform.python_version()}, "
           f"torch {torch.__version__}, numpy {np.__version__}")  # fmt: skip
-    if sys.argv[1:2] == ["choosing"]:
-        choose(*sys.argv[2:])
-        return
     if (named := sys.argv[1:2]) and named[0] in OF_PHOTOS:
         OF_PHOTOS[named[0]].measure(*map(Path, sys.argv[2:]))
         return

@@ -12,39 +12,15 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from benchmarks.choosing_maths import Part, place, show, top1
-from memoryless.images.find import find_photos, find_test
+from benchmarks.photos import Part, groups, place, read, show, statistics, top1
 from memoryless.model import Lesson, Model
-from memoryless.photos.embedding import features
-from memoryless.stats.class_statistics import ClassStatistics
-from memoryless.stats.discriminant import Discriminant
+from memoryless.stats.choice import choose
 from memoryless.stats.metrics import calibration_error
-from memoryless.stats.scorers import square_roots
 
 DRAWS = range(3)
 FEWEST, MOST = 3, 30  # photos a class, where classes are unequal
 FEW = 6  # photos a class, where they are equal and few
 TEMPERATURES = (2.0**-4, 2.0**11)
-
-
-def read(photos: Path, cache: Path | None) -> tuple[Part, Part]:
-    """Features of training and test photos, as a model takes them, and classes by their number."""
-    if not (cache and cache.exists()):
-        model, parts, taught = Model(), {}, find_photos(photos)
-        names = sorted({str(photo.label) for photo in taught.photos})
-        for part, found in (("train", taught), ("test", find_test(photos))):
-            parts[part] = np.stack(list(features(model, found.photos)))
-            parts[f"{part}_labels"] = np.array([names.index(str(p.label)) for p in found.photos])
-        if not cache:
-            return _parts(parts)
-        np.savez(cache, **parts)
-    with np.load(cache) as file:
-        return _parts(file)
-
-
-def _parts(arrays: dict[str, np.ndarray]) -> tuple[Part, Part]:
-    train, test = (Part(arrays[part], arrays[f"{part}_labels"]) for part in ("train", "test"))
-    return train, test
 
 
 def name(c: int) -> str:
@@ -53,7 +29,7 @@ def name(c: int) -> str:
 
 def teach(part: Part, states: int = 1) -> tuple[Model, Lesson]:
     """A model that learned the classes of a part in some states, and its last lesson."""
-    model = Model(backbone="none", square_roots=True)
+    model = Model()
     for classes in np.array_split(np.arange(part.classes), states):
         own = part.take(np.isin(part.y, classes))
         lesson = model.learn(own.X, [name(c) for c in own.y])
@@ -88,17 +64,19 @@ def confidence(train: Part, test: Part) -> None:
 def unequal(train: Part, test: Part) -> None:
     """Classes of few and of many photos: the unbiased layer beside the plain one."""
     steps = np.arange(train.classes) / (train.classes - 1)
-    rows = []
+    rows, model = [], Model()
     for draw in DRAWS:
         rng = np.random.default_rng(draw)
         sizes = rng.permutation(np.round(FEWEST * (MOST / FEWEST) ** steps).astype(int))
         part = train.take(place(train.y, draw) < sizes[train.y])
-        statistics = ClassStatistics.of(square_roots(part.X), part.y, part.classes, fixed=True)
-        solved = Discriminant.of(statistics)
-        (group,), (W, b) = solved.groups, solved.layer
-        scores = (square_roots(test.X) @ W.T + b)[:, :-1]
+        solved = choose(statistics(model, part))
+        W, b = solved.layer
+        scores = (np.concatenate(groups(model, test.X), axis=1) @ W.T + b)[:, :-1]
+        each = zip(solved.weights, solved.groups, strict=True)
+        tau = sum(weight * group.tau for weight, group in each)
+        count = np.bincount(part.y)
         fewest = np.isin(test.y, np.argsort(sizes, kind="stable")[: part.classes // 3])
-        for layer, found in (("plain", scores - group.tau / (2 * group.count)),
+        for layer, found in (("plain", scores - tau / (2 * count)),
                              ("unbiased", scores)):  # fmt: skip
             rows.append([draw, layer, top1(found, test.y), balanced(found, test.y),
                          balanced(found[fewest], test.y[fewest])])  # fmt: skip

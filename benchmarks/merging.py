@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.check import loss, name, read
-from benchmarks.choosing_maths import Part, place, show
+from benchmarks.photos import Part, place, show
 from memoryless.model import Model
 from memoryless.stats.confidence import LEAST_TO_CALIBRATE
 from memoryless.stats.metrics import calibration_error
@@ -41,7 +41,7 @@ def tell(title: str, found: list[dict[str, list[float]]]) -> None:
 
 
 def teach(part: Part) -> Model:
-    model = Model(backbone="none", square_roots=True)
+    model = Model()
     model.learn(part.X, [name(c) for c in part.y])
     return model
 

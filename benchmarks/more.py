@@ -53,7 +53,7 @@ def halves(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def teach(X: np.ndarray, y: np.ndarray) -> Model:
-    model = Model(backbone="none", square_roots=True)
+    model = Model()
     model.learn(X, y.tolist())
     return model
 

@@ -11,16 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.choosing_maths import show
 from benchmarks.more import look_at
+from benchmarks.photos import Part, groups, show, statistics
 from memoryless import Model
 from memoryless.model import Lesson
-from memoryless.stats.class_statistics import ClassStatistics
+from memoryless.stats.choice import choose
 from memoryless.stats.confidence import softmax
-from memoryless.stats.discriminant import Discriminant
 from memoryless.stats.leave_one_out import leave_one_out
 from memoryless.stats.metrics import auroc
-from memoryless.stats.scorers import square_roots
 
 DRAWS, SHARES = range(3), (0.05, 0.02)
 COLUMNS = ["draw", "changed", "listed", "AUROC", "precision", "recall", "true class proposed"]
@@ -81,11 +79,10 @@ def name(c: int) -> str:
 
 def learn(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Lesson]:
     """The leave-one-out probability (n,) of each photo's own class, and what a model says."""
-    lesson = Model(backbone="none", square_roots=True).learn(X, [name(c) for c in y])
-    rows = square_roots(X)
-    statistics = ClassStatistics.of(rows, y, int(y.max()) + 1, fixed=True)
-    probabilities = np.zeros(len(y))
-    for part in leave_one_out(Discriminant.of(statistics), [rows], y, np.arange(len(y))):
+    model = Model()
+    lesson = model.learn(X, [name(c) for c in y])
+    solved, probabilities = choose(statistics(model, Part(X, y))), np.zeros(len(y))
+    for part in leave_one_out(solved, groups(model, X), y, np.arange(len(y))):
         own = y[part.photos]
         found = softmax(part.scores / lesson.temperature)
         probabilities[part.photos] = found[np.arange(len(own)), own]

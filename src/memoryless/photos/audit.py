@@ -245,7 +245,7 @@ def _attack(
     attacks = {"score": by_score(model.judge(found.rows).scores, labels)}
     if model.fixed:
         sums = ClassStatistics.restore(state.arrays["record"], fixed=True)
-        roots = square_roots(found.rows.astype(np.float64))
+        roots = square_roots(found.rows.astype(np.float64), sums.sizes)
         attacks["distance"] = by_distance(roots, labels, sums)
         attacks["scatter"] = by_scatter(roots, labels, sums)
     return Side(labels, attacks, found.broken)

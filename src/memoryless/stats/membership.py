@@ -125,7 +125,8 @@ def by_distance(
     features: np.ndarray, labels: np.ndarray, statistics: ClassStatistics
 ) -> np.ndarray:
     """Return how near a feature is to the stored mean of its class."""
-    return -np.linalg.norm(features - statistics.mean[labels], axis=1)
+    means = np.concatenate([group.mean for group in statistics.groups], axis=1)
+    return -np.linalg.norm(features - means[labels], axis=1)
 
 
 def by_scatter(features: np.ndarray, labels: np.ndarray, statistics: ClassStatistics) -> np.ndarray:
@@ -133,15 +134,19 @@ def by_scatter(features: np.ndarray, labels: np.ndarray, statistics: ClassStatis
 
     A scatter of fewer photos than a feature has numbers spans just these photos: a member has no
     part outside of it, and any other photo has. Where each class's own scatter is kept, that one
-    tells more, since it is of fewer photos.
+    tells more, since it is of fewer photos. Several groups of features tell together.
     """
-    away = features - statistics.mean[labels]
-    if not statistics.forgettable:
-        assert statistics.first.scatter is not None
-        return _within(statistics.first.scatter, away)
-    found, spreads = np.zeros(len(away)), statistics.first.spreads(statistics.count)
-    for c in np.unique(labels):
-        found[labels == c] = _within(spreads[c].T @ spreads[c], away[labels == c])
+    found = np.zeros(len(features))
+    each = np.split(features, np.cumsum(statistics.sizes)[:-1], axis=1)
+    for group, rows in zip(statistics.groups, each, strict=True):
+        away = rows - group.mean[labels]
+        if group.spread is None:
+            assert group.scatter is not None
+            found += _within(group.scatter, away)
+            continue
+        spreads = group.spreads(statistics.count)
+        for c in np.unique(labels):
+            found[labels == c] += _within(spreads[c].T @ spreads[c], away[labels == c])
     return found
 
 
