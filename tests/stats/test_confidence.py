@@ -18,7 +18,7 @@ from memoryless.stats.confidence import (
     Confidence,
     best_threshold,
     calibrate,
-    judge,
+    classify,
     softmax,
 )
 
@@ -101,7 +101,7 @@ def test_without_photos_every_photo_is_known():
     assert Confidence(2.0, -3.0).scaled(4.0) == Confidence(8.0, -12.0)
     confidence = Check.none().confidence(7.0)
     assert confidence == Confidence()
-    assert judge(np.ones((2, 1)), np.array([-3.0, 0.0]), confidence).known.all()
+    assert classify(np.ones((2, 1)), np.array([-3.0, 0.0]), confidence).known.all()
 
 
 @pytest.mark.parametrize(("n", "below"), [(4, 0), (19, 0), (39, 1), (1999, 99)])
@@ -193,7 +193,7 @@ def test_photos_are_never_less_likely_than_before(seed, number, scale):
 
 def test_a_judgement_by_hand():
     margin = np.array([5.0, 4.0, 3.9])
-    found = judge(np.log([[1.0, 9.0]] * 3), margin, Confidence(2.0, 4.0))
+    found = classify(np.log([[1.0, 9.0]] * 3), margin, Confidence(2.0, 4.0))
     assert found.probabilities.round(6).tolist() == [[0.25, 0.75]] * 3
     assert found.margin.tolist() == pytest.approx([1.0, 0.0, -0.1])
     assert found.known.tolist() == [True, True, False]

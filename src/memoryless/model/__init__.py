@@ -1,6 +1,6 @@
 """What people keep: a model, its description, and the SQLite file that it is stored in."""
 
-from memoryless.model.lesson import Calibration, Lesson, Suspect
 from memoryless.model.model import Model
+from memoryless.model.report import Calibration, LearningReport, Suspect
 
-__all__ = ["Calibration", "Lesson", "Model", "Suspect"]
+__all__ = ["Calibration", "LearningReport", "Model", "Suspect"]

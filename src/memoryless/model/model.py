@@ -38,11 +38,11 @@ from memoryless.model.description import (
 from memoryless.model.file import Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
 from memoryless.model.labels import LabelType
-from memoryless.model.lesson import Calibration, Lesson
+from memoryless.model.report import Calibration, LearningReport
 from memoryless.model.trained import TrainedFeatures
 from memoryless.names import choose, class_names, counted, first_ten
 from memoryless.settings import ModelSettings
-from memoryless.stats.confidence import LEAST_TO_CALIBRATE, Judgement, judge
+from memoryless.stats.confidence import LEAST_TO_CALIBRATE, Prediction, classify
 from memoryless.strategies import filled
 from memoryless.tensors import to_bytes
 from memoryless.threads import ahead
@@ -57,6 +57,7 @@ CHUNK = 4096
 in the last bits."""
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
@@ -186,31 +187,31 @@ class Model:
             self._extractor = Extractor(own.graph, own.device)
 
     @property
-    def least(self) -> int:
+    def min_side(self) -> int:
         """The shorter side that the pixels of a photo should at least have."""
-        return self._current.least
+        return self._current.min_side
 
-    def sizes(self, d: int) -> tuple[int, ...]:
+    def group_sizes(self, d: int) -> tuple[int, ...]:
         """Return how many of d features of a photo each group has; one where all are alike."""
         own = self._current
-        return own.sizes(d) if isinstance(own, FixedFeatures) else (d,)
+        return own.group_sizes(d) if isinstance(own, FixedFeatures) else (d,)
 
-    def look(self, photo: np.ndarray) -> np.ndarray:
+    def learning_input(self, photo: np.ndarray) -> np.ndarray:
         """Return what the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where
         features are trained, its central square.
         """
-        return self.feature(photo) if self.fixed else central_square(photo, self.least)
+        return self.embed_photo(photo) if self.fixed else central_square(photo, self.min_side)
 
-    def feature(self, photo: np.ndarray) -> np.ndarray:
+    def embed_photo(self, photo: np.ndarray) -> np.ndarray:
         """Return the feature (d,) of a photo, uint8 (H, W, 3)."""
-        assert self.least  # raises where the model takes no photos
+        assert self.min_side  # raises where the model takes no photos
         if isinstance(self._current, TrainedFeatures):
             self._current.check_channels(photo.shape[2])
         self.open()
         assert self._extractor is not None
         return self._extractor.feature(photo)
 
-    def features(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
+    def embed(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
         """Return features (n, d) of images, of whatever `learn` takes; features are given back."""
         _check_images(images)
         own, given = self._current, cast(Any, images)
@@ -230,7 +231,7 @@ class Model:
             return
         self.open()
         own = self._current
-        rows = ahead(lambda one: self.feature(pixels_of(one, own.least)), ready(images))
+        rows = ahead(lambda one: self.embed_photo(pixels_of(one, own.min_side)), ready(images))
         while chunk := list(islice(rows, CHUNK)):
             yield np.stack(chunk)
 
@@ -252,16 +253,16 @@ class Model:
         self,
         images: np.ndarray | Iterable[np.ndarray] | Images,
         labels: Iterable[str],
-        report: Callable[[TrainingProgress], None] = lambda progress: None,
+        progress: Callable[[TrainingProgress], None] = lambda done: None,
         more: bool = False,
         check: Literal["always", "due"] = "always",
-    ) -> Lesson:
+    ) -> LearningReport:
         """Learn the classes that the labels name, one string an image.
 
         With `more`, some may be known already: the model is then as if all their images had come at
-        once. Images are paths, Pillow images or arrays of pixels, uint8, of any sizes; one array
-        (n, H, W), (n, C, H, W) or (n, H, W, C); or what `look` gave. If anything fails, the model
-        is as it was before.
+        once. Images are paths, Pillow images or arrays of pixels, uint8, of any sizes, in a list or
+        a pandas column; one array (n, H, W), (n, C, H, W) or (n, H, W, C); or features (n, d). If
+        anything fails, the model is as it was before.
 
         Over fixed features leave-one-out checks the images of a call; with `check="due"` only where
         those since the last check are more than a tenth of all.
@@ -278,7 +279,7 @@ class Model:
             chunks = _labelled(self._chunks(images), names)
             if own.due(len(names)):
                 check = "always"
-        return self.learn_chunks(chunks, names, None, report, more, check == "always")
+        return self.learn_chunks(chunks, names, None, progress, more, check == "always")
 
     @one_at_a_time
     @extras()
@@ -287,11 +288,11 @@ class Model:
         chunks: Iterable[tuple[Any, Sequence[str]]],
         names: Collection[str],
         alike: Callable[[], np.ndarray] | None = None,
-        report: Callable[[TrainingProgress], None] = lambda progress: None,
+        progress: Callable[[TrainingProgress], None] = lambda done: None,
         more: bool = False,
         check: bool = True,
-    ) -> Lesson:
-        """Learn chunks of what `look` gives, each with the names of its classes.
+    ) -> LearningReport:
+        """Learn chunks of what `learning_input` gives, each with the names of its classes.
 
         `names` has every class that comes. Once all have come, `alike` gives a number for each
         image: images of a class with the same number are left out or held out together. Where
@@ -315,32 +316,34 @@ class Model:
                 yield images, numbers
 
         if isinstance(own, TrainedFeatures):
-            self._features, lesson = own.learn(numbered(), [*index], alike, report)
+            self._features, report = own.learn(numbered(), [*index], alike, progress)
             self._extractor = self._squares = None  # of the network as it was
         else:
             brought = np.array(sorted(index[name] for name in {*names}))
-            self._features, lesson = own.learn(numbered(), [*index], brought, alike, check)
+            self._features, report = own.learn(numbered(), [*index], brought, alike, check)
             self._traceable |= few.traceable
         self._classes = self._classes.learn(dict(sorted(count.items())), now())
         self._done = (*self._done, "learn")
-        return lesson
+        return report
 
-    def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
-        """Return scores, probabilities, and whether any class fits, of images, of what `look` gave,
-        or of features.
-        """
+    def classify(self, images: Any) -> Prediction:
+        """Return scores, probabilities and margins of images, all from one reading of them."""
         self.check_taught()
-        features, own = self.features(images), self._current
+        features, own = self.embed(images), self._current
         confidence = own.confidence
-        return judge(*own.scored(features), confidence)
+        return classify(*own.scored(features), confidence)
 
-    def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
+    def decision_function(self, images: Any) -> np.ndarray:
         """Return scores (n, classes), the larger the likelier."""
-        return self.judge(images).scores
+        return self.classify(images).scores
 
-    def predict(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> list[str]:
+    def predict_proba(self, images: Any) -> np.ndarray:
+        """Return probabilities (n, classes)."""
+        return self.classify(images).probabilities
+
+    def predict(self, images: Any) -> list[str]:
         """Return the likeliest class of each image."""
-        return [self.classes[i] for i in self.scores(images).argmax(1)]
+        return [self.classes[i] for i in self.decision_function(images).argmax(1)]
 
     @one_at_a_time
     def calibrate(
@@ -360,11 +363,11 @@ class Model:
         if len(self.classes) == 1:
             raise ConfigError("a model of one class has nothing to calibrate: learn another first")
         names = self._checked(labels, new=False)
-        rows = self.features(images)
+        rows = self.embed(images)
         _check_number(len(rows), names)
         index = {name: i for i, name in enumerate(self.classes)}
         own = np.array([index.get(name, -1) for name in names])
-        strange = rows[:0] if unknown is None else self.features(unknown)
+        strange = rows[:0] if unknown is None else self.embed(unknown)
         _check_enough(int((own >= 0).sum()), "classes that the model knows")
         if unknown is not None:
             _check_enough(len(strange), "unknown things")
@@ -408,13 +411,14 @@ class Model:
 
     @classmethod
     def merge(
-        cls, models: Mapping[str, Model], same_class: Literal["refuse", "join"] = "refuse"
+        cls, *parts: Model | Mapping[str, Model], same_class: Literal["refuse", "join"] = "refuse"
     ) -> Model:
-        """Return one model of several, by name or path, over the same features: as if it had
-        learned everything.
+        """Return one model that has learned everything that several have, over the same features.
 
-        Classes of the same name are refused, or joined into one.
+        They come one after another, or as a dict from names, which errors then mention. Classes of
+        the same name are refused, or joined into one.
         """
+        models = named(parts)
         if len(models) < 2:
             raise ConfigError(f"name two models or more to merge, not {len(models)}")
         each = {path: model._learned("be merged", path) for path, model in models.items()}
@@ -425,12 +429,12 @@ class Model:
         whole = copy.copy(next(iter(models.values())))
         whole._saved, whole._done, whole._traceable = None, ("merge",), False
         whole._classes = Classes()
-        parts = []
+        found = []
         for path, model in models.items():
             whole._classes = whole._classes.merge(model._classes, model_name(path))
             index = {name: i for i, name in enumerate(whole.classes)}
-            parts.append((each[path], np.array([index[name] for name in model.classes])))
-        whole._features = FixedFeatures.merge(parts)
+            found.append((each[path], np.array([index[name] for name in model.classes])))
+        whole._features = FixedFeatures.merge(found)
         whole.forgettable = whole._features.forgettable
         types = {model.label_type for model in models.values()}
         whole.label_type = types.pop() if len(types) == 1 else "str"
@@ -550,6 +554,13 @@ class Model:
                 "give them another name"
             )
         return names
+
+
+def named(parts: Sequence[T | Mapping[str, T]]) -> Mapping[str, T]:
+    """Return things by name: those of one mapping, or several things, numbered from 1."""
+    if len(parts) == 1 and isinstance(parts[0], Mapping):
+        return {str(name): part for name, part in parts[0].items()}
+    return {str(i): cast(T, part) for i, part in enumerate(parts, 1)}
 
 
 class _FewPhotos:

@@ -152,7 +152,7 @@ def _temperature(losses: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Prediction:
     """A model's scores, probabilities and margins of n photos."""
 
     scores: np.ndarray  # (n, N)
@@ -165,10 +165,10 @@ class Judgement:
         return self.margin >= 0
 
 
-def judge(scores: np.ndarray, margin: np.ndarray, confidence: Confidence) -> Judgement:
+def classify(scores: np.ndarray, margin: np.ndarray, confidence: Confidence) -> Prediction:
     """Apply a temperature to scores (n, N), and a threshold to margins (n,)."""
     probabilities = softmax(scores / confidence.temperature)
-    return Judgement(scores, probabilities, margin - confidence.threshold)
+    return Prediction(scores, probabilities, margin - confidence.threshold)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
