@@ -13,7 +13,8 @@ import numpy as np
 
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.model.labels import labels_of, names_of
-from memoryless.model.model import Model, named
+from memoryless.model.merging import named
+from memoryless.model.model import Model
 from memoryless.model.report import LearningReport
 from memoryless.names import first_ten
 from memoryless.stats.confidence import Prediction

@@ -1,4 +1,4 @@
-"""A model that learns classes state by state, scores images, and is rebuilt from its file alone.
+"""A model that learns classes state by state and is rebuilt from its file alone.
 
 Features are fixed (`fixed.py`), or trained in every state (`trained.py`). Only training, and making
 a model over a backbone of torch, import torch.
@@ -7,16 +7,17 @@ a model over a backbone of torch, import torch.
 from __future__ import annotations
 
 import copy
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
 from importlib.metadata import version
-from itertools import combinations, islice
-from pathlib import Path, PurePath
+from itertools import islice
+from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -35,9 +36,19 @@ from memoryless.model.description import (
     given_back,
     now,
 )
+from memoryless.model.evaluation import Evaluation
 from memoryless.model.file import Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
+from memoryless.model.inputs import (
+    FewPhotos,
+    Repeats,
+    are_features,
+    check_number,
+    labelled,
+    several,
+)
 from memoryless.model.labels import LabelType
+from memoryless.model.merging import check_alike, check_counted_once, check_distinct, named
 from memoryless.model.report import Calibration, LearningReport
 from memoryless.model.trained import TrainedFeatures
 from memoryless.names import choose, class_names, counted, first_ten
@@ -49,15 +60,14 @@ from memoryless.threads import ahead
 
 if TYPE_CHECKING:
     from memoryless.embed.session import Extractor, SquareExtractor
-    from memoryless.images import Images
     from memoryless.progress import TrainingProgress
 
+log = logging.getLogger("memoryless")
 CHUNK = 4096
 """Photos that are added to the sums at once. It is the same everywhere: sums of other chunks differ
 in the last bits."""
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
@@ -72,12 +82,33 @@ def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concat
 
 
 class Model:
-    """A model that learns new classes, keeps no image of them, and scores images over all.
+    """A model that learns new classes and keeps no image of them.
 
-    By default features are fixed: those of a pretrained backbone. A method with another strategy
-    than `fixed` trains a backbone. A `forgettable` model also keeps each class's own scatter, so
-    that `forget` is exact. `settings` are fields of `ModelSettings`; what the method needs is
-    switched on.
+    Parameters
+    ----------
+    method
+        What learns; by default a linear discriminant over the fixed features of a pretrained
+        backbone. Methods with another strategy than `fixed` train the backbone.
+    seed
+        Seed of all random draws.
+    forgettable
+        Whether to keep each class's own scatter too, so that `forget` is exact.
+    settings
+        Fields of `ModelSettings`, such as `backbone`, `image_size` and `device`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(60, 4)) + 5 * np.eye(4).repeat(15, 0)
+    >>> model = Model(backbone="none")
+    >>> report = model.learn(X[:30], ["cat"] * 15 + ["dog"] * 15)
+    >>> report = model.learn(X[30:], ["owl"] * 15 + ["wren"] * 15)
+    >>> model
+    <Model: 4 classes, 60 photos, fixed+lda over none>
+    >>> model.predict(X[[0, 20, 40, 59]])
+    ['cat', 'dog', 'owl', 'wren']
+    >>> model.evaluate(X, ["cat"] * 15 + ["dog"] * 15 + ["owl"] * 15 + ["wren"] * 15).top1
+    1.0
     """
 
     def __init__(
@@ -109,6 +140,12 @@ class Model:
         self._traceable = False
         """Whether one photo could be computed from this state and the one that was saved last."""
         self._lock = RLock()
+
+    def __repr__(self) -> str:
+        own = self._features.settings if self._features else self._given
+        over = f"{self.method} over {own.backbone}" if own.backbone else self.method
+        classes, photos = counted(len(self.classes), "class", "classes"), sum(self.counts)
+        return f"<Model: {classes}, {counted(photos, 'photo', 'photos')}, {over}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all but the lock, and sessions of onnxruntime, which are opened again."""
@@ -211,11 +248,11 @@ class Model:
         assert self._extractor is not None
         return self._extractor.feature(photo)
 
-    def embed(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
-        """Return features (n, d) of images, of whatever `learn` takes; features are given back."""
-        _check_images(images)
-        own, given = self._current, cast(Any, images)
-        if isinstance(own, TrainedFeatures) and not _are_features(given) and not one_by_one(given):
+    def embed(self, images: Any) -> np.ndarray:
+        """Return features (n, d) of images, as `learn` takes them; features are returned as is."""
+        given = several(images)
+        own = self._current
+        if isinstance(own, TrainedFeatures) and not are_features(given) and not one_by_one(given):
             return self._features_of_squares(own, given)
         rows = [*self._chunks(given)]
         d = own.d if isinstance(own, FixedFeatures) else None
@@ -226,7 +263,7 @@ class Model:
 
     def _chunks(self, images: Any) -> Iterator[np.ndarray]:
         """Yield the features of images, `CHUNK` rows at a time."""
-        if _are_features(images):
+        if are_features(images):
             yield from (images[i : i + CHUNK] for i in range(0, len(images), CHUNK))
             return
         self.open()
@@ -251,7 +288,7 @@ class Model:
     @one_at_a_time
     def learn(
         self,
-        images: np.ndarray | Iterable[np.ndarray] | Images,
+        images: Any,
         labels: Iterable[str],
         progress: Callable[[TrainingProgress], None] = lambda done: None,
         more: bool = False,
@@ -268,18 +305,15 @@ class Model:
         those since the last check are more than a tenth of all.
         """
         names = self._checked(labels, new=not more)
-        _check_images(images)
+        images = several(images)
         if isinstance(images, Sized):
-            _check_number(len(images), names)
+            check_number(len(images), names)
         own = self._current
-        chunks: Iterable[tuple[Any, Sequence[str]]]
         if isinstance(own, TrainedFeatures):
-            chunks = [(images, names)]
-        else:
-            chunks = _labelled(self._chunks(images), names)
-            if own.due(len(names)):
-                check = "always"
-        return self.learn_chunks(chunks, names, None, progress, more, check == "always")
+            return self.learn_chunks([(images, names)], names, None, progress, more)
+        checked, repeats = check == "always" or own.due(len(names)), Repeats()
+        chunks = labelled(map(repeats.noted, self._chunks(images)), names)
+        return self.learn_chunks(chunks, names, repeats.groups, progress, more, checked)
 
     @one_at_a_time
     @extras()
@@ -305,7 +339,7 @@ class Model:
         for name in sorted({*names} - index.keys()):
             index[name] = len(index)
         own, count = self._current, Counter[str]()
-        few = _FewPhotos(len(self.classes), self.forgettable)
+        few = FewPhotos(len(self.classes), self.forgettable)
 
         def numbered() -> Iterator[tuple[Any, np.ndarray]]:
             for images, labels in chunks:
@@ -324,6 +358,7 @@ class Model:
             self._traceable |= few.traceable
         self._classes = self._classes.learn(dict(sorted(count.items())), now())
         self._done = (*self._done, "learn")
+        log.info("learned %d photos of %d classes", sum(count.values()), len(count))
         return report
 
     def classify(self, images: Any) -> Prediction:
@@ -345,26 +380,52 @@ class Model:
         """Return the likeliest class of each image."""
         return [self.classes[i] for i in self.decision_function(images).argmax(1)]
 
+    def evaluate(
+        self, images: Any, labels: Iterable[str], unknown: Any = None, calibrate: bool = False
+    ) -> Evaluation:
+        """Classify images, one label each, and compare the answers with the labels.
+
+        `unknown` are images of things that the model does not know. With `calibrate`, the model is
+        calibrated on all of them first.
+        """
+        self.check_taught()
+        names = self._checked(labels, new=False)
+        if not {*names} & {*self.classes}:
+            raise DataError(
+                f"the model knows none of these classes ({first_ten(sorted({*names}))}): it knows "
+                f"{first_ten(self.classes)}",
+                unknown=sorted({*names}),
+            )
+        rows = self.embed(images)
+        check_number(len(rows), names)
+        strange = rows[:0] if unknown is None else self.embed(unknown)
+        fitted = None
+        if calibrate:
+            fitted = self.calibrate(rows, names, None if unknown is None else strange)
+        found = self.classify(np.concatenate([rows, strange]))
+        each = [*names, *[None] * len(strange)]
+        return Evaluation.of(self.classes, self.class_state, each, found, fitted)
+
     @one_at_a_time
     def calibrate(
         self,
-        images: np.ndarray | Iterable[np.ndarray] | Images,
+        images: Any,
         labels: Iterable[str],
-        unknown: np.ndarray | Iterable[np.ndarray] | Images | None = None,
+        unknown: Any = None,
     ) -> Calibration:
         """Fit temperature and threshold on images that were not learned, one label an image.
 
-        Images of classes that the model does not know are left out. The threshold then lets 95 %
-        of the others pass; with images of `unknown` things it is the one that tells the two best
-        apart. Scores stay as they are. Later states keep what was fitted, in units of the spread
-        of their scores, until images are given again.
+        Images of classes that the model does not know are left out. The threshold then accepts
+        95 % of the others; with images of `unknown` things it separates the two best. Scores stay
+        as they are. Later states keep temperature and threshold, in units of the spread of their
+        scores, until images are given again.
         """
         self.check_taught()
         if len(self.classes) == 1:
             raise ConfigError("a model of one class has nothing to calibrate: learn another first")
         names = self._checked(labels, new=False)
         rows = self.embed(images)
-        _check_number(len(rows), names)
+        check_number(len(rows), names)
         index = {name: i for i, name in enumerate(self.classes)}
         own = np.array([index.get(name, -1) for name in names])
         strange = rows[:0] if unknown is None else self.embed(unknown)
@@ -406,6 +467,7 @@ class Model:
         counts = np.array(self.counts, dtype=np.float64)
         self._features, self._classes = own.forget(gone), self._classes.forget(names)
         self._done = (*self._done, "forget")
+        log.info("forgot %s", first_ten(names))
         weights = counts / counts.sum()
         return {name: float(weights[index[name]]) for name in names}
 
@@ -422,10 +484,10 @@ class Model:
         if len(models) < 2:
             raise ConfigError(f"name two models or more to merge, not {len(models)}")
         each = {path: model._learned("be merged", path) for path, model in models.items()}
-        _check_alike(each)
-        _check_counted_once(models)
+        check_alike(each)
+        check_counted_once(models)
         if same_class != "join":
-            _check_distinct(models)
+            check_distinct(models)
         whole = copy.copy(next(iter(models.values())))
         whole._saved, whole._done, whole._traceable = None, ("merge",), False
         whole._classes = Classes()
@@ -489,6 +551,7 @@ class Model:
         done = ", ".join(dict.fromkeys(self._done)) or "save"
         self._saved = writer.save(done, about, self._classes, contents, not self.keeps_history)
         self._done, self._traceable = (), False
+        log.info("saved state %d in %s", self._saved.number, self._saved.path)
         return self._saved
 
     def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
@@ -556,118 +619,9 @@ class Model:
         return names
 
 
-def named(parts: Sequence[T | Mapping[str, T]]) -> Mapping[str, T]:
-    """Return things by name: those of one mapping, or several things, numbered from 1."""
-    if len(parts) == 1 and isinstance(parts[0], Mapping):
-        return {str(name): part for name, part in parts[0].items()}
-    return {str(i): cast(T, part) for i, part in enumerate(parts, 1)}
-
-
-class _FewPhotos:
-    """A note whether features of photos follow from the sums before and after a call.
-
-    Of known classes the sums tell the mean of the photos that came. Of one photo that is its
-    feature; of two, their scatter tells both, where it is kept for each class or nothing else is in
-    that of all.
-    """
-
-    def __init__(self, known: int, forgettable: bool):
-        self.known, self.most = known, 2 if forgettable else 1
-        self.different: dict[int, set[int]] = {}
-        """Hashes of features of each class of the call that differ, three at most."""
-
-    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        enough = [label for label, rows in self.different.items() if len(rows) > 2]
-        for i in np.flatnonzero(~np.isin(labels, enough)):
-            rows = self.different.setdefault(int(labels[i]), set())
-            if len(rows) < 3:
-                rows.add(hash((features[i] + 0.0).tobytes()))  # -0.0 becomes 0.0
-
-    @property
-    def traceable(self) -> bool:
-        number = {c: len(rows) for c, rows in self.different.items()}
-        added = any(count <= self.most for c, count in number.items() if c < self.known)
-        return added or sum(count - 1 for count in number.values()) == 1
-
-
-def _are_features(images: Any) -> bool:
-    return isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f"
-
-
-def _labelled(
-    chunks: Iterable[np.ndarray], names: Sequence[str]
-) -> Iterator[tuple[np.ndarray, Sequence[str]]]:
-    """Yield chunks with their part of the names; raise at the end if there were more or fewer."""
-    start = 0
-    for rows in chunks:
-        if start + len(rows) <= len(names):
-            yield rows, names[start : start + len(rows)]
-        start += len(rows)
-    _check_number(start, names)
-
-
-def _check_number(images: int, names: Sequence[str]) -> None:
-    if images != len(names) or not names:
-        raise DataError(f"there are {images} images and {len(names)} labels: give each one")
-
-
 def _check_enough(photos: int, what: str) -> None:
     if photos < LEAST_TO_CALIBRATE:
         raise DataError(
             f"calibrating takes {LEAST_TO_CALIBRATE} photos or more of {what}, not {photos}: add "
             "some"
-        )
-
-
-def _check_images(images: Any) -> None:
-    """Raise if images are none, or only one."""
-    if isinstance(images, str | PurePath) or not isinstance(images, Iterable | Sized):
-        raise DataError(
-            f"images must be several, in a list of paths or of arrays of pixels, not {images!r}"
-        )
-    shape = tuple(getattr(images, "shape", ()))
-    if hasattr(images, "dtype") and len(shape) == 3 and shape[2] in (1, 3):
-        raise DataError(f"an array of the shape {shape} is one image, not several: give [image]")
-
-
-def _check_alike(each: Mapping[str, FixedFeatures]) -> None:
-    """Raise unless all have features that compare."""
-    (first, own), *others = each.items()
-    for path, other in others:
-        for why in own.differences(other):
-            raise ConfigError(f"{first} and {path} cannot be merged, because {why}")
-
-
-def _check_counted_once(models: Mapping[str, Model]) -> None:
-    """Raise if two models learned the same photos: one is a copy of the other, or contains it."""
-    marks = {path: _marks(model) for path, model in models.items()}
-    for one, two in combinations(marks, 2):
-        if both := [name for mark, name in marks[one].items() if mark in marks[two]]:
-            raise DataError(
-                f"{one} and {two} have learned the same photos of {first_ten(both)}, which would "
-                "count twice: leave out one of the two, or forget these classes in it"
-            )
-
-
-def _marks(model: Model) -> dict[tuple[Any, ...], str]:
-    """Return the name of each class by what tells its photos from others; names may change."""
-    dates = [model._classes.learned[first].date for first in model.class_state]
-    statistics = model._learned("be merged").sums
-    # Nothing tells constant features of one model from those of another.
-    if statistics.first.alike(statistics.count):
-        return {}
-    rows = zip(model.classes, dates, model.counts, statistics.mean, strict=True)
-    return {(date, count, mean.tobytes()): name for name, date, count, mean in rows}
-
-
-def _check_distinct(models: Mapping[str, Model]) -> None:
-    seen: dict[str, list[str]] = {}
-    for path, model in models.items():
-        for name, count in zip(model.classes, model.counts, strict=True):
-            seen.setdefault(name, []).append(f"{counted(count, 'photo', 'photos')} in {path}")
-    twice = [f"{name} ({', '.join(where)})" for name, where in seen.items() if len(where) > 1]
-    if twice:
-        raise DataError(
-            f"several models know {first_ten(twice)}: add `same_class=join` if that is the same "
-            "class, or else rename it in one by memoryless rename"
         )
