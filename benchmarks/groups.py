@@ -33,7 +33,7 @@ def embedded(data: Dataset, each: int) -> tuple[Part, Part]:
     model, parts = Model(), []
     for split, most in ((data.train, each), (data.test, TESTED)):
         few = np.flatnonzero(place(split.labels, 0) < most)
-        parts.append(Part(model.features(split.images.read(few)), split.labels[few]))
+        parts.append(Part(model.embed(split.images.read(few)), split.labels[few]))
     return parts[0], parts[1]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.more import look_at
 from benchmarks.photos import Part, groups, show, statistics
 from memoryless import Model
-from memoryless.model import Lesson
+from memoryless.model import LearningReport
 from memoryless.stats.choice import choose
 from memoryless.stats.confidence import softmax
 from memoryless.stats.leave_one_out import leave_one_out
@@ -55,15 +55,15 @@ def row(
     classes = int(y.max()) + 1
     other = (y + rng.integers(1, classes, len(y))) % classes if instead is None else instead[y]
     wrong = np.where(changed, other, y)
-    probabilities, lesson = learn(X, wrong)
-    found = [one for one in lesson.suspects if changed[one.number]]
+    probabilities, report = learn(X, wrong)
+    found = [one for one in report.suspects if changed[one.number]]
     right = sum(one.looks_like == name(y[one.number]) for one in found)
     return [
         draw,
         int(changed.sum()),
-        len(lesson.suspects),
+        len(report.suspects),
         auroc(probabilities[~changed], probabilities[changed]),
-        percent(len(found), lesson.suspects),
+        percent(len(found), report.suspects),
         percent(len(found), np.flatnonzero(changed)),
         percent(right, found),
     ]
@@ -77,13 +77,13 @@ def name(c: int) -> str:
     return f"{c:05d}"  # names in the order of their numbers
 
 
-def learn(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Lesson]:
+def learn(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, LearningReport]:
     """The leave-one-out probability (n,) of each photo's own class, and what a model says."""
     model = Model()
-    lesson = model.learn(X, [name(c) for c in y])
+    report = model.learn(X, [name(c) for c in y])
     solved, probabilities = choose(statistics(model, Part(X, y))), np.zeros(len(y))
     for part in leave_one_out(solved, groups(model, X), y, np.arange(len(y))):
         own = y[part.photos]
-        found = softmax(part.scores / lesson.temperature)
+        found = softmax(part.scores / report.temperature)
         probabilities[part.photos] = found[np.arange(len(own)), own]
-    return probabilities, lesson
+    return probabilities, report

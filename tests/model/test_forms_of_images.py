@@ -41,8 +41,8 @@ def test_every_form_is_learned_and_scored_alike(model, photos):
         model.learn([photos[0].name, "gone.png"], ["cat", "dog"])
     assert model.classes == ()
     model.learn(FORMS["paths"](photos), names)
-    expected = model.scores(FORMS["arrays"](photos))
+    expected = model.decision_function(FORMS["arrays"](photos))
     for name, form in FORMS.items():
-        assert np.array_equal(model.scores(form(photos)), expected), name
-    features = np.stack([model.feature(one) for one in FORMS["arrays"](photos)])
-    assert np.allclose(model.scores(features), expected, atol=1e-5)
+        assert np.array_equal(model.decision_function(form(photos)), expected), name
+    features = np.stack([model.embed_photo(one) for one in FORMS["arrays"](photos)])
+    assert np.allclose(model.decision_function(features), expected, atol=1e-5)

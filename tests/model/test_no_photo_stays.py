@@ -66,7 +66,7 @@ def scene(tmp_path_factory, tiny_backbone):
     subprocess.run(command, env=environment, cwd=places["here"], capture_output=True, check=True)
     model = Model.load(places["here"] / "model")
     model.open()
-    looks = np.stack([model.look(np.asarray(Image.open(path))) for path in photos])
+    looks = np.stack([model.learning_input(np.asarray(Image.open(path))) for path in photos])
     for state in range(2):
         shutil.rmtree(root / f"photos{state}")
     return places, photos, looks

@@ -31,7 +31,7 @@ from memoryless.photos.evaluate import (
     render,
     thumbnail,
 )
-from memoryless.stats.confidence import Judgement
+from memoryless.stats.confidence import Prediction
 from photo_toys import make_colours, shown, tiny_flags
 
 # label, probabilities of ant, bee, cow, margin
@@ -55,9 +55,9 @@ def model_of(predictions: list[tuple[tuple[float, ...], float]]) -> Any:
     """A model of three classes in two states that gives these probabilities and margins."""
     probabilities = np.array([row for row, _ in predictions])
     margins = np.array([margin for _, margin in predictions])
-    found = Judgement(np.log(probabilities + 1e-9), probabilities, margins)
+    found = Prediction(np.log(probabilities + 1e-9), probabilities, margins)
     classes, state = ("ant", "bee", "cow"), (0, 0, 1)
-    return SimpleNamespace(classes=classes, class_state=state, judge=lambda rows: found)
+    return SimpleNamespace(classes=classes, class_state=state, classify=lambda rows: found)
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_every_output_is_the_models(model, session, sides, n):
     scores, probabilities, margin, known = session.run(
         ["scores", "probabilities", "margin", "known"], {"photos": photos}
     )
-    expected = model.judge(photos)
+    expected = model.classify(photos)
     assert np.abs(scores - expected.scores).max() <= 1e-5 * np.ptp(expected.scores)
     assert np.abs(probabilities - expected.probabilities).max() < 1e-5
     assert np.abs(margin - expected.margin).max() <= 1e-5 * np.ptp(expected.scores)
@@ -84,7 +84,7 @@ def test_known_and_unknown_photos_are_told_apart(model, session):
     photos = np.stack([p for name in (*NAMES, "asparagus", "bee") for p in draw(name, 6)])
     (known,) = session.run(["known"], {"photos": photos})
     assert set(known.tolist()) == {True, False}
-    assert np.array_equal(known, model.judge(photos).known)
+    assert np.array_equal(known, model.classify(photos).known)
 
 
 def test_features_of_length_zero_have_an_answer(tmp_path, tiny_backbone):
@@ -92,7 +92,7 @@ def test_features_of_length_zero_have_an_answer(tmp_path, tiny_backbone):
     export_onnx(model, tmp_path / "out.onnx")
     black = np.zeros((1, 16, 16, 3), np.uint8)
     (scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": black})
-    assert np.allclose(scores, Model.load(model).scores(black))
+    assert np.allclose(scores, Model.load(model).decision_function(black))
 
 
 def test_of_one_class_the_probability_is_one(tmp_path, tiny_backbone):
@@ -304,7 +304,7 @@ def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatc
     right, margins = answers.append_answers, []
     for batch in drawings():
         photos = np.stack([export.load(photo, WHOLE) for photo in batch])
-        margins += Model.load(folder).judge(photos).margin.tolist()
+        margins += Model.load(folder).classify(photos).margin.tolist()
     reach = max(0, *margins) - min(0, *margins)
     monkeypatch.setattr(answers, "append_answers", wrong)
     fault = 0.0005 * reach
@@ -387,7 +387,7 @@ def test_efficientnet_lite0(tmp_path):
     assert max(done.photos.difference, done.drawings.difference) < 1e-4
     photos = np.stack(draw("dog", 2, 120))
     (found_scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": photos})
-    assert np.allclose(found_scores, model.scores(photos), rtol=1e-3, atol=1e-2)
+    assert np.allclose(found_scores, model.decision_function(photos), rtol=1e-3, atol=1e-2)
 
 
 def tied(kind: str) -> onnx.ModelProto:

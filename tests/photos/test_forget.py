@@ -49,7 +49,10 @@ def test_exactly_as_if_it_had_never_been(tmp_path):
     forget_classes(teach_states(tmp_path, forgettable=True), ["song thrush"])
     never = Model(backbone="none", forgettable=True)
     never.learn(FEATURES[20:], NAMES[20:])
-    scores, expected = Model.load(tmp_path).scores(FEATURES), never.scores(FEATURES)
+    scores, expected = (
+        Model.load(tmp_path).decision_function(FEATURES),
+        never.decision_function(FEATURES),
+    )
     assert never.classes == ("caf\u00e9", "robin redbreast")
     assert np.abs(scores - expected[:, ::-1]).max() < 1e-9 * np.ptp(expected)
 

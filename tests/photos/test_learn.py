@@ -60,11 +60,16 @@ def halves(flags) -> list[str]:
 
 
 def learn(
-    place: Path, settings: dict | None = None, spoil=lambda: None, few=False, more=False, **options
+    place: Path,
+    settings: dict | None = None,
+    spoil=lambda: None,
+    allow_few=False,
+    more=False,
+    **options,
 ) -> tuple[Outcome, State]:
     """Learn the photos of a place into the file model; `spoil` comes after the plan."""
     with writing("model") as writer:
-        plan = make_plan(model_to_learn(writer.before, settings or {}), [place], few, more)
+        plan = make_plan(model_to_learn(writer.before, settings or {}), [place], allow_few, more)
         spoil()
         return learn_photos(plan, **options), plan.model.save_in(writer)
 
@@ -95,7 +100,7 @@ def test_a_model_is_made_and_grows(flags, capsys):
     assert re.fullmatch(r"about \d+ s \(\d+ photos a second\)", lines["time"])
     assert lines["keeps"] == "12.3 kB in all, and no photo"
     assert result.startswith("learned   2 classes: model knows 2 now\n")
-    found = re.search(r"accuracy  (\d+) of 24 photos right among all 2 classes \(leave-one", result)
+    found = re.search(r"accuracy  (\d+) of 24 photos right among 2 classes \(leave-one", result)
     assert found and int(found[1]) <= 24
     assert HONEST.format(smallest=12) in result
     assert result.endswith("next      memoryless predict model PHOTO\n")
@@ -219,7 +224,7 @@ BAD = {
     "model": "name a folder of photos, with a folder for each class",
     "model loose": "loose holds photos but no class folders: put the photos of each class into",
     "model few": "a class needs at least 5 different photos, and cat has 4, dog has 4: add photos, "
-    "or add --few ",
+    "or add --allow-few ",
     "model photos --history -1": "--history -1 is no number of states: choose 0 to 1,000",
     "model photos --image-size 1.5": "--image-size must be a whole number, not 1.5",
     "model photos --backbone onnx:none.onnx": "there is no file none.onnx: check --backbone",
@@ -312,7 +317,7 @@ def test_repeats_are_counted(trained, flags, capsys):
 
 def scores_of(model: Model) -> np.ndarray:
     """Scores of some features, and of the mean of all photos, by the names of the classes."""
-    scores = model.scores(np.random.default_rng(0).random((50, 48)).astype(np.float32))
+    scores = model.decision_function(np.random.default_rng(0).random((50, 48)).astype(np.float32))
     return scores[:, np.argsort(model.classes)]
 
 
@@ -407,7 +412,7 @@ def test_reading_finds_what_cannot_be_used(settings):
         f"{place}/dog/copy.png": unsure,
     }
     assert saved.classes.counts == (14, 17)
-    assert done.lesson.checked == sum(n for _, n in done.lesson.right_by_class.values()) > 0
+    assert done.report.checked == sum(n for _, n in done.report.correct_by_class.values()) > 0
     assert done.near >= 4
     assert len(done.notes) == 1 and f"{place}/dog/moves.gif" in done.notes[0]
     left = [path for path in place.rglob("*.*") if str(path) not in done.broken]
@@ -427,7 +432,7 @@ TOO_FEW = {
     "of a class": (["dog/4.png"], "a class needs at least 5 different photos, and dog has 4: add"),
     "in all": (
         [f"cat/{i}.png" for i in range(6)],
-        "a state needs at least 20 different photos, and there are 19: add photos, or add `few",
+        "a state needs at least 20 different photos, and there are 19: add photos",
     ),
 }
 
@@ -446,7 +451,7 @@ def test_the_rule_for_few_photos_counts_different_ones_that_can_be_read(case, se
     assert str(error.value).startswith(sentence)
     assert not list(Path().glob("model*"))
     if case != "a class":
-        done, _ = learn(place, settings, few=True)
+        done, _ = learn(place, settings, allow_few=True)
         assert any("can be traced back" in note for note in done.notes)
 
 
@@ -460,7 +465,7 @@ def test_more_photos_of_the_same_kind_raise_no_doubt(known):
     place = make_colours(Path("b"), "cat", "owl", number=20, seed=1)
     done, saved = learn(place, more=True)
     assert done.warnings == []
-    assert (done.lesson.unlike, set(done.lesson.right_by_class)) == ({}, {"cat", "owl"})
+    assert (done.report.unlike, set(done.report.correct_by_class)) == ({}, {"cat", "owl"})
     assert saved.classes.counts == (40, 20, 20)
     assert saved.classes.learned[1].more == {"cat": 20}
 

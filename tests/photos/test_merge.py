@@ -28,7 +28,7 @@ TEST = np.concatenate([features(name, 9, 99) for name in ("ant", "bee", "cat", "
 def assert_equal(merged: Model, whole: Model) -> None:
     """Scores of classes are the same, wherever their columns stand."""
     assert sorted(merged.classes) == sorted(whole.classes)
-    found, expected = (m.scores(TEST)[:, np.argsort(m.classes)] for m in (merged, whole))
+    found, expected = (m.decision_function(TEST)[:, np.argsort(m.classes)] for m in (merged, whole))
     assert np.abs(found - expected).max() <= 1e-6 * np.ptp(expected)
     counts = [dict(zip(m.classes, m.counts, strict=True)) for m in (merged, whole)]
     assert counts[0] == counts[1]
@@ -192,7 +192,7 @@ def test_the_same_network_under_another_name(tiny_backbone, tmp_path):
     whole.learn(*draw_photos(0, 1))
     whole.learn(*draw_photos(2, 3))
     photos = draw_photos(0, 1, 2, 3)[0]
-    found, expected = Model.load("out").scores(photos), whole.scores(photos)
+    found, expected = Model.load("out").decision_function(photos), whole.decision_function(photos)
     assert np.abs(found - expected).max() <= 1e-6 * np.ptp(expected)
 
 

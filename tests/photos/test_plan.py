@@ -335,8 +335,8 @@ def test_photos_that_can_be_traced_back_need_few(make, model, tmp_path):
     place = make(tmp_path)
     with pytest.raises(DataError) as error:
         make_plan(model, [place])
-    assert str(error.value).startswith(f"{SMALL[make]}: add photos, or add `few=True` ")
-    (warning,) = make_plan(model, [place], few=True).warnings
+    assert str(error.value).startswith(f"{SMALL[make]}: add photos, or add `allow_few=True` ")
+    (warning,) = make_plan(model, [place], allow_few=True).warnings
     assert warning.startswith(f"{SMALL[make]}; averages over so few can be traced back")
 
 
@@ -352,7 +352,7 @@ def test_photos_of_a_known_class_that_came_before_do_not_count(knowing_dogs, tmp
     why = "a class needs at least 5 different photos, and dog gets 4 in this state"
     with pytest.raises(DataError, match=why):
         make_plan(knowing_dogs, [place], more=True)
-    (warning,) = make_plan(knowing_dogs, [place], few=True, more=True).warnings
+    (warning,) = make_plan(knowing_dogs, [place], allow_few=True, more=True).warnings
     assert warning.startswith(why)
 
 

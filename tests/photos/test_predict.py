@@ -17,7 +17,7 @@ from memoryless.images.files import Photo
 from memoryless.images.read import UnreadableError
 from memoryless.photos import predict
 from memoryless.photos.predict import Answer, find_all, predict_photos
-from memoryless.stats.confidence import Judgement
+from memoryless.stats.confidence import Prediction
 from photo_toys import make_colours, tiny_flags
 
 
@@ -59,15 +59,15 @@ def test_what_is_not_there_is_told_and_the_rest_found(place):
 GIVEN = {"a": ((0.1, 0.6, 0.3), 0.5), "c": ((0.3, 0.1, 0.6), -0.5)}
 
 
-def judged(rows: np.ndarray) -> Judgement:
+def judged(rows: np.ndarray) -> Prediction:
     """The answers for features that are numbers of `GIVEN`."""
     probabilities, margins = zip(*(list(GIVEN.values())[int(row)] for row in rows), strict=True)
-    return Judgement(np.log(probabilities), np.array(probabilities), np.array(margins))
+    return Prediction(np.log(probabilities), np.array(probabilities), np.array(margins))
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 256])
 def test_answers_name_the_best_first(chunk, monkeypatch):
-    model = SimpleNamespace(classes=("ant", "bee", "cow"), judge=judged)
+    model = SimpleNamespace(classes=("ant", "bee", "cow"), classify=judged)
     rows = [np.array(0), UnreadableError("b", "broken"), np.array(1)]
     monkeypatch.setattr(predict, "features", lambda *_: iter(rows))
     monkeypatch.setattr(predict, "CHUNK", chunk)

@@ -24,12 +24,12 @@ def folder(tmp_path):
 
 
 def test_only_the_name_changes(folder):
-    before = Model.load(folder).scores(FEATURES)
+    before = Model.load(folder).decision_function(FEATURES)
     rename_class(folder, "cat", "Katze 🐈")
     assert load_state(folder).number == 2
     model = Model.load(folder)
     assert model.classes == ("Katze 🐈", "dog")
-    assert (model.scores(FEATURES) == before).all()
+    assert (model.decision_function(FEATURES) == before).all()
     go_back(folder)
     assert Model.load(folder).classes == ("cat", "dog")
 

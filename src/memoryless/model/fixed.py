@@ -22,7 +22,7 @@ from memoryless.embed import (
 )
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.model.description import PREDICTS_ALONE, FeatureGroup, State, scorer_facts
-from memoryless.model.lesson import Lesson, Suspect
+from memoryless.model.report import LearningReport, Suspect
 from memoryless.settings import ModelSettings
 from memoryless.stats.choice import choose, start, too_little
 from memoryless.stats.class_statistics import ClassStatistics
@@ -177,7 +177,7 @@ class FixedFeatures:
         return sum(self.groups) or None
 
     @property
-    def least(self) -> int:
+    def min_side(self) -> int:
         """The shorter side that the pixels of a photo should at least have."""
         if self.preparation is None:
             raise DataError(
@@ -207,7 +207,7 @@ class FixedFeatures:
         brought: np.ndarray,
         alike: Callable[[], np.ndarray] | None = None,
         check: bool = True,
-    ) -> tuple[FixedFeatures, Lesson]:
+    ) -> tuple[FixedFeatures, LearningReport]:
         """Return what is known after a call that brings some classes, and what it taught.
 
         Chunks are added to the sums one after another. A sample of their rows waits for the check,
@@ -233,7 +233,7 @@ class FixedFeatures:
             after.unchecked = self.unchecked + whole.photos - (past.photos if past else 0)
         confidence = after.confidence if sample else Confidence()
         unlike = _unlike(past, whole, names) if past else {}
-        return after, Lesson.of(names, brought, found, labels, confidence, unlike, suspects)
+        return after, LearningReport.of(names, brought, found, labels, confidence, unlike, suspects)
 
     def _check(
         self, sample: Sample, alike: Callable[[], np.ndarray] | None, names: Sequence[str]

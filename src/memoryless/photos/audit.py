@@ -159,7 +159,7 @@ def audit_photos(
     """Attack a model with photos of both sides; `places` says where each side's photos are from."""
     model = Model.of(state)
     model.check_taught()
-    assert model.least  # raises where the model takes no photos
+    assert model.min_side  # raises where the model takes no photos
     _check_classes(set(model.classes), members, others)
     _check_apart(members, others)
     inside = _attack(state, model, "members", members, progress)
@@ -242,7 +242,7 @@ def _attack(
             raise DataError(f"too few {side} of {photo.label} can be read: {why}")
     index = {name: i for i, name in enumerate(model.classes)}
     labels = np.array([index[str(photo.label)] for photo in found.photos])
-    attacks = {"score": by_score(model.judge(found.rows).scores, labels)}
+    attacks = {"score": by_score(model.classify(found.rows).scores, labels)}
     if model.fixed:
         sums = ClassStatistics.restore(state.arrays["record"], fixed=True)
         roots = square_roots(found.rows.astype(np.float64), sums.sizes)

@@ -26,7 +26,7 @@ from memoryless.output import command, report_broken, say, show
 from memoryless.photos.embedding import Features, Progress, all_features, silent
 from memoryless.photos.files import changing, check_file, load_to_classify, print_places
 from memoryless.progress import Display
-from memoryless.stats.confidence import Judgement
+from memoryless.stats.confidence import Prediction
 from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
 from memoryless.store import to_json
 from memoryless.tables import Table
@@ -107,7 +107,7 @@ def evaluate_photos(
         why = next(iter(found.broken.values()))
         raise DataError(f"no photo of a known class can be read: {why}")
     fitted = _calibrate(model, found, bool(unknown)) if calibrate else None
-    done = _numbers(model, found.photos, model.judge(found.rows), found.broken)
+    done = _numbers(model, found.photos, model.classify(found.rows), found.broken)
     return replace(done, calibration=fitted)
 
 
@@ -119,7 +119,7 @@ def _calibrate(model: Model, found: Features, unknown: bool) -> Calibration:
 
 
 def _numbers(
-    model: Model, photos: Sequence[Photo], found: Judgement, broken: dict[str, str]
+    model: Model, photos: Sequence[Photo], found: Prediction, broken: dict[str, str]
 ) -> Evaluation:
     index: dict[str | None, int] = {name: i for i, name in enumerate(model.classes)}
     own = np.array([index.get(photo.label, -1) for photo in photos])
@@ -185,7 +185,7 @@ def _confused(labels: np.ndarray, answer: np.ndarray, names: Sequence[str]) -> l
 
 
 def _mistakes(
-    photos: Sequence[Photo], own: np.ndarray, found: Judgement, names: Sequence[str]
+    photos: Sequence[Photo], own: np.ndarray, found: Prediction, names: Sequence[str]
 ) -> list[Mistake]:
     """The photos of known classes that got another answer; `own` is -1 where the class is none."""
     answer = found.scores.argmax(1)

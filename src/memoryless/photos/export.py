@@ -224,12 +224,12 @@ def _compare_batch(session: InferenceSession, model: Model, photos: Sequence[Pho
     none = np.zeros(0)
     try:
         pixels, full = (
-            np.stack([load(photo, side) for photo in photos]) for side in (model.least, WHOLE)
+            np.stack([load(photo, side) for photo in photos]) for side in (model.min_side, WHOLE)
         )
     except DataError as error:
         return Compared(none, none, none, none, (str(error),))
     found = answer(session, pixels)
-    own = model.judge(np.stack([model.feature(photo) for photo in pixels]))
+    own = model.classify(np.stack([model.embed_photo(photo) for photo in pixels]))
     reduced = pixels.shape != full.shape
     return Compared(
         np.abs(found["probabilities"] - own.probabilities).max(1),

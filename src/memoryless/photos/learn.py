@@ -10,15 +10,16 @@ from datetime import timedelta
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from cyclopts import Parameter
 
 from memoryless.errors import DataError
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, under_several_labels
 from memoryless.images.files import Photo
 from memoryless.images.read import Facts, UnreadableError, remarks
-from memoryless.model import Lesson, Model, Suspect
+from memoryless.model import LearningReport, Model, Suspect
 from memoryless.model.database import model_file
 from memoryless.model.description import State, check_history
 from memoryless.model.file import load_state, writing
@@ -35,7 +36,14 @@ from memoryless.photos.doubts import (
 from memoryless.photos.embedding import Embedded, Progress, embed, silent
 from memoryless.photos.files import check_file
 from memoryless.photos.kept import kept_bytes, print_privacy
-from memoryless.photos.plan import LEAST_IN_ALL, Plan, check_enough, make_plan, model_to_learn
+from memoryless.photos.plan import (
+    LEAST_IN_ALL,
+    Plan,
+    check_enough,
+    make_plan,
+    model_to_learn,
+    none_known,
+)
 from memoryless.progress import Display
 from memoryless.store import write_bytes
 
@@ -56,7 +64,7 @@ CALIBRATED = (
 class Outcome:
     """What learning the photos of a plan gave."""
 
-    lesson: Lesson
+    report: LearningReport
     broken: dict[str, str]
     """Photos that could not be used, and why."""
     near: int
@@ -73,17 +81,17 @@ class Outcome:
 def learn_photos(
     plan: Plan,
     progress: Progress = silent,
-    report: Callable[[Any], None] = lambda progress: None,
+    training: Callable[[Any], None] = lambda done: None,
 ) -> Outcome:
     """Read all photos once, a chunk at a time, and learn those that can be used, if enough."""
     reading = Reading(plan, progress)
-    lesson = plan.model.learn_chunks(
-        reading.chunks(), plan.counts, lambda: reading.alike, report, more=bool(plan.more)
+    report = plan.model.learn_chunks(
+        reading.chunks(), plan.counts, lambda: reading.alike, training, more=bool(plan.more)
     )
     taken = taken_for(plan.known, reading.answers)
     new = {name: found for name, found in taken.items() if name in plan.new}
     return Outcome(
-        lesson=lesson,
+        report=report,
         broken=reading.broken,
         near=int((np.bincount(reading.alike)[reading.alike] > 1).sum()),
         size=reading.size,
@@ -93,8 +101,8 @@ def learn_photos(
             *reading.across_classes(),
             *([CALIBRATED] if plan.model.calibrated else []),
         ],
-        warnings=[*maybe_known(new, lesson), *maybe_mislabelled(taken, plan.known, lesson)],
-        suspects=[(reading.learned[one.number].name, one) for one in lesson.suspects],
+        warnings=[*maybe_known(new, report), *maybe_mislabelled(taken, plan.known, report)],
+        suspects=[(reading.learned[one.number].name, one) for one in report.suspects],
     )
 
 
@@ -170,7 +178,7 @@ class Reading:
                 f"{first_ten(lost.values())}; add photos, or take "
                 f"{'the class' if len(lost) == 1 else 'these classes'} out"
             )
-        said = check_enough(counts, plan.known, plan.few)
+        said = check_enough(counts, plan.known, plan.allow_few)
         return [sentence for sentence in said if sentence not in plan.warnings]
 
     @cached_property
@@ -206,7 +214,7 @@ def learn(
     /,
     *photos: Path,
     dry_run: bool = False,
-    few: bool = False,
+    allow_few: Annotated[bool, Parameter(name=("--allow-few", "--few"))] = False,
     more: bool = False,
     forgettable: bool = False,
     train: bool = False,
@@ -240,7 +248,7 @@ def learn(
     dry_run
         Print the plan and stop; it counts files and reads only their headers. With --suspects,
         photos are read to find those that may be in the wrong folder, and nothing is learned.
-    few
+    allow_few
         Allow fewer than 5 photos per class or 20 in all. The model may then reveal which photos
         were used.
     more
@@ -296,8 +304,10 @@ def learn(
         learner = model_to_learn(before, given, train)
         if suspects:
             learner.check_sums("find photos in the wrong folder")
-        plan = make_plan(learner, photos, few, more)
+        plan = make_plan(learner, photos, allow_few, more)
         _print_plan(plan, model)
+        if more and not plan.more:
+            print_lines("warning", none_known(plan.new, plan.known))
         return plan
 
     if dry_run:
@@ -413,11 +423,11 @@ def _print_outcome(
 
 def _print_found(plan: Plan, done: Outcome) -> None:
     """Print what was found out about the photos."""
-    lesson = done.lesson
+    report = done.report
     if done.broken:
         print_line("broken", f"left out {reasons(done.broken)}")
-    print_line("accuracy", _accuracy(lesson, len(plan.model.classes), plan.model.fixed))
-    if confused := [f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in lesson.confused]:
+    print_line("accuracy", _accuracy(report, len(plan.model.classes), plan.model.fixed))
+    if confused := [f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in report.confused]:
         print_line("confused", f"photos of one class taken for the other: {', '.join(confused)}")
     print_lines("note", done.notes)
     if done.near:
@@ -445,20 +455,20 @@ def _learned(plan: Plan) -> str:
     return ", and ".join(filter(None, [new, more]))
 
 
-def _accuracy(lesson: Lesson, classes: int, fixed: bool) -> str:
+def _accuracy(report: LearningReport, classes: int, fixed: bool) -> str:
     """How many photos of the call are right, measured on photos like these."""
     if classes == 1:
         return "a model of one class cannot be wrong yet: learn another"
-    if not lesson.checked:
+    if not report.checked:
         return "not measured: there are too few photos"
-    share = 100 * lesson.right / lesson.checked
-    shown = f"{share:.1f} %, " if lesson.checked >= SHOWN else ""
+    share = 100 * report.correct / report.checked
+    shown = f"{share:.1f} %, " if report.checked >= SHOWN else ""
     way = "leave-one-out" if fixed else "held out"
     worst = sorted(
-        ((right / n, name, right, n) for name, (right, n) in lesson.right_by_class.items() if n)
+        ((right / n, name, right, n) for name, (right, n) in report.correct_by_class.items() if n)
     )[:3]
     listed = ", ".join(f"{name} {right} of {n}" for part, name, right, n in worst if part < 1)
     return (
-        f"{shown}{lesson.right:,} of {lesson.checked:,} photos right among all {classes:,} classes "
+        f"{shown}{report.correct:,} of {report.checked:,} photos right among {classes:,} classes "
         f"({way}, on photos like these)" + (f"; worst: {listed}" if listed else "")
     )

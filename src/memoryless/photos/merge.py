@@ -32,7 +32,7 @@ def merge_models(
             raise _not_new(out)
         parts = {str(path): _read(path) for path in paths}
         models = {path: Model.of(part) for path, part in parts.items()}
-        return parts, Model.merge(models, same_class).save_in(writer)
+        return parts, Model.merge(models, same_class=same_class).save_in(writer)
 
 
 def _check_places(out: Path, paths: Sequence[Path]) -> None:

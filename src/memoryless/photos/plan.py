@@ -70,7 +70,7 @@ class Plan:
     photos: list[Photo]
     counts: dict[str, int]
     """How many photos each class gets."""
-    few: bool
+    allow_few: bool
     """Whether photos may be so few that they can be traced back."""
     skipped: dict[str, str]
     notes: list[str]
@@ -158,7 +158,9 @@ def _same(name: str, value: Any, made: Mapping[str, Any], before: State) -> bool
     return name == "device" or bool(made[name] == value)
 
 
-def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: bool = False) -> Plan:
+def make_plan(
+    model: Model, places: Sequence[Path], allow_few: bool = False, more: bool = False
+) -> Plan:
     """Find photos, refuse what cannot be learned, and time a few.
 
     With `more`, photos may be of classes that the model knows.
@@ -182,7 +184,7 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
             else "give these photos another name, or leave them out"
         )
         raise DataError(f"the model knows {first_ten(past)} already: {way}")
-    traced = check_enough(counts, past, few)
+    traced = check_enough(counts, past, allow_few)
     large = share_of_large(model, photos)
     if large is not None and large >= 0.5:
         model = copy.copy(model)
@@ -198,7 +200,7 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
         layouts={place: found.layout for place, found in each.items()},
         photos=photos,
         counts=counts,
-        few=few,
+        allow_few=allow_few,
         skipped={name: why for found in each.values() for name, why in found.not_read.items()},
         notes=[
             *(sentence for found in each.values() for sentence in found.notes),
@@ -206,7 +208,6 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
             *([COUNTS_TWICE] if past else []),
         ],
         warnings=[
-            *(none_known(counts, model.classes) if more and not past else []),
             *alike_names(counts, model.classes, ADD if model.fixed else TOGETHER),
             *(traced or small_classes(counts, past)),
             *(spanned_photos(counts, after, max(sizes)) if model.forgettable else []),
@@ -225,7 +226,7 @@ def check_settings(model: Model, more: bool = False) -> None:
     if more:
         model.check_sums("add photos to known classes")
     if model.classes and model.fixed:
-        _ = model.least  # raises where the model takes no photos
+        _ = model.min_side  # raises where the model takes no photos
     if not model.fixed:
         from memoryless.train.resolve import trained_settings  # imports torch
 
@@ -277,7 +278,7 @@ def time_embedding(model: Model, photos: Sequence[Photo]) -> float:
     common = some[len(some) // 2] if some else (PHOTO_SIDE, PHOTO_SIDE)
 
     def embed(content: bytes) -> np.ndarray:
-        return model.look(read_pixels(content, model.least))
+        return model.learning_input(read_pixels(content, model.min_side))
 
     photo = example_photo(*common)
     embed(photo)  # warms up
@@ -310,8 +311,8 @@ def spread_bytes(counts: Mapping[str, int], dimensions: int) -> int:
     return 8 * dimensions * int(rows.sum())
 
 
-def check_enough(counts: Mapping[str, int], known: Sequence[str], few: bool) -> list[str]:
-    """Raise if so few different photos would reveal single ones; if `few` allows it, warn instead.
+def check_enough(counts: Mapping[str, int], known: Sequence[str], allow_few: bool) -> list[str]:
+    """Raise if so few different photos would reveal single ones; with `allow_few`, warn instead.
 
     Photos that known classes had before do not count: two kept states differ by those that a state
     brings.
@@ -329,9 +330,9 @@ def check_enough(counts: Mapping[str, int], known: Sequence[str], few: bool) -> 
         problem = f"a state needs at least {LEAST_IN_ALL} different photos, and there are {photos}"
     else:
         return []
-    if not few:
+    if not allow_few:
         raise DataError(
-            f"{problem}: add photos, or add `few=True` if anyone with the model may find out "
+            f"{problem}: add photos, or add `allow_few=True` if anyone with the model may find out "
             "which photos were used"
         )
     return [

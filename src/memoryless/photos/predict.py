@@ -82,7 +82,7 @@ def _likeliest(
     model: Model, rows: np.ndarray, top: int
 ) -> Iterator[tuple[bool, tuple[tuple[str, float], ...]]]:
     """Whether any class fits each of some features, and its likeliest classes."""
-    found = model.judge(rows)
+    found = model.classify(rows)
     best = np.argsort(-found.scores, axis=1, kind="stable")[:, :top]
     for known, order, probabilities in zip(found.known, best, found.probabilities, strict=True):
         yield bool(known), tuple((model.classes[i], float(probabilities[i])) for i in order)
