@@ -40,7 +40,7 @@ def blobs(*classes: int, number: int = 12):
     return np.concatenate(drawn), np.repeat(classes, number)
 
 
-@parametrize_with_checks([make(), make(forgettable=True), make(power=0.5)])
+@parametrize_with_checks([make(), make(forgettable=True), make(power=0.5), make(choose=False)])
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
 
@@ -387,3 +387,11 @@ def test_files_that_hold_no_estimator_are_of_the_store(tmp_path):
     for use in (IncrementalClassifier.load, fitted(1).save):
         with pytest.raises(StoreError, match="is no model"):
             use(note)
+
+
+def test_without_a_choice_the_shrinkage_is_where_a_choice_starts():
+    X, y = blobs(1, 2, 3, number=40)
+    chosen, start = make().fit(X, y), make(choose=False).fit(X, y)
+    shrinkages = [own.model_._current.answers.chosen for own in (chosen, start)]
+    assert shrinkages == [((1.0, 0.1),), ((1.0, 1.0),)]
+    assert start.predict(X).tolist() == chosen.predict(X).tolist()

@@ -40,6 +40,10 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         as for images; they must be at least zero. With 1 they are learned as they are.
     forgettable
         Whether to keep each class's own scatter too, so that `forget` is exact.
+    choose
+        Whether to choose the shrinkage, and the weights of the backbone's layers, from the class
+        statistics. This is done when an answer is asked for. False saves time for those who call
+        `partial_fit` and `predict` in turns.
     device
         Where onnxruntime computes features: auto, cpu, cuda or cuda:N.
     settings
@@ -74,6 +78,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         image_size: int | None = None,
         power: float = 1.0,
         forgettable: bool = False,
+        choose: bool = True,
         device: str = "auto",
         settings: Mapping[str, Any] | None = None,
     ):
@@ -81,6 +86,7 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         self.image_size = image_size
         self.power = power
         self.forgettable = forgettable
+        self.choose = choose
         self.device = device
         self.settings = settings
 
@@ -228,8 +234,10 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         given = self.get_params()
         if given["power"] not in (0.5, 1):
             raise ConfigError(f"`power={given['power']}` is neither 0.5 nor 1: choose one of them")
-        roots = given.pop("power") == 0.5
-        return Model(**(given.pop("settings") or {}), square_roots=roots, **given)
+        roots, choose = given.pop("power") == 0.5, given.pop("choose")
+        model = Model(**(given.pop("settings") or {}), square_roots=roots, **given)
+        model.choose_groups = choose
+        return model
 
     def _model(self) -> Model:
         """Return the model so far, or a new one."""

@@ -369,6 +369,8 @@ class FixedFeatures:
         chosen, parts, why = ((1.0, 1.0),) * len(self.groups), {}, None
         if self.statistics:
             chosen, why = self.answers.chosen, too_little(self.statistics)
+            if not self.choose:
+                why = "choose=False"
             parts["record"] = self.statistics.arrays() | self.check.arrays()
             parts["scorer"] = describe(self.answers.scorer)[1]
         groups = tuple(

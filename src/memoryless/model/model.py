@@ -127,6 +127,8 @@ class Model:
         if forgettable:
             self.check_sums("keep what forgetting a class exactly needs")
         self.forgettable = forgettable
+        self.choose_groups = True
+        """Whether weights and shrinkages of feature groups are chosen whenever the sums change."""
         self.label_type: LabelType = "str"
         """Of which type labels were before they became names of classes."""
         self._given = ModelSettings(**settings)
@@ -210,7 +212,8 @@ class Model:
         """What the model knows; the backbone is made if it is not there yet."""
         if self._features is None and self.fixed:
             given = filled(replace(self._given, strategy="fixed"))
-            self._features = FixedFeatures.first(given, self.forgettable)
+            first = FixedFeatures.first(given, self.forgettable)
+            self._features = replace(first, choose=self.choose_groups)
         elif self._features is None:
             self._features = TrainedFeatures(self.method, self._given, self.seed)
         return self._features
