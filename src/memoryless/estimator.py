@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from memoryless.embed import WITH_LITE2
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.model.labels import labels_of, names_of
 from memoryless.model.model import Model
@@ -193,6 +194,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         model.check_sums("be an estimator")
         given, plain = vars(model.settings), vars(Model().settings)
         own = {name: given[name] for name in ("backbone", "image_size", "square_roots")}
+        if own["backbone"] == WITH_LITE2:
+            own["image_size"] = None  # nobody can choose it
         typed = {name for name in ("crop", "mean", "std") if given[name] != plain[name]}
         settings = {name: given[name] for name in typed}
         found = cls(**own, forgettable=model.forgettable, settings=settings or None)

@@ -1,7 +1,7 @@
 """Photos to features in onnxruntime, without torch: which backbone, and how pixels are prepared.
 
 `preparation` describes the pixels, `graph` writes ONNX graphs, `onnx_file` reads those of others,
-`efficientnet` writes the graph of a network from its weights, `session` runs a graph.
+`efficientnet` writes the graphs of networks from their weights, `session` runs a graph.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoryless.embed.preparation import IMAGENET, PHOTO_SIDE, PhotoPreparation
+from memoryless.embed.preparation import IMAGENET, LITE2_SIDE, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.settings import BackboneSettings
@@ -21,11 +21,13 @@ ONNX = "onnx:"
 PRETRAINED = "efficientnet-lite0"
 """The backbone whose weights are installed with this package."""
 WITH_MIDDLE = f"{PRETRAINED}+middle"
+WITH_LITE2 = f"{PRETRAINED}+lite2"
 BACKBONES = {
     "resnet18": "ResNet-18 with ImageNet's stem, for images above 64 pixels",
     "resnet18_3x3": "ResNet-18 with a 3x3 stem, for smaller images",
     PRETRAINED: "EfficientNet-Lite0, with weights of ImageNet",
     WITH_MIDDLE: "the same with its middle layers as a second group of features (models, not runs)",
+    WITH_LITE2: "both, and EfficientNet-Lite2: three times as long (extra lite2; models, not runs)",
     "timm:NAME": "a network of the package timm",
     "onnx:FILE": "a network in an ONNX file, for the strategy fixed",
     "none": "images are features already (models, not runs)",
@@ -35,7 +37,7 @@ NO_STAGES = (
     "`level=last`"
 )
 
-OWN_PIXELS = dict.fromkeys((PRETRAINED, WITH_MIDDLE), ((127.0,) * 3, (128.0,) * 3))
+OWN_PIXELS = dict.fromkeys((PRETRAINED, WITH_MIDDLE, WITH_LITE2), ((127.0,) * 3, (128.0,) * 3))
 
 
 def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -50,15 +52,17 @@ def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | N
 def preparation_for(settings: Any) -> PhotoPreparation:
     """Return how photos are prepared for a backbone: as settings say, else as it was trained."""
     size = settings.image_size or PHOTO_SIDE
+    second = LITE2_SIDE if settings.backbone == WITH_LITE2 else None
     if (settings.mean is None) != (settings.std is None):
         raise ConfigError("mean and std must be given together")
     if settings.mean is None or settings.std is None:
-        return PhotoPreparation(size, settings.crop, *(own_pixels(settings.backbone) or ()))
+        pixels = own_pixels(settings.backbone) or IMAGENET
+        return PhotoPreparation(size, settings.crop, *pixels, second)
     for name, values in (("mean", settings.mean), ("std", settings.std)):
         if len(values) != 3:
             raise ConfigError(f"`{name}` has {len(values)} numbers: give three, for R, G and B")
     mean, std = (tuple(255 * x for x in values) for values in (settings.mean, settings.std))
-    return PhotoPreparation(size, settings.crop, mean, std)
+    return PhotoPreparation(size, settings.crop, mean, std, second)
 
 
 def check_backbone(name: str, level: str = "last") -> None:
@@ -73,14 +77,23 @@ def check_fixed(settings: BackboneSettings) -> None:
     """Raise unless the backbone that settings name has weights, as fixed features need."""
     name = settings.backbone
     check_backbone(name)
-    if name == WITH_MIDDLE and settings.backbone_weights:
-        raise ConfigError(f"{WITH_MIDDLE} has its own weights: leave out `backbone_weights`")
-    pretrained = name in (PRETRAINED, WITH_MIDDLE) or name.startswith(ONNX)
+    if name in (WITH_MIDDLE, WITH_LITE2) and settings.backbone_weights:
+        raise ConfigError(f"{name} has its own weights: leave out `backbone_weights`")
+    pretrained = name in OWN_PIXELS or name.startswith(ONNX)
     if not pretrained and not settings.backbone_weights:
         raise ConfigError(
             f"backbone {name} brings no weights, and fixed features need some: choose "
             f"`backbone={PRETRAINED}`, give `backbone_weights=FILE`, or train it with "
             "`method=inFT_siw`"
+        )
+
+
+def check_image_size(settings: BackboneSettings) -> None:
+    """Raise if somebody chose the size for networks that have their own."""
+    if settings.backbone == WITH_LITE2 and settings.image_size is not None:
+        raise ConfigError(
+            f"{WITH_LITE2} has two networks, and each sees photos at its own size: leave out "
+            "`image_size`"
         )
 
 
@@ -97,17 +110,21 @@ def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
         from memoryless.embed.onnx_file import read_backbone
 
         return read_backbone(Path(settings.backbone.removeprefix(ONNX)))
-    from memoryless.embed.efficientnet import network_graph, packaged_weights
+    from memoryless.embed.efficientnet import network_graph, packaged_weights, two_networks_graph
 
+    if settings.backbone == WITH_LITE2:
+        return two_networks_graph(size)
     return network_graph(packaged_weights(), size, middle=settings.backbone == WITH_MIDDLE)
 
 
 def groups_of(settings: BackboneSettings, backbone: ModelProto) -> tuple[tuple[int, ...], ...]:
     """Return the parts of each group of features that a backbone gives, if there are several."""
-    if settings.backbone == WITH_MIDDLE:
-        from memoryless.embed.efficientnet import FEATURES, MIDDLE
+    if settings.backbone in (WITH_MIDDLE, WITH_LITE2):
+        from memoryless.embed.efficientnet import FEATURES, MIDDLE, MIDDLE_OF_LITE2
 
-        return (FEATURES,), tuple(MIDDLE.values())
+        first = (FEATURES,), tuple(MIDDLE.values())
+        second = (FEATURES,), tuple(MIDDLE_OF_LITE2.values())
+        return (*first, *second) if settings.backbone == WITH_LITE2 else first
     from memoryless.embed.graph import feature_groups
 
     return feature_groups(backbone)

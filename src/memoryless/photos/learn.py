@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from memoryless.embed import LITE2_SIDE, PRETRAINED, WITH_LITE2
 from memoryless.errors import DataError
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, under_several_labels
 from memoryless.images.files import Photo
@@ -39,6 +40,7 @@ from memoryless.photos.plan import LEAST_IN_ALL, Plan, check_enough, make_plan, 
 from memoryless.progress import Display
 from memoryless.store import write_bytes
 
+INACCURATE = 0.8  # of a new model: below this share of right photos it names a larger network
 SHOWN = 30  # photos; a share of fewer may be off by ten points and more, and is not printed
 NAMED = 10  # suspects; more stand in the file alone
 COLUMNS = ("file", "class", "looks_like", "probability")
@@ -254,10 +256,12 @@ def learn(
         Method of a new model; fixed+lda by default, lwf_kd+lda+widened with --train.
     backbone
         Network of a new model: efficientnet-lite0, efficientnet-lite0+middle for pictures unlike
-        photos, onnx:FILE, timm:NAME, or resnet18 with --train.
+        photos, efficientnet-lite0+lite2 to be more accurate in three times the time, onnx:FILE,
+        timm:NAME, or resnet18 with --train.
     image_size
         Side in pixels of the images that a new model's network reads; 224 by default, and 320 if
-        half of the photos have 366 pixels or more on their shorter side.
+        half of the photos have 366 pixels or more on their shorter side. Two networks have sizes of
+        their own.
     crop
         Share of a photo's central square that the network reads, 0.875 by default.
     mean
@@ -338,7 +342,7 @@ def _print_plan(plan: Plan, folder: Path) -> None:
     print_lines("note", plan.notes)
     print_line("method", _method(model))
     if plan.large is not None:
-        print_lines("size", [_size(plan.large)])
+        print_lines("size", [_size(plan.large, model.settings.backbone)])
     if plan.seconds is None:
         print_line("time", "minutes to hours: what is left is shown once training has begun")
     else:
@@ -354,17 +358,23 @@ def _listed(where: str, counts: dict[str, int], one: str, several: str) -> str:
     return f"{sum(counts.values()):,} photos {where} {counted(len(counts), one, several)}: {listed}"
 
 
-def _size(large: float) -> str:
-    """The image size of a new model, why, and the setting that changes it."""
+def _size(large: float, backbone: str | None) -> str:
+    """The image size of a new model, why, and the setting that changes it, if any does."""
     if large >= 0.5:
-        return (
+        chosen = (
             f"320 pixels, because {large:.0%} of the photos are large enough (366 pixels on the "
-            "shorter side); with `image_size=224` learning takes less than half the time"
+            "shorter side)"
         )
-    return (
-        f"224 pixels, because {large:.0%} of the photos are large enough for 320 (366 pixels on "
-        "the shorter side); `image_size=320` sees more, in 2.6 times the time"
-    )
+        other = "with `image_size=224` learning takes less than half the time"
+    else:
+        chosen = (
+            f"224 pixels, because {large:.0%} of the photos are large enough for 320 (366 pixels "
+            "on the shorter side)"
+        )
+        other = "`image_size=320` sees more, in 2.6 times the time"
+    if backbone == WITH_LITE2:
+        other = f"{LITE2_SIDE} for the second network"
+    return f"{chosen}; {other}"
 
 
 def _method(model: Model) -> str:
@@ -419,7 +429,7 @@ def _print_found(plan: Plan, done: Outcome) -> None:
     print_line("accuracy", _accuracy(lesson, len(plan.model.classes), plan.model.fixed))
     if confused := [f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in lesson.confused]:
         print_line("confused", f"photos of one class taken for the other: {', '.join(confused)}")
-    print_lines("note", done.notes)
+    print_lines("note", [*_more_accurate(plan, lesson), *done.notes])
     if done.near:
         print_line("repeats", f"{done.near:,} photos are nearly the same as another; in the "
                    "accuracy these are left out together")  # fmt: skip
@@ -443,6 +453,17 @@ def _learned(plan: Plan) -> str:
     more = f"more photos of {counted(len(plan.more), 'class', 'classes')}" if plan.more else ""
     new = counted(len(plan.new), "class", "classes") if plan.new else ""
     return ", and ".join(filter(None, [new, more]))
+
+
+def _more_accurate(plan: Plan, lesson: Lesson) -> Iterator[str]:
+    """Yield how a new model could be more accurate, as long as it can be made again."""
+    first = not plan.known and len(plan.model.classes) > 1
+    enough = lesson.checked >= SHOWN and lesson.right < INACCURATE * lesson.checked
+    if first and enough and plan.model.settings.backbone == PRETRAINED:
+        yield (
+            f"a new model with `backbone={WITH_LITE2}` may be more accurate; it takes three times "
+            "as long, and a model cannot change its network later"
+        )
 
 
 def _accuracy(lesson: Lesson, classes: int, fixed: bool) -> str:

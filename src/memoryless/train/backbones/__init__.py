@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from memoryless.embed import PRETRAINED, WITH_MIDDLE, check_fixed
+from memoryless.embed import PRETRAINED, WITH_LITE2, WITH_MIDDLE, check_fixed
 from memoryless.embed.efficientnet import packaged_weights
 from memoryless.embed.onnx_file import read_backbone
 from memoryless.errors import ConfigError, cause
@@ -44,9 +44,9 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
             f"backbone none has no network to build: choose {', '.join(BACKBONES)}, timm:NAME or "
             "onnx:FILE"
         )
-    if settings.backbone == WITH_MIDDLE:
+    if settings.backbone in (WITH_MIDDLE, WITH_LITE2):
         raise ConfigError(
-            f"a run reads one group of features, and {WITH_MIDDLE} has two: choose "
+            f"a run reads one group of features, and {settings.backbone} has several: choose "
             f"`backbone={PRETRAINED}`"
         )
     if settings.backbone.startswith("timm:"):
