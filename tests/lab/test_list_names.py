@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import call
-from memoryless.embed import WITH_MIDDLE
+from memoryless.embed import WITH_LITE2, WITH_MIDDLE
 from memoryless.lab.list_names import KINDS, about, meanings
 from memoryless.lab.presets import PRESETS
 from memoryless.stats.methods import METHODS, method_name
@@ -35,7 +35,7 @@ def test_one_kind_alone(kind, capsys):
 
 
 def test_every_backbone_is_explained():
-    others = [WITH_MIDDLE, "timm:NAME", "onnx:FILE", "none"]
+    others = [WITH_MIDDLE, WITH_LITE2, "timm:NAME", "onnx:FILE", "none"]
     assert [*BACKBONES, *others] == [*meanings("backbones")]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import call
 from graphs import two_outputs
-from memoryless import Model
+from memoryless import IncrementalClassifier, Model
 from memoryless.errors import ConfigError
 from memoryless.model.file import load_state
 from memoryless.photos.export import export_onnx
@@ -172,6 +172,23 @@ def test_the_networks_own_middle_layers_are_a_second_group(tmp_path):
         assert np.allclose((viewed[:, start:end] ** 4).sum(1), 1)
 
 
-def test_a_run_does_not_read_them():
+@pytest.mark.parametrize("backbone", ["efficientnet-lite0+middle", "efficientnet-lite0+lite2"])
+def test_a_run_does_not_read_them(backbone):
     with pytest.raises(ConfigError, match="a run reads one group of features"):
-        build_backbone(BackboneSettings(backbone="efficientnet-lite0+middle"), 3)
+        build_backbone(BackboneSettings(backbone=backbone), 3)
+
+
+def test_two_networks_give_four_groups(tmp_path):
+    """The file keeps what is needed to decode photos for the larger network, too."""
+    model = Model(backbone="efficientnet-lite0+lite2")
+    model.learn(*photos(0, 1))
+    model.save(tmp_path / "m")
+    again = Model.load(tmp_path / "m")
+    assert again.least == 297  # 260 / 0.875
+    assert again._current.groups == ((1280,), (240, 480, 672), (1280,), (720,))
+    images = photos(0, 1)[0]
+    assert np.array_equal(again.scores(images), model.scores(images))
+    exported = export_onnx(tmp_path / "m", tmp_path / "m.onnx")
+    assert exported.drawings.difference < 1e-3
+    estimator = IncrementalClassifier.load(tmp_path / "m")
+    assert estimator.fit(*photos(2, 3)).predict(photos(2)[0]).tolist() == ["class 2"] * 12

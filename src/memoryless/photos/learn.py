@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.embed import LITE2_SIDE, PRETRAINED, WITH_LITE2
+from memoryless.embed import LITE2_SIDE, WITH_LITE2
 from memoryless.errors import DataError
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, under_several_labels
 from memoryless.images.files import Photo
@@ -29,6 +29,7 @@ from memoryless.output import command, print_line, print_lines, reasons, say, to
 from memoryless.photos.doubts import (
     Answers,
     count_answers,
+    larger_network,
     maybe_known,
     maybe_mislabelled,
     taken_for,
@@ -40,7 +41,6 @@ from memoryless.photos.plan import LEAST_IN_ALL, Plan, check_enough, make_plan, 
 from memoryless.progress import Display
 from memoryless.store import write_bytes
 
-INACCURATE = 0.8  # of a new model: below this share of right photos it names a larger network
 SHOWN = 30  # photos; a share of fewer may be off by ten points and more, and is not printed
 NAMED = 10  # suspects; more stand in the file alone
 COLUMNS = ("file", "class", "looks_like", "probability")
@@ -90,6 +90,7 @@ def learn_photos(
         near=int((np.bincount(reading.alike)[reading.alike] > 1).sum()),
         size=reading.size,
         notes=[
+            *(larger_network(plan.model.settings.backbone, lesson) if not plan.known else []),
             *reading.notes,
             *remarks([photo for photo, _ in reading.odd], [facts for _, facts in reading.odd]),
             *reading.across_classes(),
@@ -429,7 +430,7 @@ def _print_found(plan: Plan, done: Outcome) -> None:
     print_line("accuracy", _accuracy(lesson, len(plan.model.classes), plan.model.fixed))
     if confused := [f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in lesson.confused]:
         print_line("confused", f"photos of one class taken for the other: {', '.join(confused)}")
-    print_lines("note", [*_more_accurate(plan, lesson), *done.notes])
+    print_lines("note", done.notes)
     if done.near:
         print_line("repeats", f"{done.near:,} photos are nearly the same as another; in the "
                    "accuracy these are left out together")  # fmt: skip
@@ -453,17 +454,6 @@ def _learned(plan: Plan) -> str:
     more = f"more photos of {counted(len(plan.more), 'class', 'classes')}" if plan.more else ""
     new = counted(len(plan.new), "class", "classes") if plan.new else ""
     return ", and ".join(filter(None, [new, more]))
-
-
-def _more_accurate(plan: Plan, lesson: Lesson) -> Iterator[str]:
-    """Yield how a new model could be more accurate, as long as it can be made again."""
-    first = not plan.known and len(plan.model.classes) > 1
-    enough = lesson.checked >= SHOWN and lesson.right < INACCURATE * lesson.checked
-    if first and enough and plan.model.settings.backbone == PRETRAINED:
-        yield (
-            f"a new model with `backbone={WITH_LITE2}` may be more accurate; it takes three times "
-            "as long, and a model cannot change its network later"
-        )
 
 
 def _accuracy(lesson: Lesson, classes: int, fixed: bool) -> str:
