@@ -1,14 +1,15 @@
-"""What the middle layers of the network add: drawings, and photos of a folder."""
+"""What middle layers and a second network add: drawings, and photos of a folder."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from memoryless import Model
-from memoryless.embed import PRETRAINED, WITH_MIDDLE
+from memoryless.embed import PRETRAINED, WITH_LITE2, WITH_MIDDLE
 from memoryless.images.find import find_photos
 from memoryless.images.quickdraw import load_quickdraw100
 
@@ -33,15 +34,25 @@ def photos(place: Path) -> tuple[Part, Part]:
 
 
 def compare(train: Part, test: Part) -> None:
-    """Print the test accuracy of both backbones, and the gain with its 95 % interval."""
-    right = []
-    for backbone in (PRETRAINED, WITH_MIDDLE):
+    """Print the test accuracy of each backbone, the gain over the first with its 95 % interval, and
+    the time.
+    """
+    first = seconds = None
+    for backbone in (PRETRAINED, WITH_MIDDLE, WITH_LITE2):
         model = Model(backbone=backbone)
+        model.open()
+        began = time.perf_counter()
         model.learn(*train)
-        right.append(np.array(model.predict(test[0])) == test[1])
-        print(f"{backbone}: {100 * right[-1].mean():.1f} % of {len(test[1]):,}")
-    gain = 100 * (right[1].astype(float) - right[0])
-    print(f"gain {gain.mean():.1f} +- {1.96 * gain.std() / np.sqrt(len(gain)):.1f} points")
+        right = 100.0 * (np.array(model.predict(test[0])) == test[1])
+        took = time.perf_counter() - began
+        first = right if first is None else first
+        seconds = seconds or took
+        gain = right - first
+        print(
+            f"{backbone}: {right.mean():.1f} % of {len(test[1]):,}, gain {gain.mean():.1f} +- "
+            f"{1.96 * gain.std() / np.sqrt(len(gain)):.1f} points in {took / seconds:.1f} times the "
+            "time"
+        )
 
 
 def measure(place: Path) -> None:
