@@ -37,22 +37,19 @@ def compare(train: Part, test: Part) -> None:
     """Print the test accuracy of each backbone, the gain over the first with its 95 % interval, and
     the time.
     """
-    first = seconds = None
+    found = {}
     for backbone in (PRETRAINED, WITH_MIDDLE, WITH_LITE2):
         model = Model(backbone=backbone)
         model.open()
         began = time.perf_counter()
         model.learn(*train)
         right = 100.0 * (np.array(model.predict(test[0])) == test[1])
-        took = time.perf_counter() - began
-        first = right if first is None else first
-        seconds = seconds or took
-        gain = right - first
-        print(
-            f"{backbone}: {right.mean():.1f} % of {len(test[1]):,}, gain {gain.mean():.1f} +- "
-            f"{1.96 * gain.std() / np.sqrt(len(gain)):.1f} points in {took / seconds:.1f} times the "
-            "time"
-        )
+        found[backbone] = right, time.perf_counter() - began
+    first, shortest = found[PRETRAINED]
+    for backbone, (right, seconds) in found.items():
+        gain, error = (right - first).mean(), (right - first).std() / np.sqrt(len(right))
+        print(f"{backbone}: {right.mean():.1f} % of {len(right):,}")
+        print(f"gain {gain:.1f} +- {1.96 * error:.1f} points, time x {seconds / shortest:.1f}")
 
 
 def measure(place: Path) -> None:

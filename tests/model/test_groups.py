@@ -178,7 +178,7 @@ def test_a_run_does_not_read_them(backbone):
         build_backbone(BackboneSettings(backbone=backbone), 3)
 
 
-def test_two_networks_give_four_groups(tmp_path):
+def test_two_networks_give_four_groups(tmp_path, capsys):
     """The file keeps what is needed to decode photos for the larger network, too."""
     model = Model(backbone="efficientnet-lite0+lite2")
     model.learn(*photos(0, 1))
@@ -188,6 +188,10 @@ def test_two_networks_give_four_groups(tmp_path):
     assert again._current.groups == ((1280,), (240, 480, 672), (1280,), (720,))
     images = photos(0, 1)[0]
     assert np.array_equal(again.scores(images), model.scores(images))
+    out = call("show", str(tmp_path / "m"), capsys=capsys)[1]
+    assert "over efficientnet-lite0+lite2 at 224 and 260 pixels, seed 0\n" in out
+    out = call("show", str(tmp_path / "m"), "--markdown", capsys=capsys)[1]
+    assert "| sees | 224 and 260 pixels |" in out
     exported = export_onnx(tmp_path / "m", tmp_path / "m.onnx")
     assert exported.drawings.difference < 1e-3
     estimator = IncrementalClassifier.load(tmp_path / "m")
