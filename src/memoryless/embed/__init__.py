@@ -27,7 +27,7 @@ BACKBONES = {
     "resnet18_3x3": "ResNet-18 with a 3x3 stem, for smaller images",
     PRETRAINED: "EfficientNet-Lite0, with weights of ImageNet",
     WITH_MIDDLE: "the same with its middle layers as a second group of features (models, not runs)",
-    WITH_LITE2: "both, and EfficientNet-Lite2: three times as long (extra lite2; models, not runs)",
+    WITH_LITE2: "the same and EfficientNet-Lite2, which needs the extra lite2 (models, not runs)",
     "timm:NAME": "a network of the package timm",
     "onnx:FILE": "a network in an ONNX file, for the strategy fixed",
     "none": "images are features already (models, not runs)",
