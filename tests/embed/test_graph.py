@@ -9,7 +9,7 @@ from onnx import helper
 
 from graphs import FLOAT, ROWS, add_function, every_pixel, mean_of_pixels, plain_feature, with_ends
 from memoryless.embed import PhotoPreparation
-from memoryless.embed.graph import OPSET, features_graph
+from memoryless.embed.graph import OPSET, Nodes, features_graph
 from memoryless.embed.session import Extractor
 from memoryless.errors import ConfigError
 
@@ -32,6 +32,26 @@ def test_each_channel_has_its_mean_and_deviation():
     photo = np.full((8, 8, 3), 50, dtype=np.uint8)
     found = Extractor(features_graph(mean_of_pixels(), preparation)).feature(photo)
     assert found.tolist() == [40.0, 15.0, 5.0]
+
+
+def test_two_networks_see_a_photo_at_two_sizes():
+    """Each as if it were alone."""
+    nodes = Nodes()
+    for name in ("images", "second_images"):
+        nodes.add("Flatten", name, name=f"pixels of {name}")
+    both = nodes.model(
+        {"images": (FLOAT, ["n", 3, 8, 8]), "second_images": (FLOAT, ["n", 3, 20, 20])},
+        {"pixels of images": (FLOAT, ["n", 192]), "pixels of second_images": (FLOAT, ["n", 1200])},
+    )
+    pixels = ((10.0, 20.0, 30.0), (1.0, 2.0, 4.0))
+    photo = np.random.default_rng(0).integers(0, 256, (37, 50, 3), dtype=np.uint8)
+    graph = features_graph(both, PhotoPreparation(8, 0.8, *pixels, second_size=20))
+    alone = [
+        Extractor(features_graph(every_pixel(side), PhotoPreparation(side, 0.8, *pixels)))
+        for side in (8, 20)
+    ]
+    expected = np.concatenate([extractor.feature(photo) for extractor in alone])
+    assert Extractor(graph).feature(photo).tolist() == expected.tolist()
 
 
 def test_equal_backbones_have_equal_bytes_whatever_their_exporter_noted():

@@ -15,6 +15,11 @@ def test_the_square_is_larger_by_its_margin(size, crop, resized):
     assert PhotoPreparation(size, crop).resized == resized
 
 
+@pytest.mark.parametrize(("size", "resized"), [(224, 297), (320, 366)])
+def test_a_photo_is_large_enough_for_the_larger_of_two_networks(size, resized):
+    assert PhotoPreparation(size, second_size=260).resized == resized
+
+
 @pytest.mark.parametrize(
     "wrong", [{"size": 0}, {"crop": 0}, {"mean": []}, {"std": [0.0]}, {"mean": [1e31]}, {"odd": 1}]
 )

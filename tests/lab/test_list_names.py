@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import call
+from memoryless.embed import WITH_LITE2
 from memoryless.lab.list_names import KINDS, about, meanings
 from memoryless.lab.presets import PRESETS
 from memoryless.stats.methods import METHODS, method_name
@@ -34,7 +35,7 @@ def test_one_kind_alone(kind, capsys):
 
 
 def test_every_backbone_is_explained():
-    others = ["timm:NAME", "onnx:FILE", "none"]
+    others = [WITH_LITE2, "timm:NAME", "onnx:FILE", "none"]
     assert [*BACKBONES, *others] == [*meanings("backbones")]
 
 

@@ -10,11 +10,13 @@ import pytest
 
 from conftest import call
 from graphs import two_outputs
-from memoryless import Model
+from memoryless import IncrementalClassifier, Model
 from memoryless.errors import ConfigError
 from memoryless.model.file import load_state
 from memoryless.photos.export import export_onnx
+from memoryless.settings import BackboneSettings
 from memoryless.stats.choice import choose
+from memoryless.train.backbones import build_backbone
 
 GROUPS = (3, 48)
 PREPARED = {"image_size": 8, "crop": 1.0, "mean": (0.0,) * 3, "std": (1 / 255,) * 3}
@@ -167,3 +169,29 @@ def test_the_networks_own_middle_layers_are_a_second_group(tmp_path):
     features = model.embed(photos(0)[0][:2]).astype(np.float64)
     for start, end in pairwise(np.cumsum((1280, 240, 480, 672))):
         assert np.allclose(np.linalg.norm(features[:, start:end], axis=1), 1)
+
+
+def test_a_run_reads_one_network():
+    with pytest.raises(ConfigError, match="a run reads one network"):
+        build_backbone(BackboneSettings(backbone="efficientnet-lite0+lite2"), 3)
+
+
+def test_two_networks_give_four_groups(tmp_path, capsys):
+    """The file keeps what is needed to decode photos for the larger network, too."""
+    model = Model(backbone="efficientnet-lite0+lite2")
+    model.learn(*photos(0, 1))
+    model.save(tmp_path / "m")
+    again = Model.load(tmp_path / "m")
+    assert again.min_side == 297  # 260 / 0.875
+    assert again._current.groups == (1280, 1392, 1280, 720)
+    images = photos(0, 1)[0]
+    assert np.array_equal(again.decision_function(images), model.decision_function(images))
+    out = call("show", str(tmp_path / "m"), capsys=capsys)[1]
+    assert "over efficientnet-lite0+lite2 at 224 and 260 pixels, seed 0\n" in out
+    assert "middle layer of Lite2: weight" in out
+    out = call("show", str(tmp_path / "m"), "--markdown", capsys=capsys)[1]
+    assert "| sees | 224 and 260 pixels |" in out
+    exported = export_onnx(tmp_path / "m", tmp_path / "m.onnx")
+    assert exported.drawings.difference < 1e-3
+    estimator = IncrementalClassifier.load(tmp_path / "m")
+    assert estimator.fit(*photos(2, 3)).predict(photos(2)[0]).tolist() == ["class 2"] * 12

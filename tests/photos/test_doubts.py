@@ -6,9 +6,11 @@ from collections import Counter, defaultdict
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from memoryless.photos.doubts import (
     count_answers,
+    larger_network,
     maybe_known,
     maybe_mislabelled,
     taken_for,
@@ -39,3 +41,19 @@ def test_doubts_about_more_photos():
     cat, owl = maybe_mislabelled(taken, ("cat", "dog", "owl"), report)
     assert cat.startswith("of the 12 new photos of cat 9 were taken for dog ")
     assert owl.startswith("the new photos of owl look unlike those before: ") and " 2.3 " in owl
+
+
+@pytest.mark.parametrize(
+    ("backbone", "right", "named"),
+    [
+        ("efficientnet-lite0", 79, True),
+        ("efficientnet-lite0", 80, False),
+        ("efficientnet-lite0+lite2", 50, False),
+        ("onnx:net.onnx", 50, False),
+    ],
+)
+def test_a_larger_network_is_named_where_few_photos_are_right(backbone, right, named):
+    found = [*larger_network(backbone, SimpleNamespace(correct=right, checked=100))]
+    assert ["`backbone=efficientnet-lite0+lite2` may be" in sentence for sentence in found] == (
+        [True] * named
+    )

@@ -130,6 +130,7 @@ def test_what_the_file_says_of_itself(folder, out, tiny_backbone):
         "crop": 1.0,
         "mean": [102.0, 127.5, 153.0],
         "std": [255.0] * 3,
+        "second_size": None,
     }
     assert found == {
         "classes": '["cat", "dog", "owl"]',

@@ -230,6 +230,7 @@ BAD = {
     "model photos --backbone onnx:none.onnx": "there is no file none.onnx: check --backbone",
     "model photos --epochs 3": "--epochs 3 is for training, and fixed+lda never trains its",
     "model photos --train --dry-run --image-size 0": "image_size must be a whole number from 1",
+    "model photos --backbone efficientnet-lite0+lite2 --image-size 260": "efficientnet-lite0+li",
     "model photos --image-size 100000": "image_size must be a whole number up to 2048, not 100000",
     "known photos": "the model knows cat, dog already: add --more ",
     "known more --forgettable": "known.memoryless was made without --forgettable, ",

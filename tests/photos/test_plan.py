@@ -204,6 +204,7 @@ def test_the_device_of_a_trained_model_that_is_there_is_checked_too(taught, tmp_
         ((640, 480), {"image_size": 224}, None),
         ((640, 480), {"backbone": "onnx:net.onnx"}, None),
         ((640, 480), {"crop": 0.5}, 0.0),
+        ((640, 480), {"backbone": "efficientnet-lite0+lite2"}, 0.5),
     ],
 )
 def test_the_share_of_large_photos_decides_what_a_new_model_sees(sides, settings, large):

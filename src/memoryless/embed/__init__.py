@@ -1,7 +1,7 @@
 """Photos to features in onnxruntime, without torch: which backbone, and how pixels are prepared.
 
 `preparation` describes the pixels, `graph` writes ONNX graphs, `onnx_file` reads those of others,
-`efficientnet` writes the graph of a network from its weights, `session` runs a graph.
+`efficientnet` writes the graphs of networks from their weights, `session` runs a graph.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoryless.embed.preparation import IMAGENET, PHOTO_SIDE, PhotoPreparation
+from memoryless.embed.preparation import IMAGENET, LITE2_SIDE, PHOTO_SIDE, PhotoPreparation
 from memoryless.errors import ConfigError
 from memoryless.names import choose
 from memoryless.settings import BackboneSettings
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 ONNX = "onnx:"
 PRETRAINED = "efficientnet-lite0"
 """The backbone whose weights are installed with this package."""
+WITH_LITE2 = f"{PRETRAINED}+lite2"
 BACKBONES = {
     "resnet18": "ResNet-18 with ImageNet's stem, for images above 64 pixels",
     "resnet18_3x3": "ResNet-18 with a 3x3 stem, for smaller images",
     PRETRAINED: "EfficientNet-Lite0, with weights of ImageNet",
+    WITH_LITE2: "the same and EfficientNet-Lite2, which needs the extra lite2 (models, not runs)",
     "timm:NAME": "a network of the package timm",
     "onnx:FILE": "a network in an ONNX file, for the strategy fixed",
     "none": "images are features already (models, not runs)",
@@ -33,9 +35,9 @@ NO_STAGES = (
     "`level=last`"
 )
 
-GROUPS = ("last layer", "middle layers")
-"""What the groups of features of the pretrained backbone are called."""
-OWN_PIXELS = {PRETRAINED: ((127.0,) * 3, (128.0,) * 3)}
+OWN_PIXELS = dict.fromkeys((PRETRAINED, WITH_LITE2), ((127.0,) * 3, (128.0,) * 3))
+GROUPS = ("last layer", "middle layers", "last layer of Lite2", "middle layer of Lite2")
+"""What the groups of features of these networks are called."""
 
 
 def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -50,15 +52,17 @@ def own_pixels(backbone: str) -> tuple[tuple[float, ...], tuple[float, ...]] | N
 def preparation_for(settings: Any) -> PhotoPreparation:
     """Return how photos are prepared for a backbone: as settings say, else as it was trained."""
     size = settings.image_size or PHOTO_SIDE
+    second = LITE2_SIDE if settings.backbone == WITH_LITE2 else None
     if (settings.mean is None) != (settings.std is None):
         raise ConfigError("mean and std must be given together")
     if settings.mean is None or settings.std is None:
-        return PhotoPreparation(size, settings.crop, *(own_pixels(settings.backbone) or ()))
+        pixels = own_pixels(settings.backbone) or IMAGENET
+        return PhotoPreparation(size, settings.crop, *pixels, second)
     for name, values in (("mean", settings.mean), ("std", settings.std)):
         if len(values) != 3:
             raise ConfigError(f"`{name}` has {len(values)} numbers: give three, for R, G and B")
     mean, std = (tuple(255 * x for x in values) for values in (settings.mean, settings.std))
-    return PhotoPreparation(size, settings.crop, mean, std)
+    return PhotoPreparation(size, settings.crop, mean, std, second)
 
 
 def check_backbone(name: str, level: str = "last") -> None:
@@ -73,12 +77,23 @@ def check_fixed(settings: BackboneSettings) -> None:
     """Raise unless the backbone that settings name has weights, as fixed features need."""
     name = settings.backbone
     check_backbone(name)
-    pretrained = name == PRETRAINED or name.startswith(ONNX)
+    if name == WITH_LITE2 and settings.backbone_weights:
+        raise ConfigError(f"{name} has its own weights: leave out `backbone_weights`")
+    pretrained = name in OWN_PIXELS or name.startswith(ONNX)
     if not pretrained and not settings.backbone_weights:
         raise ConfigError(
             f"backbone {name} brings no weights, and fixed features need some: choose "
             f"`backbone={PRETRAINED}`, give `backbone_weights=FILE`, or train it with "
             "`method=inFT_siw`"
+        )
+
+
+def check_image_size(settings: BackboneSettings) -> None:
+    """Raise if somebody chose the size for networks that have their own."""
+    if settings.backbone == WITH_LITE2 and settings.image_size is not None:
+        raise ConfigError(
+            f"{WITH_LITE2} has two networks, and each sees photos at its own size: leave out "
+            "`image_size`"
         )
 
 
@@ -95,9 +110,10 @@ def backbone_graph(settings: BackboneSettings, size: int) -> ModelProto:
         from memoryless.embed.onnx_file import read_backbone
 
         return read_backbone(Path(settings.backbone.removeprefix(ONNX)))
-    from memoryless.embed.efficientnet import network_graph, packaged_weights
+    from memoryless.embed.efficientnet import network_graph, packaged_weights, two_networks_graph
 
-    return network_graph(packaged_weights(), size)
+    two = settings.backbone == WITH_LITE2
+    return two_networks_graph(size) if two else network_graph(packaged_weights(), size)
 
 
 def group_names(backbone: str | None, number: int) -> tuple[str, ...]:
@@ -108,8 +124,8 @@ def group_names(backbone: str | None, number: int) -> tuple[str, ...]:
     """
     if number == 1:
         return ("features",)
-    if backbone == PRETRAINED:
-        return GROUPS
+    if backbone in OWN_PIXELS:
+        return GROUPS[:number]
     return tuple(f"output {i}" for i in range(1, number + 1))
 
 

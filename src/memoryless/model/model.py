@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
+from memoryless.embed import check_image_size
 from memoryless.errors import ConfigError, DataError, StoreError, extras
 from memoryless.images.dataset import as_pixels
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready
@@ -132,6 +133,7 @@ class Model:
         self.label_type: LabelType = "str"
         """Of which type labels were before they became names of classes."""
         self._given = ModelSettings(**settings)
+        check_image_size(self._given)
         self._classes = Classes()
         self._features: FixedFeatures | TrainedFeatures | None = None
         self._extractor: Extractor | None = None

@@ -1,4 +1,6 @@
-"""Reasons to take learning back: a new class that is known already, photos of another class."""
+"""Reasons to take learning back: a new class that is known already, photos of another class, a
+network that is too small.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from memoryless.embed import PRETRAINED, WITH_LITE2
 from memoryless.model import LearningReport, Model
 
 # Measured on 40 kinds of birds, half of them known by 15 photos each (`benchmarks/more.py`): where
@@ -19,6 +22,8 @@ TAKEN, RIGHT = 0.6, 0.7
 """A new class may be a known one if so many of its photos are taken for that one before it is
 learned, and by leave-one-out fewer than so many are right afterwards; more photos of a known class
 may be of another one if so many are taken for that."""
+INACCURATE = 0.8
+"""A new model in which a smaller share of photos is right may need a larger network."""
 Answers = defaultdict[str, Counter[int]]
 """For each class of photos the known classes that they are taken for, and how many are."""
 
@@ -76,3 +81,12 @@ def maybe_mislabelled(
                 "for both now, and may fit neither: if the new ones are of another kind, which "
                 "needs a name of its own, or a mistake, go back"
             )
+
+
+def larger_network(backbone: str, report: LearningReport) -> Iterator[str]:
+    """Yield that another network may be more accurate, after the first state of a new model."""
+    if backbone == PRETRAINED and report.correct < INACCURATE * report.checked:
+        yield (
+            f"a new model with `backbone={WITH_LITE2}` may be more accurate; it takes three times "
+            "as long, and a model cannot change its network later"
+        )

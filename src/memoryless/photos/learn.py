@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
+from memoryless.embed import LITE2_SIDE, WITH_LITE2
 from memoryless.errors import DataError
 from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, under_several_labels
 from memoryless.images.files import Photo
@@ -29,6 +30,7 @@ from memoryless.output import command, print_line, print_lines, reasons, say, to
 from memoryless.photos.doubts import (
     Answers,
     count_answers,
+    larger_network,
     maybe_known,
     maybe_mislabelled,
     taken_for,
@@ -96,6 +98,7 @@ def learn_photos(
         near=int((np.bincount(reading.alike)[reading.alike] > 1).sum()),
         size=reading.size,
         notes=[
+            *(larger_network(plan.model.settings.backbone, report) if not plan.known else []),
             *reading.notes,
             *remarks([photo for photo, _ in reading.odd], [facts for _, facts in reading.odd]),
             *reading.across_classes(),
@@ -261,11 +264,12 @@ def learn(
     method
         Method of a new model; fixed+lda by default, lwf_kd+lda+widened with --train.
     backbone
-        Network of a new model: efficientnet-lite0, onnx:FILE, timm:NAME, or resnet18 with
-        --train.
+        Network of a new model: efficientnet-lite0, efficientnet-lite0+lite2 to be more accurate in
+        three times the time, onnx:FILE, timm:NAME, or resnet18 with --train.
     image_size
         Side in pixels of the images that a new model's network reads; 224 by default, and 320 if
-        half of the photos have 366 pixels or more on their shorter side.
+        half of the photos have 366 pixels or more on their shorter side. Two networks have sizes of
+        their own.
     crop
         Share of a photo's central square that the network reads, 0.875 by default.
     mean
@@ -348,7 +352,7 @@ def _print_plan(plan: Plan, folder: Path) -> None:
     print_lines("note", plan.notes)
     print_line("method", _method(model))
     if plan.large is not None:
-        print_lines("size", [_size(plan.large)])
+        print_lines("size", [_size(plan.large, model.settings.backbone)])
     if plan.seconds is None:
         print_line("time", "minutes to hours: what is left is shown once training has begun")
     else:
@@ -364,17 +368,23 @@ def _listed(where: str, counts: dict[str, int], one: str, several: str) -> str:
     return f"{sum(counts.values()):,} photos {where} {counted(len(counts), one, several)}: {listed}"
 
 
-def _size(large: float) -> str:
-    """The image size of a new model, why, and the setting that changes it."""
+def _size(large: float, backbone: str | None) -> str:
+    """The image size of a new model, why, and the setting that changes it, if any does."""
     if large >= 0.5:
-        return (
+        chosen = (
             f"320 pixels, because {large:.0%} of the photos are large enough (366 pixels on the "
-            "shorter side); with `image_size=224` learning takes less than half the time"
+            "shorter side)"
         )
-    return (
-        f"224 pixels, because {large:.0%} of the photos are large enough for 320 (366 pixels on "
-        "the shorter side); `image_size=320` sees more, in 2.6 times the time"
-    )
+        other = "with `image_size=224` learning takes less than half the time"
+    else:
+        chosen = (
+            f"224 pixels, because {large:.0%} of the photos are large enough for 320 (366 pixels "
+            "on the shorter side)"
+        )
+        other = "`image_size=320` sees more, in 2.6 times the time"
+    if backbone == WITH_LITE2:
+        other = f"{LITE2_SIDE} for the second network"
+    return f"{chosen}; {other}"
 
 
 def _method(model: Model) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.embed import PHOTO_SIDE, PRETRAINED
+from memoryless.embed import OWN_PIXELS, PHOTO_SIDE
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.files import Photo
 from memoryless.images.find import find_photos
@@ -263,7 +263,7 @@ def spelled_as(known: Sequence[str], photos: Sequence[Photo]) -> list[Photo]:
 
 def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
     """The share of photos large enough for `LARGE`, by their headers; None if the size is fixed."""
-    able = model.settings.backbone in (None, PRETRAINED)
+    able = model.settings.backbone in (None, *OWN_PIXELS)
     if not (able and model.fixed and not model.classes and model.settings.image_size is None):
         return None
     needed = math.ceil(LARGE / model.settings.crop)

@@ -126,7 +126,10 @@ def _print_model(found: dict[str, Any]) -> None:
     print_line("model", f"{found['file']}: {classes}, from {sum(photos):,} photos")
     backbone = found["backbone"]
     over = f" over {backbone['name']}" if backbone else ""
-    seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
+    seen = ""
+    if prepared := found["preparation"]:
+        second = f" and {prepared['second_size']}" if prepared["second_size"] else ""
+        seen = f" at {prepared['size']}{second} pixels"
     print_line("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
     if found["groups"]:
         print_line("layers", _chosen(found))

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0: its weights, its graph, and layers computed another way."""
+"""EfficientNet-Lite0 and Lite2: weights, graphs, and layers computed another way."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ import torch.nn.functional as F
 from PIL import Image
 
 from memoryless.embed import OWN_PIXELS, PhotoPreparation
-from memoryless.embed.efficientnet import MIDDLE, network_graph, weights_file
+from memoryless.embed.efficientnet import (
+    LITE2,
+    MIDDLE,
+    network_graph,
+    two_networks_graph,
+    weights_file,
+)
 from memoryless.embed.graph import features_graph
 from memoryless.embed.session import Extractor, open_session
 from memoryless.settings import BackboneSettings
 from memoryless.train.backbones import build_backbone
-from memoryless.train.backbones.efficientnet import SameConv
+from memoryless.train.backbones.efficientnet import Block, EfficientNetLite0, SameConv
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +125,64 @@ def test_middle_outputs_are_those_of_the_blocks(network):
     assert torch.allclose(both, torch.cat([head, middle], dim=1), atol=1e-5)
 
 
+# Blocks of Lite2: kernel, stride, expansion, channels. By hand from Table 1 of the paper with
+# ceil(1.2 n) blocks in inner stages, and 1.1 c channels, rounded to a multiple of 8.
+LITE2_BLOCKS = [
+    *[(3, 1, 1, 16)],
+    *[(3, 2, 6, 24), (3, 1, 6, 24), (3, 1, 6, 24)],
+    *[(5, 2, 6, 48), (5, 1, 6, 48), (5, 1, 6, 48)],
+    *[(3, 2, 6, 88), (3, 1, 6, 88), (3, 1, 6, 88), (3, 1, 6, 88)],
+    *[(5, 1, 6, 120), (5, 1, 6, 120), (5, 1, 6, 120), (5, 1, 6, 120)],
+    *[(5, 2, 6, 208), (5, 1, 6, 208), (5, 1, 6, 208), (5, 1, 6, 208), (5, 1, 6, 208)],
+    *[(3, 1, 6, 352)],
+]
+
+
+@pytest.fixture(scope="module")
+def lite2_weights():
+    return torch.load(weights_file(LITE2), weights_only=True)
+
+
+@pytest.fixture(scope="module")
+def lite2(lite2_weights):
+    """Lite2 in torch: Lite0 with other blocks, each key of the weights in its place."""
+    network, inputs, blocks = EfficientNetLite0(), 32, []
+    for kernel, stride, expansion, outputs in LITE2_BLOCKS:
+        blocks.append(Block(inputs, outputs, kernel, stride, expansion))
+        inputs = outputs
+    network._blocks, network._conv_head = torch.nn.Sequential(*blocks), SameConv(352, 1280, 1)
+    left_out = ("_fc.weight", "_fc.bias")
+    network.load_state_dict({k: v for k, v in lite2_weights.items() if k not in left_out})
+    return network.eval()
+
+
+@pytest.fixture(scope="module")
+def two_networks():
+    return open_session(two_networks_graph(64).SerializeToString())
+
+
+def test_two_networks_give_what_each_gives(network, lite2, two_networks):
+    """In the order head and middle of Lite0, head and block 14 of Lite2."""
+    generator = torch.Generator().manual_seed(0)
+    small, large = (torch.rand(1, 3, side, side, generator=generator) * 2 - 1 for side in (64, 260))
+    seen = []
+    block = lite2._blocks[14]._bn1
+    hook = block.register_forward_hook(lambda _, inputs, output: seen.append(F.relu6(output)))
+    with torch.no_grad():
+        expected = network(small), lite2(large)
+    hook.remove()
+    inputs = {"images": small.numpy(), "second_images": large.numpy()}
+    found = two_networks.run(None, inputs)
+    assert [rows.shape for rows in found] == [(1, d) for d in (1280, 1392, 1280, 720)]
+    for rows, by_torch in (
+        (found[0], expected[0]),
+        (found[2], expected[1]),
+        (found[3], F.normalize(seen[0].mean((2, 3)))),
+    ):
+        assert by_torch.std() > 0.001
+        np.testing.assert_allclose(rows, by_torch.numpy(), atol=1e-4)
+
+
 def test_grey_images_stand_in_all_three_channels(network):
     grey = torch.rand(1, 1, 32, 32)
     with torch.no_grad():
@@ -130,18 +194,29 @@ def test_grey_images_stand_in_all_three_channels(network):
 BELL_COTE, MONASTERY, PALACE, DAISY = 442, 663, 698, 985
 
 
-def likely_classes(network, weights, preparation, name: str) -> list[int]:
-    """The three most likely classes of ImageNet, by the last layer that came with the weights."""
+def photo_of(name: str) -> np.ndarray:
     datasets = find_spec("sklearn.datasets")
     assert datasets is not None and datasets.origin is not None
-    photo = np.asarray(Image.open(Path(datasets.origin).parent / "images" / name).convert("RGB"))
-    extractor = Extractor(features_graph(network.graph(224), preparation))
-    logits = weights["_fc.weight"].numpy() @ extractor.feature(photo) + weights["_fc.bias"].numpy()
+    return np.asarray(Image.open(Path(datasets.origin).parent / "images" / name).convert("RGB"))
+
+
+def likely_classes(feature, weights) -> list[int]:
+    """The three most likely classes of ImageNet, by the last layer that came with the weights."""
+    logits = weights["_fc.weight"].numpy() @ feature + weights["_fc.bias"].numpy()
     return np.argsort(-logits)[:3].tolist()
 
 
 def test_real_photos_get_sensible_classes(network, weights):
     preparation = PhotoPreparation(224, 0.875, *OWN_PIXELS["efficientnet-lite0"])
-    tower = likely_classes(network, weights, preparation, "china.jpg")
-    assert tower == [PALACE, BELL_COTE, MONASTERY]
-    assert likely_classes(network, weights, preparation, "flower.jpg")[0] == DAISY
+    extractor = Extractor(features_graph(network.graph(224), preparation))
+    tower, flower = (extractor.feature(photo_of(name)) for name in ("china.jpg", "flower.jpg"))
+    assert likely_classes(tower, weights) == [PALACE, BELL_COTE, MONASTERY]
+    assert likely_classes(flower, weights)[0] == DAISY
+
+
+def test_two_networks_agree_on_a_real_photo(weights, lite2_weights):
+    preparation = PhotoPreparation(224, 0.875, *OWN_PIXELS["efficientnet-lite0+lite2"], 260)
+    extractor = Extractor(features_graph(two_networks_graph(224), preparation))
+    feature = extractor.feature(photo_of("china.jpg"))
+    assert likely_classes(feature[:1280], weights)[:2] == [PALACE, BELL_COTE]
+    assert likely_classes(feature[2672:3952], lite2_weights)[:2] == [PALACE, BELL_COTE]

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from memoryless.embed import PRETRAINED, check_fixed
+from memoryless.embed import PRETRAINED, WITH_LITE2, check_fixed
 from memoryless.embed.efficientnet import packaged_weights
 from memoryless.embed.onnx_file import read_backbone
 from memoryless.errors import ConfigError, cause
@@ -43,6 +43,10 @@ def build_backbone(settings: BackboneSettings, channels: int) -> nn.Module:
         raise ConfigError(
             f"backbone none has no network to build: choose {', '.join(BACKBONES)}, timm:NAME or "
             "onnx:FILE"
+        )
+    if settings.backbone == WITH_LITE2:
+        raise ConfigError(
+            f"a run reads one network, and {WITH_LITE2} has two: choose `backbone={PRETRAINED}`"
         )
     if settings.backbone.startswith("timm:"):
         backbone = _from_timm(settings.backbone.removeprefix("timm:"), channels)

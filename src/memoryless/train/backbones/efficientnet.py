@@ -11,7 +11,6 @@ from memoryless.embed.efficientnet import (
     EPS,
     FEATURES,
     MIDDLE,
-    MIDDLE_FEATURES,
     STAGES,
     STEM,
     network_graph,
@@ -71,7 +70,7 @@ class EfficientNetLite0(nn.Module):
     """
 
     feature_size = FEATURES
-    groups = (FEATURES, MIDDLE_FEATURES)
+    groups = (FEATURES, sum(MIDDLE.values()))
     """Features of the head and of the middle, which `with_middle` gives."""
 
     def __init__(self) -> None:
