@@ -29,10 +29,10 @@ ALL, EACH, TESTED, FEW, DRAWS = 10**6, 30, 50, 6, range(3)
 PROJECTED = 10_000  # random features of RanPAC, as published
 
 
-def embedded(data: Dataset, each: int) -> tuple[Part, Part]:
+def embedded(data: Dataset, each: int, tested: int = TESTED) -> tuple[Part, Part]:
     """Return features of some images of each class, to learn and to test with."""
     model, parts = Model(), []
-    for split, most in ((data.train, each), (data.test, TESTED)):
+    for split, most in ((data.train, each), (data.test, tested)):
         few = np.flatnonzero(place(split.labels, 0) < most)
         parts.append(Part(model.embed(split.images.read(few)), split.labels[few]))
     return parts[0], parts[1]

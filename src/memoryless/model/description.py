@@ -31,8 +31,8 @@ from memoryless.stats.confidence import MARGINS, TEMPERATURES, Confidence
 from memoryless.stats.scorers import misshapen, restore
 from memoryless.store import RESTORE
 
-HISTORY = 5
-"""How many states before it a state keeps, where nobody said so."""
+HISTORY = 2
+"""How many earlier states a file keeps by default. With two groups of features each takes 14 MB."""
 MOST_HISTORY = 1000
 PARTS = ("features", "record", "scorer", "network")
 """What a state may have as bytes: an ONNX graph, and arrays; only trained features have the last.

@@ -539,7 +539,7 @@ class Model:
 
         Only a file that is new, or that holds what this model was loaded from or saved as, is
         written to. The last states before this one, `history` of them, are kept; as many as before
-        where it is not given, and 5 at first. None is kept after `forget`, nor where the feature
+        where it is not given, and 2 at first. None is kept after `forget`, nor where the feature
         of a photo follows from two states, or from an earlier one and not from this.
         """
         with writing(path, ()) as writer:

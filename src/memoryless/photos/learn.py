@@ -285,7 +285,7 @@ def learn(
     device
         auto, cpu, cuda or cuda:N; with --train also mps.
     history
-        How many earlier states stay in the file for memoryless undo: 5 at first, then the number
+        How many earlier states stay in the file for memoryless undo: 2 at first, then the number
         given last.
     suspects
         CSV file for all photos that may be in the wrong folder: file, class, looks_like and the
