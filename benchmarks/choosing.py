@@ -1,4 +1,4 @@
-"""The evidence for the defaults of models over fixed features; docs/choosing.md has the answers.
+"""The evidence for the defaults of models over fixed features; docs/lab/archive.md has the answers.
 
 Choices are made on held-out photos of the training part and confirmed on test photos.
 """

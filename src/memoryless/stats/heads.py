@@ -43,7 +43,7 @@ class Head:
     """How round covariances S become, S + shrinkage tr(S) / d I, if they do."""
     fixed_shrinkage: float | None = None
     """lda over fixed features: S + fixed_shrinkage tr(S) / n I, n images in all, so that the fewer
-    the images, the rounder S becomes. docs/choosing.md compares rules."""
+    the images, the rounder S becomes. docs/lab/archive.md compares rules."""
     one_covariance: bool = False
     """Whether it reads one covariance for all classes, whatever the record holds."""
 
