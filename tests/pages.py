@@ -39,7 +39,7 @@ def consoles(page: str, language: str = "console") -> list[tuple[str, list[str]]
 
 def commands(page: str) -> list[list[str]]:
     """The words of every command in a block of the page, without what stands after a #."""
-    lines = [line for kind in ("console", "console long") for line, _ in consoles(page, kind)]
+    lines = [line for kind in ("console", "shell-session") for line, _ in consoles(page, kind)]
     return [shlex.split(line, comments=True) for line in lines]
 
 
