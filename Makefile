@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow test-fuzz test-kills test-browser test-without-torch test-all golden check bench clean
+.PHONY: demo test test-slow test-fuzz test-kills test-browser test-without-torch test-all golden check docs bench clean
 
 demo: $(READY)
 	$(BIN)/memoryless demo
@@ -42,6 +42,10 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Builds the site into site/; any broken link is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
@@ -52,4 +56,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -8,8 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "memoryless"
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
-PAGES += [str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"]
+PAGES += ["benchmarks/README.md", *DOCS]
 WRITTEN = [page for page in PAGES if page != "docs/settings.md"]  # that one is generated
 
 
@@ -38,7 +39,7 @@ def consoles(page: str, language: str = "console") -> list[tuple[str, list[str]]
 
 def commands(page: str) -> list[list[str]]:
     """The words of every command in a block of the page, without what stands after a #."""
-    lines = [line for kind in ("console", "console long") for line, _ in consoles(page, kind)]
+    lines = [line for kind in ("console", "shell-session") for line, _ in consoles(page, kind)]
     return [shlex.split(line, comments=True) for line in lines]
 
 

@@ -39,7 +39,7 @@ HOSPITALS = {
     "north-photos": {"Indigo_Bunting": slice(10), "Lazuli_Bunting": slice(10)},
     "south-photos": {"Lazuli_Bunting": slice(10, 20), "Painted_Bunting": slice(10)},
 }
-LANGUAGES = {"", "console", "console long", "python", "pycon", "sql", "toml", "tree"}
+LANGUAGES = {"", "console", "shell-session", "python", "pycon", "sql", "toml", "tree"}
 
 
 def make_birds() -> None:
@@ -130,7 +130,7 @@ def test_commands_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsy
         if line.startswith("rm -r "):
             shutil.rmtree(line.removeprefix("rm -r "))
             continue
-        assert line.startswith("memoryless "), f"{line}: mark its block as `console long`"
+        assert line.startswith("memoryless "), f"{line}: mark its block as `shell-session`"
         printed = run_memoryless(line, capsys)
         assert set(headings(shown)) <= set(headings(printed)), line
         if line.split()[1] in LABORATORY:
@@ -262,7 +262,9 @@ def test_flags_are_those_of_the_command(page):
 
 
 def test_every_install_line_carries_the_constraints():
-    files = ["Makefile", ".ci/run", *PAGES]
+    workflows = [str(p.relative_to(ROOT)) for p in (ROOT / ".github/workflows").glob("*.yml")]
+    files = ["Makefile", ".ci/run", *workflows, *PAGES]
     lines = [line for f in files for line in text_of(f).splitlines() if "pip install" in line]
-    assert lines
-    assert all("-c constraints.txt" in line for line in lines)
+    ours = [line for line in lines if "torch" in line or "-e " in line]
+    assert ours
+    assert all("-c constraints.txt" in line for line in ours)

@@ -16,18 +16,17 @@ from memoryless.strategies import BASE_RECIPE, STRATEGIES
 HEAD = """# Settings
 
 Every setting is a flag of `memoryless run` (`--epochs-later 10`), a key of its TOML file
-(`epochs_later = 10`) and a field of `memoryless.Config`. `memoryless run --help` shows this page,
-and `memoryless list` explains the names that settings take. Two flags are the command's own:
-`--config FILE` names the TOML file, and `--control`, the default, runs the same stream through a
-network that never learns too, which `--no-control` leaves out.
+(`epochs_later = 10`) and a field of `memoryless.Config`. `memoryless run --help` shows the same
+text, and `memoryless list` explains the names that settings take. The command itself has two more
+flags: `--config FILE` names the TOML file, and `--control`, the default, runs the untrained control
+too, which `--no-control` leaves out.
 
-A setting without a default is filled when a run starts, by the strategy or by the data; the last
-table has the values of strategies, and `src/memoryless/strategies.py` their sources.
+A setting without a default takes its value from the strategy or the data when a run starts. The
+last table has the values of strategies; `src/memoryless/strategies.py` has their sources.
 
-A shell completes commands and flags once `memoryless --install-completion` has told it how: it
-writes a script for bash, zsh, fish or PowerShell to that shell's own place in your home folder, and
-a line to its startup file. Open a new terminal afterwards. `--shell zsh` names a shell where it
-cannot be told, and `--output FILE` another place for the script.
+`memoryless --install-completion` lets the shell (bash, zsh, fish or PowerShell) complete commands
+and flags in new terminals. It writes a script into your home folder and a line into the shell's
+startup file. `--shell zsh` names another shell, and `--output FILE` another file.
 """
 
 

@@ -321,11 +321,11 @@ def test_a_file_of_version_1_opens_for_ever():
 
 def test_the_page_is_enough_to_read_a_model(tmp_path, tiny_backbone):
     """Its program knows SQLite, NumPy, JSON, safetensors and onnxruntime alone."""
-    page = Path(__file__).parents[2].joinpath("docs", "model-format.md").read_text()
+    page = Path(__file__).parents[2].joinpath("docs", "model-file.md").read_text()
     names: dict = {}
     (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     assert "memoryless" not in code
-    exec(compile(code, "model-format.md", "exec"), names)
+    exec(compile(code, "model-file.md", "exec"), names)
     model = Model(**tiny_settings(tiny_backbone))
     model.learn(*draw_photos(0, 1))
     model.save(tmp_path / "m")
@@ -339,7 +339,7 @@ def test_the_page_is_enough_to_read_a_model(tmp_path, tiny_backbone):
 
 
 def test_the_pages_tables_are_ours_and_its_questions_are_answered(path):
-    page = Path(__file__).parents[2].joinpath("docs", "model-format.md").read_text()
+    page = Path(__file__).parents[2].joinpath("docs", "model-file.md").read_text()
     tables, questions = re.findall(r"```sql\n(.*?)```", page, flags=re.S)
     assert tuple(one.strip() for one in tables.split(";")[:-1]) == SCHEMA
     with closing(sqlite3.connect(path)) as db:

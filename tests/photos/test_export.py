@@ -242,7 +242,7 @@ def test_a_model_without_photos_is_refused(tmp_path):
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
         f"{tmp_path / 'model.memoryless'} was made with `backbone=none` and is given features, "
         "not photos, so there is no way from a photo to an answer to export: read it as "
-        "docs/model-format.md says"
+        "docs/model-file.md says"
     )
 
 

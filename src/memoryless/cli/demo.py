@@ -12,7 +12,7 @@ RUN = (
     "--states 10 --width 8 --epochs 30 --epochs-later 10 --batch-size 64 --lr 0.2 --threads 1 "
     "--statistics full --level middle --square-roots"
 )
-# What training on all classes at once reaches, as docs/results.md has it.
+# What training on all classes at once reaches, as docs/lab/results.md has it.
 FULL_TOP1 = 53.4
 
 

@@ -1,8 +1,8 @@
 """Run folders: all that is read from one comes through here, and is checked.
 
-docs/runs.md lists the files. All but record and network are for the laboratory. Statistics of
-earlier states are composed of births (statistics of a state's own classes) and drifts (how features
-moved in a state), so a run's folder does not hold every class's covariance in every state.
+docs/lab/reproduce.md lists the files. All but record and network are for the laboratory. Statistics
+of earlier states are composed of births (statistics of a state's own classes) and drifts (how
+features moved in a state), so a run's folder does not hold every class's covariance in every state.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """States in a model's file: read and checked within one transaction, saved all at once.
 
-docs/model-format.md describes the tables. A state's digest covers its rows and the digests of its
+docs/model-file.md describes the tables. A state's digest covers its rows and the digests of its
 bytes; the seal of the current one covers which it is.
 """
 

@@ -140,7 +140,7 @@ def _check_exportable(state: State) -> None:
     if about.preparation is None:
         raise ConfigError(
             f"{path} was made with `backbone=none` and is given features, not photos, so there "
-            "is no way from a photo to an answer to export: read it as docs/model-format.md says"
+            "is no way from a photo to an answer to export: read it as docs/model-file.md says"
         )
     if len(about.preparation.mean) != 3:
         raise ConfigError(

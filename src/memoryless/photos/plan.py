@@ -45,12 +45,12 @@ TIMED = 2  # photos for each core: enough to keep all busy
 HEADERS = 32  # that are read to see how large photos are
 LARGE = 320
 """Side in pixels of what a new model's network sees where half of the first photos are large, if it
-can see any size: more right answers for 2.6 times the time (docs/choosing.md)."""
+can see any size: more right answers for 2.6 times the time (docs/lab/archive.md)."""
 TOGETHER, ADD = "put them together", "call it {other!r}, with `more=True`"
 """What to do with two names of the same class, and where photos can be added to a known one."""
 COUNTS_TWICE = "photos learned twice are counted twice; this is not detected"
-# The best of the laboratory for trained features, by its results on drawings (docs/results.md), of
-# those that keep one covariance for all classes. rda is better by seven points, but the covariance
+# The best of the laboratory for trained features, by its results (docs/lab/results.md), of those
+# that keep one covariance for all classes. rda is better by seven points, but the covariance
 # of a class with fewer photos than features spans just these photos.
 TRAINED = "lwf_kd+lda+widened"
 TRAINED_SETTINGS: dict[str, Any] = {"statistics": "tied", "square_roots": True}

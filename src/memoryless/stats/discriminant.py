@@ -25,7 +25,7 @@ import numpy as np
 from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.threads import one_thread
 
-SHRINKAGE = 1.0  # docs/choosing.md compares rules
+SHRINKAGE = 1.0  # docs/lab/archive.md compares rules
 FREE = 16
 """With fewer photos than this beyond one for each class, nothing is known of the noise."""
 LEAST_FREEDOM = 0.02
