@@ -15,6 +15,8 @@ import numpy as np
 import onnxruntime
 
 from benchmarks.timing import side_by_side
+from memoryless.embed.efficientnet import network_graph, packaged_weights
+from memoryless.embed.graph import features_graph
 from memoryless.embed.session import Extractor
 from memoryless.images.read import read_pixels
 from memoryless.model.fixed import features_graph_of
@@ -43,6 +45,8 @@ def in_batches(graph: bytes, photos: Sequence[np.ndarray]) -> Callable[[], Any]:
 def measure() -> dict[str, float]:
     graph, preparation, _ = features_graph_of(ModelSettings(backbone="efficientnet-lite0"))
     extractor, files = Extractor(graph), photo_files()
+    head = network_graph(packaged_weights(), preparation.size, middle=False)
+    alone = Extractor(features_graph(head, preparation))
 
     def decode(file: bytes) -> np.ndarray:
         return read_pixels(file, preparation.resized)
@@ -54,6 +58,7 @@ def measure() -> dict[str, float]:
             "graph": lambda: list(ahead(extractor.feature, photos)),
             "both": lambda: list(ahead(lambda file: extractor.feature(decode(file)), files)),
             "graph in batches": in_batches(graph, photos),
+            "last layer alone": lambda: list(ahead(alone.feature, photos)),
         },
         rounds=10,
     )
@@ -62,6 +67,7 @@ def measure() -> dict[str, float]:
     start = side_by_side({"start": lambda: Extractor(graph)}, rounds=10)["start"]
     return rates | {
         "both / (decoding + graph)": round(seconds["both"] / parts, 3),
+        "graph / last layer alone": round(seconds["graph"] / seconds["last layer alone"], 3),
         "graph / graph in batches": round(seconds["graph"] / seconds["graph in batches"], 3),
         "start s": round(start, 3),
     }

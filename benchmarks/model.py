@@ -28,10 +28,13 @@ from memoryless.model import Model
 from memoryless.model.file import load_state, writing
 from memoryless.photos.learn import learn_photos
 from memoryless.photos.plan import make_plan, model_to_learn
+from memoryless.stats.choice import choose, start
+from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.threads import ahead
 
 CLASSES, EACH, ROUNDS = 40, 30, 10
-MANY, D = 1000, 1280
+MANY, SIZES = 1000, (1280, 1392)
+D = sum(SIZES)
 
 
 def make_photos(root: Path) -> Path:
@@ -80,7 +83,7 @@ def growing(folder: Path) -> float:
 def thousand(folder: Path) -> Path:
     """A model of a thousand classes over features of the usual length."""
     rng = np.random.default_rng(1)
-    model = Model(backbone="none")
+    model = Model()
     for start in range(0, MANY, 250):
         X = rng.random((250 * 5, D), dtype=np.float32)
         model.learn(X, [f"class {start + i}" for i in range(250) for _ in range(5)])
@@ -97,6 +100,23 @@ def command(*arguments: str) -> float:
         subprocess.run(line, check=True, capture_output=True)
         taken.append(time.perf_counter() - began)
     return float(np.median(taken))
+
+
+def choosing(classes: int) -> float:
+    """CPU seconds that the choice of weights and shrinkages adds to solving a layer."""
+    rng = np.random.default_rng(2)
+    groups = []
+    for d in SIZES:
+        rows = rng.normal(size=(2 * d, d)) * rng.random(d)
+        means = 0.1 * rng.normal(size=(classes, d))
+        groups.append(Group(means, EACH * classes / len(rows) * rows.T @ rows))
+    sums = ClassStatistics(np.full(classes, float(EACH)), tuple(groups), fixed=True)
+    taken = []
+    for solve in (start, choose):
+        began = time.process_time()
+        solve(sums)
+        taken.append(time.process_time() - began)
+    return taken[1] - taken[0]
 
 
 BARE = """
@@ -181,5 +201,7 @@ def measure() -> dict[str, Any]:
             "show 1,000 classes s": round(command("show", str(many)), 2),
             "predict one s": round(command("predict", str(root / "model"), str(one)), 2),
             "decode and run / predict all": round(seconds["decode and run"] / predicting, 3),
+            "choice, 100 classes, CPU s": round(choosing(100), 2),
+            "choice, 1,000 classes, CPU s": round(choosing(MANY), 2),
             **beside_bare(root, photos),
         }
