@@ -84,9 +84,9 @@ def thousand(folder: Path) -> Path:
     """A model of a thousand classes over features of the usual length."""
     rng = np.random.default_rng(1)
     model = Model()
-    for start in range(0, MANY, 250):
+    for first in range(0, MANY, 250):
         X = rng.random((250 * 5, D), dtype=np.float32)
-        model.learn(X, [f"class {start + i}" for i in range(250) for _ in range(5)])
+        model.learn(X, [f"class {first + i}" for i in range(250) for _ in range(5)])
     model.save(folder)
     return folder
 
@@ -108,7 +108,7 @@ def choosing(classes: int) -> float:
     groups = []
     for d in SIZES:
         rows = rng.normal(size=(2 * d, d)) * rng.random(d)
-        means = 0.1 * rng.normal(size=(classes, d))
+        means = 0.03 * rng.normal(size=(classes, d))
         groups.append(Group(means, EACH * classes / len(rows) * rows.T @ rows))
     sums = ClassStatistics(np.full(classes, float(EACH)), tuple(groups), fixed=True)
     taken = []
