@@ -186,10 +186,11 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         labels_of(sorted({str(photo.label) for photo in plan.photos}), model.label_type)
         done = learn_photos(plan)
         lost = [f"{name} ({why})" for name, why in done.broken.items()]
+        lost += [f"{name} (too few photos: {n})" for name, n in done.plan.left_out.items()]
         left_out = [f"left out {first_ten(lost)}"] if lost else []
         for sentence in (*plan.warnings, *done.warnings, *left_out):
             warnings.warn(sentence, stacklevel=2)
-        self.model_, self.report_ = plan.model, done.report
+        self.model_, self.report_ = done.plan.model, done.report
         return self
 
     def save(self, path: Path | str, history: int | None = None) -> None:

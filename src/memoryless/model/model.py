@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
@@ -390,12 +390,7 @@ class Model:
         """
         self.check_taught()
         names = self._checked(labels, new=False)
-        if not {*names} & {*self.classes}:
-            raise DataError(
-                f"the model knows none of these classes ({first_ten(sorted({*names}))}): it knows "
-                f"{first_ten(self.classes)}",
-                unknown=sorted({*names}),
-            )
+        self.check_known({*names})
         rows = self.embed(images)
         check_number(len(rows), names)
         strange = rows[:0] if unknown is None else self.embed(unknown)
@@ -598,6 +593,15 @@ class Model:
         own = self._current
         assert isinstance(own, FixedFeatures)
         return own
+
+    def check_known(self, names: Set[str]) -> None:
+        """Raise unless the model knows one of these classes."""
+        if not names & {*self.classes}:
+            raise DataError(
+                f"the model knows none of these classes ({first_ten(sorted(names))}): it knows "
+                f"{first_ten(self.classes)}",
+                classes=sorted(names),
+            )
 
     def check_taught(self) -> None:
         """Raise unless the model knows a class."""
