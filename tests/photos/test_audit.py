@@ -264,10 +264,10 @@ def test_files_of_trained_features_are_not_attacked():
 
 def test_table_of_a_measure():
     head, rows = table_of(make_audit(), "auroc")
-    assert head == ["class", "by score", "by distance", "by scatter", "members", "others"]
+    assert head == ["class", "by scatter", "by distance", "by score", "members", "others"]
     assert rows == [
-        ["all classes", "65.0 (60-70)", "65.0 (60-70)", "100.0 (100-100)", "30", "25"],
-        ["ant", "70.0 (65-75)", "70.0 (65-75)", "100.0 (100-100)", "30", "25"],
+        ["all classes", "100.0 (100-100)", "65.0 (60-70)", "65.0 (60-70)", "30", "25"],
+        ["ant", "100.0 (100-100)", "70.0 (65-75)", "70.0 (65-75)", "30", "25"],
     ]
     assert table_of(make_audit(trained=True), "tpr")[1][1] == ["ant", "4.2 (1-9)", "30", "25"]
 

@@ -62,10 +62,10 @@ SWAPPED = (
     "the model did not learn these members"
 )
 ATTACKS = {
-    "score": "reads answers: by how much a photo's own class scores above the best other one",
-    "distance": "reads the file: distance of a photo's feature to the stored mean of its class",
-    "scatter": "reads the file: the same distance, measured by the stored scatter, which fits "
-    "exactly the learned photos where these are fewer than the features",
+    "score": "uses answers: the score of a photo's own class less the best other score",
+    "distance": "uses the file: the distance of a photo's feature to the stored mean of its class",
+    "scatter": "uses the file: the same distance, weighted by the stored scatter, which spans "
+    "exactly the learned photos if these are fewer than the features",
 }
 LEVELS = {
     90: "reveals which of these photos were used",
@@ -444,7 +444,7 @@ def estimate(of: Estimate) -> str:
 
 def table_of(found: Audit, measure: str) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of the table of a measure: all classes, then each."""
-    attacks = list(found.whole.attacks)
+    attacks = [*reversed(found.whole.attacks)]  # those on the file first
     head = ["class", *(f"by {name}" for name in attacks), "members", "others"]
     rows = [
         [row.name]
