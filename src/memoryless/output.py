@@ -125,7 +125,7 @@ def print_rows(rows: Sequence[Sequence[str]], indent: int = 2) -> None:
     """Print rows with aligned columns; names in the first are shortened on a narrow terminal."""
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    if sys.stdout.isatty():  # elsewhere names are looked for, so they stay whole
+    if sys.stdout.isatty():  # elsewhere a program may read the names, so they stay whole
         taken = indent + sum(GAP + width for width in widths[1:])
         widths[0] = min(widths[0], max(columns() - taken, NARROWEST))
     for first, *others in cells:

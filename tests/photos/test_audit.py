@@ -121,10 +121,8 @@ def test_more_members_than_were_learned_are_warned_of(root, tmp_path):
     make_colours(tmp_path / "more", "owl", number=3, seed=5)
     members, others = sides(root)
     found = audited(root, members + find_photos(tmp_path / "more").photos, others)
-    assert found.warnings == [
-        "of owl there are more members than photos that the model learned: some were not "
-        "used, so it is easier to tell than these numbers say"
-    ]
+    (warning,) = found.warnings
+    assert "more members of owl" in warning
 
 
 def test_an_attack_that_fails_is_no_doubt_where_another_is_certain(found):
@@ -183,7 +181,7 @@ def test_photos_that_are_on_both_sides(root):
     named = f"{root}/used/cat/0.png, {root}/used/cat/1.png"
     assert refused(root, members, others + cats) == (
         f"12 photos of `others` are among the members too: {named} and 10 more; a photo was used "
-        "or not, so take such photos out of one side"
+        "or not: remove these photos from one side"
     )
     assert f"are among the members too: {named}; " in refused(root, members, others + cats[:2])
     assert refused(root, members, others + cats[:1]).startswith(

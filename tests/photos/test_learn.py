@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,6 @@ from conftest import call
 from databases import damage
 from memoryless import Model
 from memoryless.errors import DataError
-from memoryless.images import files
-from memoryless.images import read as reading
 from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state, writing
 from memoryless.photos.learn import (
@@ -329,28 +326,6 @@ def test_one_photo_more_leaves_no_state_to_compare_with(flags, capsys):
     assert call("undo", "model", capsys=capsys)[0] == 2
 
 
-def test_each_photo_is_read_and_decoded_once(settings, monkeypatch):
-    """The plan reads none. Only files of the same size in two classes are read before, to compare
-    them.
-    """
-    contents, decoded = Counter(), []
-    content, read = files.Photo.content, reading.read_pixels
-    monkeypatch.setattr(
-        files.Photo, "content", lambda self: contents.update([self.name]) or content(self)
-    )
-    monkeypatch.setattr(reading, "read_pixels", lambda *how: decoded.append(1) or read(*how))
-    place = make_colours(Path("photos"), "cat", "dog", number=20)
-    sizes = {str(path): path.stat().st_size for path in place.rglob("*.png")}
-    in_classes = {(size, Path(name).parent) for name, size in sizes.items()}
-    twice = {name for name, n in sizes.items() if sum(size == n for size, _ in in_classes) > 1}
-    after_plan, done = [], []
-    learn(place, settings, lambda: after_plan.append(len(contents)), progress=done.append)
-    assert after_plan == [0]
-    assert done == list(range(1, 41))
-    assert len(decoded) == 40
-    assert contents == {name: 1 + (name in twice) for name in sizes}
-
-
 def test_reading_finds_what_cannot_be_used(settings):
     """A broken photo, copies, a photo under two labels, damaged EXIF data, an animation."""
     place = make_colours(Path("photos"), "cat", "dog", number=15)
@@ -374,13 +349,6 @@ def test_reading_finds_what_cannot_be_used(settings):
     assert len(done.notes) == 1 and f"{place}/dog/moves.gif" in done.notes[0]
     left = [path for path in place.rglob("*.*") if str(path) not in done.broken]
     assert done.size == sum(path.stat().st_size for path in left)
-
-
-def test_nearly_the_same_photo_in_two_classes_is_noted(settings):
-    place = make_colours(Path("photos"), "cat", "dog", number=15)
-    Image.open(place / "cat" / "2.png").save(place / "dog" / "copy.bmp")
-    (note,) = learn(place, settings)[0].notes
-    assert note.endswith(f": {place}/cat/2.png and {place}/dog/copy.bmp")
 
 
 @pytest.mark.parametrize("names", [[f"dog/{i}.png" for i in range(5)], ["dog/4.png"]])

@@ -207,7 +207,7 @@ class Model:
 
     @property
     def _current(self) -> FixedFeatures | TrainedFeatures:
-        """What the model knows; the backbone is made if it is not there yet."""
+        """Class statistics and backbone; the backbone is made if it is not there yet."""
         if self._features is None and self.fixed:
             given = filled(replace(self._given, strategy="fixed"))
             self._features = FixedFeatures.first(given, self.forgettable)
@@ -440,17 +440,16 @@ class Model:
 
     @property
     def calibrated(self) -> bool:
-        """Whether temperature and threshold are those that `calibrate` fitted."""
+        """Whether `calibrate` fitted temperature and threshold."""
         return self._current.calibrated is not None
 
     @one_at_a_time
     def forget(self, *names: str) -> dict[str, float]:
-        """Forget classes; gives the weight that each had in the covariance that classes share.
+        """Forget classes; return the weight that each had in the covariance that classes share.
 
-        A forgettable model is then as if they had never been. In others their spread stays in that
-        covariance with its weight, or with less, if classes were forgotten before; it may still
-        tell which photos were used. A model that forgets its last class is as new. Once the model
-        is saved, no state before it is kept there.
+        A forgettable model then equals one that never learned them. In other models their scatter
+        stays in the shared covariance, with this weight or less, and may reveal which photos were
+        used. Saving the model then deletes all states before.
         """
         own = self._learned("forget a class")
         if not names:

@@ -58,7 +58,7 @@ ADVICE = {
     "`members`",
 }
 SWAPPED = (
-    "the others look more used than the members: perhaps `members` and `others` are swapped, or "
+    "attacks take the others for used photos: perhaps `members` and `others` are swapped, or "
     "the model did not learn these members"
 )
 ATTACKS = {
@@ -72,7 +72,7 @@ LEVELS = {
     60: "partly reveals which of these photos were used",
     0: "hardly reveals which of these photos were used: the attacks are close to guessing",
 }
-"""What an attack's success means, by the least AUROC of each."""
+"""The meaning of an AUROC, by the smallest one for each sentence."""
 GIVE = 90
 """From this AUROC on, the file should not be given to others."""
 LIMITS = "Other attacks may reach more, and other photos may give other numbers."
@@ -213,7 +213,7 @@ def _check_apart(members: Sequence[Photo], others: Sequence[Photo]) -> None:
         raise DataError(
             f"{counted(len(both), 'photo', 'photos')} of `others` "
             f"{'is' if len(both) == 1 else 'are'} among the members too: {', '.join(both[:2])}"
-            f"{more}; a photo was used or not, so take such photos out of one side"
+            f"{more}; a photo was used or not: remove these photos from one side"
         )
 
 
@@ -222,7 +222,7 @@ def _digests(photos: Sequence[Photo]) -> dict[bytes, Photo]:
 
 
 def _digest(photo: Photo) -> bytes | None:
-    """The digest of a photo's file, unless it cannot be read."""
+    """Return the digest of a photo's file, unless it cannot be read."""
     try:
         return sha256(attempt(photo.name, lambda exif: photo.content())).digest()
     except UnreadableError:
@@ -232,8 +232,9 @@ def _digest(photo: Photo) -> bytes | None:
 def _attack(
     state: State, model: Model, side: str, photos: Sequence[Photo], progress: Progress
 ) -> Side:
-    """The number of each photo of a side by each attack; what is stored of trained features is no
-    mean of photos, so scores alone attack these.
+    """Return the number of each photo of a side by each attack.
+
+    Models with trained features store no means of photos, so scores alone attack these.
     """
     found = all_features(model, photos, progress)
     left = Counter(photo.label for photo in found.photos)
@@ -253,7 +254,7 @@ def _attack(
 
 
 def _exposures(names: Sequence[str], inside: Side, outside: Side) -> Iterator[Exposure]:
-    """The exposure of all classes together, then of each."""
+    """Yield the exposure of all classes together, then of each."""
     known = np.unique(inside.labels)
     members, others = (
         {attack: [of[side.labels == c] for c in known] for attack, of in side.attacks.items()}
@@ -287,7 +288,7 @@ def _identity(state: State) -> dict[str, Any]:
 
 
 def _doubts(whole: Exposure, members: Mapping[str, np.ndarray]) -> Iterator[str]:
-    """Why the members may not be photos that the model learned."""
+    """Yield why the members may not be photos that the model learned."""
     areas = [reached.auroc for reached in whole.attacks.values()]
     far = int((members.get("scatter", np.zeros(1)) < -OUTSIDE).sum())
     if min(area.high for area in areas) < 50 and max(area.low for area in areas) <= 50:
@@ -308,8 +309,8 @@ def _warnings(rows: Iterable[Exposure], state: State) -> Iterator[str]:
         )
     if more := [row.name for row in rows if row.members > learned[row.name]]:
         yield (
-            f"of {first_ten(more)} there are more members than photos that the model "
-            "learned: some were not used, so it is easier to tell than these numbers say"
+            f"there are more members of {first_ten(more)} than the model learned: some were not "
+            "used, so attacks succeed more often than these numbers say"
         )
 
 
@@ -350,7 +351,7 @@ def audit(
     label_column
         Column of a table that holds their classes.
     force
-        Write the page even if a file is there that is no page of memoryless.
+        Replace a file that is there already and is no page of memoryless.
     """
     columns = path_column, label_column
     saved, used = load_state(model), find_photos(members, columns=columns)

@@ -59,7 +59,7 @@ def maybe_known(taken: Mapping[str, tuple[str, int, int]], report: LearningRepor
 def maybe_mislabelled(
     taken: Mapping[str, tuple[str, int, int]], known: Sequence[str], report: LearningReport
 ) -> Iterator[str]:
-    """Yield known classes whose new photos look like another class, or unlike those before."""
+    """Yield known classes whose new photos resemble another class, or differ from those before."""
     other = {name: of for name, of in taken.items() if name in known and of[0] != name}
     for name, (instead, times, count) in other.items():
         yield (

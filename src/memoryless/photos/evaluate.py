@@ -117,7 +117,7 @@ def evaluate(
     label_column
         Column of a table that holds their classes.
     force
-        Write the page even if a file is there that is no page of memoryless.
+        Replace a file that is there already and is no page of memoryless.
     """
     loaded, found = load_to_classify(model), find_test(test, (path_column, label_column))
     places = [found, find_photos(unknown, labelled=False)] if unknown else [found]

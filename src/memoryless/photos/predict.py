@@ -157,7 +157,7 @@ def predict(
     csv
         File for a table for spreadsheets.
     force
-        Write the table even if a file is there that is no such table.
+        Replace a file that is there already and is no table of answers.
     """
     loaded = load_to_classify(model)
     if top is not None and top < 1:
