@@ -274,7 +274,6 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
                 self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
             ), y  # the model checks that they are finite
         labels: list[Any] = []
-        X = X.to_numpy() if hasattr(X, "to_numpy") else X
         several = hasattr(X, "__getitem__") and hasattr(X, "__len__") and not isinstance(X, str)
         if several and not hasattr(X, "dtype"):
             X = _images(X, labels)

@@ -430,7 +430,7 @@ def _verdict(found: Audit) -> str:
     level = next(words for least, words in LEVELS.items() if area.value >= least)
     if name == "score":
         return f"Knowing the answers {level}. Of trained features no attack reads the file."
-    give = " Send others the ONNX file of `memoryless export`, which gives only answers."
+    give = " Send others the ONNX file that memoryless export writes, which gives only answers."
     return f"This file {level}.{give * (area.value >= GIVE)}"
 
 
