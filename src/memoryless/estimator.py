@@ -193,10 +193,11 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         labels_of(sorted({str(photo.label) for photo in plan.photos}), model.label_type)
         done = learn_photos(plan)
         lost = [f"{name} ({why})" for name, why in done.broken.items()]
+        lost += [f"{name} (too few photos: {n})" for name, n in done.plan.left_out.items()]
         left_out = [f"left out {first_ten(lost)}"] if lost else []
         for sentence in (*plan.warnings, *done.warnings, *left_out):
             warnings.warn(sentence, stacklevel=2)
-        self.model_, self.report_ = plan.model, done.report
+        self.model_, self.report_ = done.plan.model, done.report
         return self
 
     def save(self, path: Path | str, history: int | None = None) -> None:
@@ -284,7 +285,6 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
                 self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
             ), y  # the model checks that they are finite
         labels: list[Any] = []
-        X = X.to_numpy() if hasattr(X, "to_numpy") else X
         several = hasattr(X, "__getitem__") and hasattr(X, "__len__") and not isinstance(X, str)
         if several and not hasattr(X, "dtype"):
             X = _images(X, labels)

@@ -203,7 +203,7 @@ def test_the_current_state_alone_can_be_sent(path, tmp_path, capsys):
     sent = tmp_path / "sent.memoryless"
     code, out, err = call("export", str(path), str(sent), capsys=capsys)
     assert (code, err) == (0, "")
-    assert f"exported  {sent}: 6 classes, " in out
+    assert str(sent) in out and "6 classes" in out
     assert numbers(sent) == [3]
     assert load_state(sent).digest == load_state(path).digest
     assert list(check_file(sent)) == []

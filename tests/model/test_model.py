@@ -291,3 +291,13 @@ def test_a_trained_model_is_calibrated_too(tmp_path):
     assert (again.classify(X).probabilities == model.classify(X).probabilities).all()
     again.learn(*draw_birds(2))
     assert again.calibrated
+
+
+def test_a_model_describes_itself(caplog):
+    model = Model(backbone="none")
+    assert repr(model) == "<Model: 0 classes, 0 photos, fixed+lda over none>"
+    with caplog.at_level("INFO", logger="memoryless"):
+        model.learn(np.random.default_rng(0).normal(size=(20, 3)), ["ant", "bee"] * 10)
+        model.forget("ant")
+    assert repr(model) == "<Model: 1 class, 10 photos, fixed+lda over none>"
+    assert caplog.messages == ["learned 20 photos of 2 classes", "forgot ant"]

@@ -112,7 +112,7 @@ def test_names_of_suspects_are_printed_and_not_stored(tmp_path, tiny_backbone, c
     (tmp_path / "here").mkdir()
     model = tmp_path / "here" / "model"
     assert main(["learn", str(model), str(photos), *tiny_flags(tiny_backbone)]) == 0
-    assert "Holiday 003.png is in owl, looks like elk" in capsys.readouterr().out
+    assert "Holiday 003.png  in owl  looks like elk" in capsys.readouterr().out
     assert holders(files_of(tmp_path / "here"), "Holiday 003") == []
 
 

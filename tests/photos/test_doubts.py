@@ -39,8 +39,8 @@ def test_doubts_about_more_photos():
     taken = {"cat": ("dog", 9, 12), "dog": ("dog", 12, 12), "elk": ("cat", 12, 12)}
     report = SimpleNamespace(unlike={"cat": 4.0, "owl": 2.345})
     cat, owl = maybe_mislabelled(taken, ("cat", "dog", "owl"), report)
-    assert cat.startswith("of the 12 new photos of cat 9 were taken for dog ")
-    assert owl.startswith("the new photos of owl look unlike those before: ") and " 2.3 " in owl
+    assert cat.startswith("9 of the 12 new photos of cat were classified as dog ")
+    assert owl.startswith("the new photos of owl differ ") and " 2.3 " in owl
 
 
 @pytest.mark.parametrize(

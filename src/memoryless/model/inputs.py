@@ -61,11 +61,11 @@ def several(images: Any) -> Any:
 
 
 class FewPhotos:
-    """A note whether features of photos follow from the sums before and after a call.
+    """A note whether the sums before and after a call reveal features of single photos.
 
-    Of known classes the sums tell the mean of the photos that came. Of one photo that is its
-    feature; of two, their scatter tells both, where it is kept for each class or nothing else is in
-    that of all.
+    The two sums give the mean of the new photos of a known class. With one new photo, the mean is
+    its feature. With two, mean and scatter give both features, if the scatter is stored for each
+    class or contains no other photo.
     """
 
     def __init__(self, known: int, forgettable: bool):

@@ -43,10 +43,10 @@ def check_counted_once(models: Mapping[str, Model]) -> None:
 
 
 def _marks(model: Model) -> dict[tuple[Any, ...], str]:
-    """Return the name of each class by what tells its photos from others; names may change."""
+    """Return the name of each class by a mark of its photos, which stays when names change."""
     dates = [model._classes.learned[first].date for first in model.class_state]
     statistics = model._learned("be merged").sums
-    # Nothing tells constant features of one model from those of another.
+    # Constant features of one model and of another cannot be distinguished.
     if statistics.first.alike(statistics.count):
         return {}
     rows = zip(model.classes, dates, model.counts, statistics.mean, strict=True)
@@ -54,6 +54,7 @@ def _marks(model: Model) -> dict[tuple[Any, ...], str]:
 
 
 def check_distinct(models: Mapping[str, Model]) -> None:
+    """Raise if several models know a class of the same name."""
     seen: dict[str, list[str]] = {}
     for path, model in models.items():
         for name, count in zip(model.classes, model.counts, strict=True):

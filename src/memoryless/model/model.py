@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
@@ -211,7 +211,7 @@ class Model:
 
     @property
     def _current(self) -> FixedFeatures | TrainedFeatures:
-        """What the model knows; the backbone is made if it is not there yet."""
+        """Class statistics and backbone; the backbone is made if it is not there yet."""
         if self._features is None and self.fixed:
             given = filled(replace(self._given, strategy="fixed"))
             first = FixedFeatures.first(given, self.forgettable)
@@ -396,12 +396,7 @@ class Model:
         """
         self.check_taught()
         names = self._checked(labels, new=False)
-        if not {*names} & {*self.classes}:
-            raise DataError(
-                f"the model knows none of these classes ({first_ten(sorted({*names}))}): it knows "
-                f"{first_ten(self.classes)}",
-                unknown=sorted({*names}),
-            )
+        self.check_known({*names})
         rows = self.embed(images)
         check_number(len(rows), names)
         strange = rows[:0] if unknown is None else self.embed(unknown)
@@ -451,17 +446,16 @@ class Model:
 
     @property
     def calibrated(self) -> bool:
-        """Whether temperature and threshold are those that `calibrate` fitted."""
+        """Whether `calibrate` fitted temperature and threshold."""
         return self._current.calibrated is not None
 
     @one_at_a_time
     def forget(self, *names: str) -> dict[str, float]:
-        """Forget classes; gives the weight that each had in the covariance that classes share.
+        """Forget classes; return the weight that each had in the covariance that classes share.
 
-        A forgettable model is then as if they had never been. In others their spread stays in that
-        covariance with its weight, or with less, if classes were forgotten before; it may still
-        tell which photos were used. A model that forgets its last class is as new. Once the model
-        is saved, no state before it is kept there.
+        A forgettable model then equals one that never learned them. In other models their scatter
+        stays in the shared covariance, with this weight or less, and may reveal which photos were
+        used. Saving the model then deletes all states before.
         """
         own = self._learned("forget a class")
         if not names:
@@ -604,6 +598,15 @@ class Model:
         own = self._current
         assert isinstance(own, FixedFeatures)
         return own
+
+    def check_known(self, names: Set[str]) -> None:
+        """Raise unless the model knows one of these classes."""
+        if not names & {*self.classes}:
+            raise DataError(
+                f"the model knows none of these classes ({first_ten(sorted(names))}): it knows "
+                f"{first_ten(self.classes)}",
+                classes=sorted(names),
+            )
 
     def check_taught(self) -> None:
         """Raise unless the model knows a class."""

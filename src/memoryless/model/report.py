@@ -44,8 +44,8 @@ class LearningReport:
     temperature: float
     threshold: float
     unlike: dict[str, float] = field(default_factory=dict)
-    """Known classes whose new photos look unlike the ones before: by how many standard errors their
-    means differ, where chance gives about 1."""
+    """Known classes whose new photos differ from those before, and by how many standard errors the
+    two means differ; chance gives about 1."""
     suspects: list[Suspect] = field(default_factory=list)
     """Images whose leave-one-out scores contradict their labels, the least probable first; none
     where features are trained."""

@@ -1,5 +1,5 @@
-"""Reasons to take learning back: a new class that is known already, photos of another class, a
-network that is too small.
+"""Reasons to undo a call of learn: a class under two names, photos of another class, or a network
+that is too small.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from memoryless.embed import PRETRAINED, WITH_LITE2
 from memoryless.model import LearningReport, Model
 
 # Measured on 40 kinds of birds, half of them known by 15 photos each (`benchmarks/more.py`): where
-# 15 other photos of a known kind came as a new class, both numbers together told 85 % of these
+# 15 other photos of a known kind came as a new class, both numbers together found 85 % of these
 # classes, and 8 % of truly new kinds (RIGHT 0.6: 60 and 4 %, 0.8: 89 and 16 %). Of known kinds that
 # got as many photos again, the first number and `LearningReport.unlike` together found 98 of 100
 # whose photos were of another kind, 75 of 100 where that was the most similar one, and 4 of 800
@@ -31,7 +31,7 @@ Answers = defaultdict[str, Counter[int]]
 def count_answers(
     model: Model, features: np.ndarray, labels: Sequence[str], answers: Answers
 ) -> None:
-    """Add to the answers what a model takes photos of some classes for."""
+    """Add a model's answers for photos of some classes."""
     found = model.classify(features)
     best = np.where(found.known, found.scores.argmax(1), -1)
     for label, answer in zip(labels, best.tolist(), strict=True):
@@ -57,29 +57,26 @@ def maybe_known(taken: Mapping[str, tuple[str, int, int]], report: LearningRepor
         if right < RIGHT * checked:
             yield (
                 f"{name} may be {known} under another name: {times} of its {count} photos were "
-                f"taken for that one, and by leave-one-out {right} of {checked} are right now; if "
-                "so, go back"
+                f"classified as that before, and {right} of {checked} are correct now"
             )
 
 
 def maybe_mislabelled(
     taken: Mapping[str, tuple[str, int, int]], known: Sequence[str], report: LearningReport
 ) -> Iterator[str]:
-    """Yield known classes whose new photos look like another class, or unlike those before."""
+    """Yield known classes whose new photos resemble another class, or differ from those before."""
     other = {name: of for name, of in taken.items() if name in known and of[0] != name}
     for name, (instead, times, count) in other.items():
         yield (
-            f"of the {count} new photos of {name} {times} were taken for {instead} before they "
-            f"were learned, and count for the mean of {name} now: if they are of {instead}, or of "
-            "a kind that needs a name of its own, go back"
+            f"{times} of the {count} new photos of {name} were classified as {instead} before: if "
+            f"they show {instead}, or something that needs its own name, go back"
         )
     for name, errors in report.unlike.items():
         if name not in other:
             yield (
-                f"the new photos of {name} look unlike those before: the two means lie "
-                f"{errors:.1f} standard errors apart, where chance gives about 1; one mean stands "
-                "for both now, and may fit neither: if the new ones are of another kind, which "
-                "needs a name of its own, or a mistake, go back"
+                f"the new photos of {name} differ from those before: the two means are "
+                f"{errors:.1f} standard errors apart, where chance gives about 1. If they show "
+                "something that needs its own name, go back"
             )
 
 
