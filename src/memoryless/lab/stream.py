@@ -1,4 +1,7 @@
-"""A stream is a data set as it arrives: class order, split into states, images of each."""
+"""A stream is a data set as it arrives: class order, split into states, images of each.
+
+A state is what others call a task, an experience or a session.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,8 @@ ORDERS = {
     "natural": "as the data set lists its classes",
     "seed:N": "shuffled by seed N",
     "belouadah": "CIFAR-100's order as published by the paper's group",
+    "icarl": "shuffled by NumPy's seed 1993, as by the authors of iCaRL",
+    "pycil": "the same: what PyCIL, and most papers since iCaRL, use",
     "FILE": "a file with one class index or class name a line",
 }
 
@@ -114,6 +119,8 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
         return list(range(number))
     if seed:
         return numpy_generator(int(seed[1]), "order").permutation(number).tolist()
+    if order in ("icarl", "pycil"):
+        return np.random.RandomState(1993).permutation(number).tolist()
     if order == "belouadah":
         if dataset.name != "cifar100":
             raise ConfigError(
@@ -123,10 +130,10 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
     with suppress(OSError):  # of a name that is too long, or of a folder that may not be read
         if Path(order).is_file():
             return _read_order(Path(order), dataset)
-    hint = suggestion(order, ["natural", "belouadah", "seed:0"])
+    hint = suggestion(order, [*ORDERS, "seed:0"])
     raise ConfigError(
-        f"unknown order '{order}': choose natural, seed:N with a number N, belouadah, or a "
-        f"file with one class a line{hint}"
+        f"unknown order '{order}': choose natural, seed:N with a number N, belouadah, icarl, "
+        f"pycil, or a file with one class a line{hint}"
     )
 
 
