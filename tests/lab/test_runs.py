@@ -20,7 +20,7 @@ from memoryless.errors import StoreError
 from memoryless.lab.config import Config
 from memoryless.lab.described import Preparation
 from memoryless.lab.experiment import run
-from memoryless.lab.rescore import results_with
+from memoryless.lab.frame import results_with
 from memoryless.lab.runs import RunFolder, last_record, last_state, states_of
 from memoryless.progress import Observer
 from memoryless.stats.class_statistics import ClassStatistics

@@ -21,6 +21,7 @@ from memoryless.lab.experiment import run
 from memoryless.lab.frame import TYPOLOGY
 from memoryless.lab.table import (
     data_table,
+    image_shares,
     interval,
     method_table,
     paired_tables,
@@ -119,7 +120,7 @@ def test_pairs_of_a_finished_run(finished):
     gains = [s["finetune+siw"].top1 - s["finetune"].top1 for s in stored]
     (row,) = made.figures.itertuples()
     assert (row.method, row.against, row.pairs) == ("finetune+siw", "finetune", 2)
-    assert row.difference == pytest.approx(sum(gains) / 2)
+    assert row.difference == pytest.approx(sum(gains) / 200)
     assert row.low < row.difference < row.high
     assert row.better == sum(gain > 0 for gain in gains)
 
@@ -190,3 +191,13 @@ def test_control_signs_of_a_folder_are_shown(toy_runs, capsys):
     assert r"runs/\x1b[31mred" in out.replace("\n", "")
     for ending in ("md", "csv", "tex"):
         assert "\x1b" not in Path(f"t.{ending}").read_text()
+
+
+def test_images_share_the_average_accuracy(finished):
+    """What each image adds is in the order of classes, and sums up to the average."""
+    for k in (1, 5):
+        shares = image_shares(finished, ["finetune", "finetune+siw"], k)
+        for name, own in shares.items():
+            later = [getattr(state.methods[name], f"top{k}") for state in finished.results()[1:]]
+            assert own.sum() == pytest.approx(sum(later) / 2)
+            assert {*own[-8:].round(9)} <= {0, round(100 / 24 / 2, 9)}  # classes of the last state

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -18,13 +19,13 @@ from memoryless.lab.comparison import (
     Comparison,
     cell,
     comparisons,
+    kept,
     main_comparisons,
     protocol,
 )
-from memoryless.lab.conclusion import sentences
-from memoryless.lab.frame import without_repeats
+from memoryless.lab.config import CONTROL
+from memoryless.lab.frame import named_methods, without_repeats
 from memoryless.lab.measures import class_accuracies
-from memoryless.lab.rescore import named_methods
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.table import data_table, method_table, typology_tables
 from memoryless.names import counted, size
@@ -78,8 +79,7 @@ def render(
     The runs are scored again with `methods`, if any are named. `working` is called with what is
     being done; `places` are the folders where the runs were found.
     """
-    from memoryless.lab.charts import shown  # with matplotlib
-    from memoryless.lab.pictures import BY_STREAM, OF_THE_PAPER, pictures
+    from memoryless.lab.charts import BY_STREAM, OF_THE_PAPER, pictures, shown  # with matplotlib
 
     working("reading runs")
     runs = without_repeats(runs)
@@ -93,7 +93,7 @@ def render(
     by_state = [run for run in runs if run.finished > 1]
     folders = [str(place.resolve()) for place in places or [run.path for run in by_state]]
     working("drawing charts")
-    later = [comparison for comparison in found if not comparison.main.one_state]
+    later = [comparison for comparison in found if not comparison.one_state]
     charts = [(c.title, pictures(c, BY_STREAM, f"chart-{i}")) for i, c in enumerate(later)]
     working("drawing the paper's figures")
     drawn = shown(by_state) if by_state else None
@@ -109,7 +109,7 @@ def render(
         charts=charts,
         classes=[class_table(comparison) for comparison in found],
         figures=figures,
-        drawn=f"{drawn.title}, {drawn.main.name}" if drawn else "",
+        drawn=f"{drawn.title}, {drawn.reference.name}" if drawn else "",
         again=shlex.join(["memoryless", "figures", *folders]),
         typology=[
             replace(table, title=names[run.path])
@@ -124,16 +124,72 @@ def render(
 def run_names(runs: Sequence[RunFolder], found: Sequence[Comparison]) -> dict[Path, str]:
     """Return a distinct name for each run, by its path: data, states, training and seed."""
     return {run.path: str(run.path) for run in runs} | {
-        run.path: f"{comparison.title}: {training.name}, seed {run.about.seed}"
+        run.path: f"{comparison.title}: {own[0].name}, seed {run.about.seed}"
         for comparison in found
-        for training in comparison.trainings
-        for run in training.runs
+        for training, own in comparison.by_training.items()
+        for run in comparison.runs(training)
     }
+
+
+def sentences(comparison: Comparison) -> Iterator[str]:
+    """Yield what the reference method reaches, forgets and keeps; code stands in backticks."""
+    reference, control = comparison.reference, comparison.control
+    yield _reaches(comparison)
+    if not comparison.one_state:
+        yield _forgets(comparison)
+    yield _keeps(reference)
+    if control:
+        yield _against_control(reference, control)
+    elif reference.memoryless and not comparison.one_state and reference.strategy != CONTROL:
+        yield "There is no untrained control to compare with: `memoryless run` adds one by default."
+
+
+def _reaches(comparison: Comparison) -> str:
+    entry = comparison.reference
+    which = "The reference method, fixed in advance," if entry.memoryless else "The method"
+    average = "" if comparison.one_state else " (top-1, average of states 1 and later)"
+    return (
+        f"{comparison.title}: {which} is {entry.label}. It gets {_percent(entry)} of the "
+        f"{entry.images} images right{average}; chance is {entry.chance_top1:.1f} %."
+    )
+
+
+def _percent(entry: Any) -> str:
+    return f"{cell(entry.top1, entry.top1_std)} %"
+
+
+def _forgets(comparison: Comparison) -> str:
+    entry, own = comparison.reference, comparison.before_and_after[0]
+    text = f"It forgets {entry.forgetting:.1f} points of the accuracy that it had on a state"
+    if own is entry or own.method != own.strategy:
+        return f"{text}."
+    return f"{text}; the trained layer alone ({own.label}) forgets {own.forgetting:.1f}."
+
+
+def _keeps(entry: Any) -> str:
+    images = size(entry.bytes_of_images)
+    if not entry.memoryless:
+        return f"It keeps images of the past, up to {images}."
+    return f"It keeps {kept(entry)} of the past and no image; the images would take {images}."
+
+
+def _against_control(entry: Any, control: Any) -> str:
+    """Return what training adds to an untrained network, as far as seeds allow to say it."""
+    gain = entry.top1 - control.top1
+    deviations = [row.top1_std for row in (entry, control) if not math.isnan(row.top1_std)]
+    outcome = f"training adds {gain:.1f} points" if gain > 0 else f"that is {-gain:.1f} points more"
+    if abs(gain) <= max(deviations, default=0.05):
+        outcome = "the difference is within the deviation over seeds" if deviations else "no more"
+    seeds = "" if deviations else " (one seed)"
+    return (
+        f"The control, an untrained network with {control.label}, gets {_percent(control)}: "
+        f"{outcome}{seeds}. It keeps {kept(control)}."
+    )
 
 
 def _method_tables(comparison: Comparison) -> list[Table]:
     """Return the methods to look at first, and all of them; the page explains the columns."""
-    caption = f"percent of the {comparison.row.images} images; {protocol(comparison.main)}"
+    caption = f"percent of the {comparison.row.images} images; {protocol(comparison.reference)}"
     tables = [method_table(comparison, every) for every in (False, True)]
     return [replace(table, title=comparison.title, caption=caption) for table in tables]
 
@@ -144,7 +200,7 @@ def states_tables(found: Sequence[Comparison]) -> list[list[Table]]:
     """
     by_data: dict[str, list[Comparison]] = {}
     for comparison in sorted(found, key=lambda c: c.row.T):
-        if not comparison.main.one_state and comparison.row.finished == comparison.row.T:
+        if not comparison.one_state and comparison.row.finished == comparison.row.T:
             by_data.setdefault(comparison.row.data_id, []).append(comparison)
     return [
         [
@@ -183,7 +239,7 @@ def _states_table(found: Sequence[Comparison], shown: Sequence[Sequence[Any]]) -
 def class_table(comparison: Comparison) -> Table:
     """Return each class's top-1 accuracy at the end by the reference method, mean over seeds."""
     entry = comparison.reference
-    runs = entry.training.runs
+    runs = comparison.runs(entry.training)
     accuracy = np.mean([class_accuracies(run, entry.method) for run in runs], 0)
     about = runs[0].about
     states = np.repeat(np.arange(len(about.sizes)), about.sizes)
@@ -209,15 +265,16 @@ def paper_measures(found: Sequence[Comparison]) -> list[Table]:
 
     tables = []
     full = {c.row.data_id: c.full for c in found if c.full}
-    for data_id, training in full.items():
+    for data_id, joint in full.items():
         rows = [
             {**entry._asdict(), "label": f"{entry.label}{c.remarks}"}
             for c in found
-            if c.row.data_id == data_id and c.row.finished == c.row.T and not c.main.one_state
+            if c.row.data_id == data_id and c.row.finished == c.row.T and not c.one_state
             for entry in c.entries
             if entry.memoryless
         ]
-        tables += paper_tables(pd.concat([pd.DataFrame(rows), training.methods]), training.row.data)
+        rows += [entry._asdict() for entry in joint[:1]]
+        tables += paper_tables(pd.DataFrame(rows), joint[0].data)
     return tables
 
 
