@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -240,21 +240,27 @@ class Run:
         """Learn the states that are not committed yet."""
         done = self.folder.finished
         self.folder.tidy()
-        self.observer.note(f"{self.folder.path}: {_standing(len(self.stream), done)}")
+        standing = _standing(len(self.stream), done)
+        self.observer.note(f"{self.folder.path}: {standing}; top-1 in percent")
         self.observer.run_started(passes(self.learner.settings, self.stream), done)
         if 0 < done < len(self.stream):
             self._restore(done - 1)
+        started = time.monotonic()
         for state in self.stream[done:]:
             results = self._learn(state)
-            self._print_state(results)
+            elapsed = timedelta(seconds=round(time.monotonic() - started))
+            self._print_state(results, str(elapsed), heading=state.index == done)
             self.observer.state_finished(results)
 
-    def _print_state(self, results: Results) -> None:
+    def _print_state(self, results: Results, elapsed: str, heading: bool) -> None:
+        """Print the row of a state in a table of top-1 accuracies, below a heading if asked."""
         methods = results.methods
-        top1 = ", ".join(f"{name} {methods[name].top1:.1f}" for name in shown_methods(methods))
-        self.observer.note(
-            f"state {results.state} learned: {results.classes_seen} classes; top-1 {top1}"
-        )
+        top1 = {name: f"{methods[name].top1:.1f}" for name in shown_methods(methods)}
+        cells = {"state": str(results.state), "classes": str(results.classes_seen), **top1}
+        cells["elapsed"] = elapsed
+        widths = [max(5, len(name)) for name in cells]
+        for row in ([cells.keys()] if heading else []) + [cells.values()]:
+            self.observer.note("  ".join(map(str.rjust, row, widths)))
 
     def _restore(self, t: int) -> None:
         """Put the learner where state t left it."""
