@@ -323,7 +323,7 @@ def test_a_browser_shows_it_whole(width, scheme, page_file):
         for drawing in page.locator("svg:visible").all():
             assert drawing.bounding_box()["width"] <= width
         for row in page.locator("figure.table").first.locator("tbody tr").all():
-            for cell in row.locator("td").all()[:2]:  # top-1 and top-5
+            for cell in row.locator("td").all()[:2]:  # top-1 and bytes kept
                 box = cell.bounding_box()
                 assert box["x"] >= 0
                 assert box["x"] + box["width"] <= width

@@ -22,7 +22,7 @@ from memoryless.stats.transports import TRANSPORTS
 from memoryless.tables import Table
 
 MOST_COMPARED = 10
-COLUMNS = ("top-1", "top-5", "kept", "products")
+COLUMNS = ("top-1", "kept", "top-5", "products")
 
 
 def compare(

@@ -107,8 +107,8 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
     "kept": kept,
     "products": lambda row: f"{row.multiplications:,}",
 }
-SHOWN = ("top-1", "A_inc", "A_last", "top-5", "lost", "kept")
-ONE_STATE = ("top-1", "top-5", "kept")  # where there is no average, and nothing to forget
+SHOWN = ("top-1", "kept", "A_inc", "A_last", "top-5", "lost")  # a phone shows the first
+ONE_STATE = ("top-1", "kept", "top-5")  # where there is no average, and nothing to forget
 
 
 def method_table(comparison: Comparison, every: bool = False) -> Table:
