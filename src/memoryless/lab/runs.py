@@ -35,7 +35,7 @@ from memoryless.names import first_ten, in_words
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.methods import view_of
 from memoryless.stats.record import EndOfState, Record
-from memoryless.stats.scorers import Scorer, misfits, misshapen, restore
+from memoryless.stats.scorers import Scorer, restore
 from memoryless.stats.transports import TRANSPORTS, carry
 from memoryless.store import LOCK, cannot_write, commit_folder, read_bytes, reading, write_bytes
 from memoryless.strategies import STRATEGIES
@@ -47,14 +47,6 @@ AGAIN = "delete the run's folder and run the same command again"
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
 OURS = {LOCK, "run.json.draft", "training.safetensors.draft"}
-# Letters of the shapes of arrays, by the last part of their names: N classes so far and n that are
-# described, O of earlier states, T states; i images; d features that rows read, s those that
-# statistics read, f all; K directions, P random features.
-SHAPES = {
-    "W": "Nd", "b": "N", "class_state": "N", "mu": "T", "features": "if", "labels": "i",
-    "count": "n", "mean": "ns", "own": "nss", "factors": "nKs", "rest": "n",
-    "forward": "ss", "residual": "ss", "sdc": "Os", "gram": "PP", "sums": "NP",
-}  # fmt: skip
 
 
 class RunFolder:
@@ -64,7 +56,6 @@ class RunFolder:
         self.path = path
         self.checkpoint = path / "training.safetensors"
         self._results: dict[int, Results] = {}
-        self._widths: dict[str, int] = {}  # letters of SHAPES that are the same in all files
         self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
         """A listener, called before the arrays of a state are read, for progress."""
 
@@ -183,34 +174,7 @@ class RunFolder:
         """Return a file of arrays that state t left, and the facts in its header."""
         self.reading(self, t)
         self._read_results(t)
-        arrays, facts = from_bytes(self._read(t, f"{name}.safetensors"))
-        if name not in ("network", "fitted"):  # which are checked when they are restored
-            self._check_shapes(t, name, arrays)
-        return arrays, facts
-
-    def _check_shapes(self, t: int, name: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raise unless arrays fit the state, each other, and those of other files."""
-        new, classes = self.about.sizes[t], sum(self.about.sizes[: t + 1])
-        known = self._widths | {"N": classes, "O": classes - new, "T": t + 1}
-        known["n"] = new if name == "birth" else classes
-        if name == "test":
-            known["i"] = self._read_results(t).test_images
-        shapes = {key: SHAPES.get(key.rpartition(".")[2], "") for key in arrays}
-        if not view_of(self.about.config, 1).start:  # all read the same features
-            shapes = {key: own.translate(str.maketrans("fs", "dd")) for key, own in shapes.items()}
-        problems = list(misfits(arrays, {key: own for key, own in shapes.items() if own}, known))
-        if "labels" in arrays and not np.isin(arrays["labels"], np.arange(classes)).all():
-            problems.append("labels name other classes")
-        if {"d", "f"} <= known.keys() and known.setdefault("s", known["f"] - known["d"]) < 1:
-            problems.append("features are too few")
-        if problems:
-            raise self._misfit(t, f"{name}.safetensors: {problems[0]}")
-        self._widths |= {letter: known[letter] for letter in "dfsKP" if letter in known}
-
-    def _misfit(self, t: int, reason: object) -> StoreError:
-        return StoreError(
-            f"{self.state(t)} does not fit ({' '.join(str(reason).split())}): {AGAIN}"
-        )
+        return from_bytes(self._read(t, f"{name}.safetensors"))
 
     @contextmanager
     def fitting(self, t: int) -> Iterator[None]:
@@ -218,7 +182,8 @@ class RunFolder:
         try:
             yield
         except (RuntimeError, LookupError, TypeError, ValueError) as error:
-            raise self._misfit(t, error) from error
+            reason = " ".join(str(error).split())
+            raise StoreError(f"{self.state(t)} does not fit ({reason}): {AGAIN}") from error
 
     def commit(self, t: int, results: Results, write: Callable[[Path], None]) -> None:
         """Make state t appear, with the files that `write` leaves in the folder it is given."""
@@ -352,18 +317,12 @@ def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
 
 def last_record(run: RunFolder) -> Record:
     """Return the record of the last finished state."""
-    return _record(run, run.finished - 1, "record")
+    return Record.of(run.arrays(run.finished - 1, "record"), _fixed(run))
 
 
 def read_rows(run: RunFolder, t: int) -> Record:
     """Return what every strategy keeps, after state t."""
-    return _record(run, t, "rows")
-
-
-def _record(run: RunFolder, t: int, name: str) -> Record:
-    arrays = run.arrays(t, name)
-    with run.fitting(t):
-        return Record.of(arrays, _fixed(run))
+    return Record.of(run.arrays(t, "rows"), _fixed(run))
 
 
 def _fixed(run: RunFolder) -> bool:
@@ -387,9 +346,8 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
             parts = run.arrays(t, "birth")
             drift = part(parts, "drift.") if before else None
             held = before.statistics if before else {}
-            with run.fitting(t):
-                birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
-                carried = carry(held, birth, drift, composable(run.about.config))
+            birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
+            carried = carry(held, birth, drift, composable(run.about.config))
             record = replace(record, statistics=carried)
         if t == run.finished - 1 and run.about.config.projection:  # kept by the last only
             record = replace(record, projection=last_record(run).projection)
@@ -403,25 +361,19 @@ def last_state(run: RunFolder) -> EndOfState:
 
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
-    held_out = _pair(run, t, "held_out") if run.holds(t, "held_out") else None
     fitted: dict[str, Scorer] = {}
-    view = view_of(run.about.config, record.W.shape[1])
     if run.holds(t, "fitted"):
         arrays, facts = run.arrays_and_facts(t, "fitted")
-        sizes = {"N": record.classes}
-        for statistics in record.statistics.values():
-            sizes["d"] = statistics.mean.shape[1]
-        with run.fitting(t):
-            for name, kind in facts.items():
-                fitted[name] = restore(kind, part(arrays, f"{name}."))
-                for problem in misshapen(fitted[name], sizes):
-                    raise ValueError(f"fitted {name}: {problem}")
+        fitted = {name: restore(kind, part(arrays, f"{name}.")) for name, kind in facts.items()}
+    held_out = _pair(run, t, "held_out") if run.holds(t, "held_out") else None
+    view = view_of(run.about.config, record.W.shape[1])
     return EndOfState(record, read_layer(run, t), fitted, held_out, view)
 
 
 def read_layer(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and biases of the classification layer as trained in state t."""
-    return _pair(run, t, "layer", "W", "b")
+    arrays = run.arrays(t, "layer")
+    return arrays["W"], arrays["b"]
 
 
 def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
@@ -429,10 +381,7 @@ def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
     return _pair(run, t, "test")
 
 
-def _pair(
-    run: RunFolder, t: int, name: str, first: str = "features", second: str = "labels"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays of a file."""
+def _pair(run: RunFolder, t: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return features and labels of a file."""
     arrays = run.arrays(t, name)
-    with run.fitting(t):
-        return arrays[first], arrays[second]
+    return arrays["features"], arrays["labels"]
