@@ -172,6 +172,6 @@ def test_methods_have_one_name_and_need_a_run_of_their_strategy(finished):
     assert named_methods([finished], ["FT", "finetune", "inFT_siw_mc", "finetune+mc+siw"]) == [
         "finetune", "finetune+siw+mc",
     ]  # fmt: skip
-    with pytest.raises(ConfigError, match=r"LwF needs a run of the strategy lwf, .* of finetune"):
+    with pytest.raises(ConfigError, match=r"LwF needs a run of the strategy lwf, .* used finetune"):
         named_methods([finished], ["LwF"])
     assert not results_with(finished, ["lwf+siw"])[0].methods  # a method of another strategy

@@ -82,7 +82,7 @@ def test_order_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"0\n1\n2\n3\n4\n5\n", "lacks 6: each class must stand there exactly once"),
+        (b"0\n1\n2\n3\n4\n5\n", "lacks 6: name each class exactly once"),
         (b"0\n1\n2\n3\n4\n5\n6\n6\n", "names a class twice"),
         (b"0\nfox\n2\n3\n4\n5\n99\n", "names unknown classes: fox, 99; name those of toy"),
         (b"\xff\xfe\x00\x81", "cannot be read"),

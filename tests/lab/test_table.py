@@ -179,7 +179,7 @@ def test_a_method_has_one_name(command, toy_runs, capsys):
 def test_nothing_there_yet(toy_runs, capsys):
     (toy_runs / "ft/seed-0/states").rename(toy_runs / "ft/seed-0/gone")
     assert main(["table", str(toy_runs)]) == 2
-    assert "let memoryless run go on" in capsys.readouterr().err
+    assert "start memoryless run again" in capsys.readouterr().err
 
 
 def test_control_signs_of_a_folder_are_shown(toy_runs, capsys):

@@ -1,7 +1,7 @@
 """Charts of finished runs, for papers and for the report; `measures` has their numbers.
 
-Each is as wide as one column of a page or as both, with text of 8 points at that size. In a report
-they stand as SVG that follows the colours of the page.
+Each is as wide as one column of a page or as both, with text of 8 points at that size. A report
+contains them as SVG in the colours of the page.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from memoryless.names import choose, printable
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", *((0, dashes) for dashes in ((6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (1, 3))))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-FAINT = "#b3b3b3"  # dots that do not stand out
+FAINT = "#b3b3b3"  # of dots in the background
 SHADES = ListedColormap([COLOURS[5]])  # one colour, of which cells have more or less
 INCHES = {1: 3.3, 2: 6.9}  # width of one column of a page, and of both
 INCHES_HIGH = 2.4
@@ -63,9 +63,9 @@ METADATA: dict[str, dict[str, None]] = {
 CAPTIONS = {
     "accuracy": "Top-1 accuracy over all classes seen so far, after each state; bands: ± standard "
     "deviation over seeds.",
-    "pareto": "What each method keeps of the past and what it reaches; of those that keep "
-    "something, none lies above the steps. Bars: ± standard deviation over seeds.",
-    "confusion": "Where the images of each state go after the last one, in percent, first seed.",
+    "pareto": "Top-1 accuracy of each method against the bytes that it keeps. The steps are the "
+    "Pareto front. Bars: ± standard deviation over seeds.",
+    "confusion": "True and predicted state of the test images at the end, in percent, first seed.",
     "magnitudes": "Mean |w| of new and past classes, as trained and standardised (Fig. 2).",
     "similarity": "First state's test images: cosine of features with the last model's (Fig. 3).",
     "rows": "Values of single rows, the fitted normal, and a test of normality (Fig. 4).",
@@ -105,7 +105,7 @@ def draw_magnitudes(comparison: Comparison, columns: int = 1) -> Figure:
 def draw_similarity(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw how similar the first state's features stay to the last model's (Fig. 3)."""
     own = [entries[0] for entries in comparison.by_training.values()]
-    own = [e for e in own if e.method == e.strategy]  # what is kept changes no features
+    own = [e for e in own if e.method == e.strategy]  # statistics change no features
     lines = {
         entry.label: measures.feature_similarity(comparison.runs(entry.training)[0])
         for entry in own[:MOST_LINES]
@@ -275,7 +275,7 @@ def _in_lines(label: str, most: int = 40) -> str:
 
 
 def _legend_below(panel: Axes, columns: int) -> float:
-    """Name what a panel shows in a legend below it; return the inches that it takes."""
+    """Draw a legend below a panel; return its height in inches."""
     handles, names = panel.get_legend_handles_labels()
     if not names:
         return 0.0
@@ -292,7 +292,7 @@ def _label(panel: Axes, title: str, x: str, y: str) -> None:
 
 
 def shown(runs: Sequence[RunFolder]) -> Comparison:
-    """Return what is drawn of some runs: the data set and number of states of most trainings."""
+    """Return the comparison with the most trainings."""
     return max(comparisons(runs), key=lambda comparison: len(comparison.by_training))
 
 
@@ -310,7 +310,7 @@ def save_figure(figure: Figure, path: Path) -> Path:
 def write_figure(figure: Figure, target: Path | IO[str], form: str) -> None:
     """Write a figure to a target; equal figures give equal files."""
     with mpl.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # what the font lacks stands as a box
+        warnings.filterwarnings("ignore", "Glyph")  # a box is drawn for a sign that the font lacks
         figure.savefig(target, format=form, metadata=METADATA[form])
 
 
@@ -336,7 +336,7 @@ def pictures(comparison: Comparison, names: Sequence[str], prefix: str) -> list[
 
 
 def markup(figure: Figure, name: str, caption: str) -> Markup:
-    """Return a figure as SVG that stands in a page: its ids begin with `name`."""
+    """Return a figure as SVG for a page: its ids begin with `name`."""
     text = io.StringIO()
     write_figure(figure, text, "svg")
     _, start, drawing = text.getvalue().partition("<svg ")

@@ -38,7 +38,7 @@ def compare(
 ) -> None:
     """Score any combinations of head, calibration and transport on finished runs.
 
-    Nothing is trained. The highest accuracy stands first. Runs that differ only by seed are
+    Nothing is trained. The highest accuracy comes first. Runs that differ only by seed are
     averaged.
 
     Parameters
@@ -52,7 +52,7 @@ def compare(
     transports
         Transports to combine; by default all that the runs have.
     methods
-        Methods by name in place of combinations, such as lwf_kd+lda:0.3+linear.
+        Methods by name in place of combinations, for example lwf_kd+lda:0.3+linear.
     by
         The accuracy that orders the methods and makes the front.
     all
@@ -83,7 +83,7 @@ def compare(
     if not streams:
         named = heads, calibrations, transports
         reason = _lack(found, wanted) if wanted else _misfit(found, *named)
-        raise ConfigError(f"the runs there can give none of that: {reason}")
+        raise ConfigError(f"these runs can give none of that: {reason}")
     present([compare_table(stream, k, all or bool(methods)) for stream in streams], write)
     if figure:
         drawn = charts.pareto_figure({s.title: s.entries for s in streams}, k)
@@ -99,7 +99,7 @@ def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
 
 
 def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
-    """Return what the runs lack for these methods, of the one that needs the least more."""
+    """Return the settings that the runs lack for one of these methods: the fewest."""
     methods = list(map(parse_method, wanted))
     strategies = {run: run.about.config.strategy for run in runs}
     lacks = (lacked_by(r, m) for r, own in strategies.items() for m in methods if m.strategy == own)
@@ -112,7 +112,7 @@ def combinations(
     calibrations: Sequence[str] = ("none",),
     transports: Sequence[str] = (),
 ) -> list[str]:
-    """Return all combinations of these names (of all, where none are given) that mean something."""
+    """Return all combinations of these names that mean something; no names stand for all."""
     return [
         name
         for strategy in dict.fromkeys(run.about.config.strategy for run in runs)

@@ -1,6 +1,7 @@
 """Methods of one data set in the same states, side by side; accuracies are in percent.
 
-What is shown first, drawn or called the reference is fixed in advance: no test image decides it.
+The reference method, and the few methods that are shown first or drawn, are fixed in advance: no
+test image decides which they are.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LINES = 6  # in a chart
-MOST_FIRST = 8  # methods in a table that is read before all others
-# What a training and its control have in common.
+MOST_FIRST = 8  # methods in a short table
+# Settings that a training and its control have in common.
 SHARED = ("backbone", "width", "image_size", "order", "held_out", "validation")
 
 
@@ -37,7 +38,7 @@ class Comparison:
     results: pd.DataFrame
     """Their results by state."""
     full: list[Any]
-    """Averages of what learned all classes at once."""
+    """Averages of the trainings that learned all classes at once."""
     folders: Mapping[str, RunFolder]
     """The run folders by path."""
     chosen: bool = False
@@ -73,7 +74,7 @@ class Comparison:
 
     @cached_property
     def by_training(self) -> dict[str, list[Any]]:
-        """The entries of each training to look at first, the preferred training first."""
+        """The main entries of each training, the preferred training first."""
         found: dict[str, list[Any]] = {}
         for entry in sorted(self.entries, key=preference):
             found.setdefault(entry.training, []).append(entry)
@@ -81,7 +82,7 @@ class Comparison:
 
     @cached_property
     def main(self) -> list[Any]:
-        """The entries of the training that has the reference: a default, never the best here."""
+        """The main entries of the training that has the reference, whatever it reached."""
         trained = [own for own in self.by_training.values() if own[0].strategy != CONTROL]
         able = [own for own in trained if own[0].memoryless]
         return next(iter(able or trained or self.by_training.values()))
@@ -100,8 +101,8 @@ class Comparison:
 
     @cached_property
     def shown(self) -> list[Any]:
-        """The few entries to look at first: of the control one, and of many trainings only the
-        strategy itself, siw and the last.
+        """The few entries of a short table: one of the control, and, where there are many
+        trainings, only the strategy itself, siw and the strongest.
         """
         control = self.control and self.control.training
         first = [own for training, own in self.by_training.items() if training != control]
@@ -146,9 +147,7 @@ class Comparison:
 
 
 def preference(entry: Any) -> tuple[Any, ...]:
-    """Return a key that sorts entries by what is preferred, whatever they reached; controls are
-    last.
-    """
+    """Return a key that puts preferred trainings first and controls last, whatever they reached."""
     settings = json.loads(entry.settings)
     return (
         entry.strategy == CONTROL,
@@ -162,13 +161,13 @@ def preference(entry: Any) -> tuple[Any, ...]:
 
 
 def _first(entries: Sequence[Any]) -> list[Any]:
-    """Return the entries of a training to look at first."""
+    """Return the main entries of a training."""
     by_name = {entry.method: entry for entry in entries}
     return [by_name[name] for name in headline(by_name) or list(by_name)[:1]]
 
 
 def _shape(entry: Any) -> list[Any]:
-    """Return what a training and its control have in common."""
+    """Return the facts that a training and its control have in common."""
     settings = json.loads(entry.settings)
     return [settings[name] for name in SHARED]
 
@@ -178,8 +177,8 @@ def comparisons(
 ) -> list[Comparison]:
     """Return a comparison for each data set in the same states, in the order of the runs.
 
-    `methods` and `leave_out` are those of `results_frame`. What learned a data set at once stands
-    beside its other trainings.
+    `methods` and `leave_out` are those of `results_frame`. Training on all classes at once is put
+    beside the other trainings of the data set.
     """
     results = results_frame(runs, methods, leave_out)
     if results.empty:
@@ -193,7 +192,7 @@ def comparisons(
     found = []
     for stream, own in rows[~beside].groupby("stream", sort=False):
         entries = sorted(own.itertuples(), key=preference)
-        # Methods that read rows alone stand once for trainings that differ in what is kept.
+        # One entry for each label: methods that read rows alone do not depend on statistics.
         entries = [*{e.label: e for e in reversed(entries)}.values()]
         entries.sort(key=lambda e: (-e.top1, preference(e)))
         row = entries[0]
@@ -248,7 +247,7 @@ def cell(mean: float, std: float = math.nan) -> str:
 
 
 def kept(row: Any) -> str:
-    """Return what a method needs of the past."""
+    """Return the bytes that a method needs of the past, in words."""
     if not row.memoryless:
         return "images"
     return size(row.bytes) if row.bytes else "nothing"

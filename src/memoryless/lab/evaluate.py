@@ -43,7 +43,7 @@ class Outcome:
         return cls(np.empty(images, np.int64), np.empty(images, np.int64), cost)
 
     def enter(self, chunk: slice, scores: np.ndarray, labels: np.ndarray) -> None:
-        """Enter what scores (n, N) of a chunk of images with these labels (n,) give."""
+        """Enter the answers of a chunk of images, from scores (n, N) and labels (n,)."""
         self.predictions[chunk] = scores.argmax(1)
         # metrics.ranks in half its time: NumPy sums small integers faster than booleans
         true, classes = scores[np.arange(len(labels)), labels], scores.shape[1]
@@ -60,7 +60,7 @@ def score_methods(
     end: EndOfState,
     progress: Progress = lambda done, total: None,
 ) -> dict[str, Scored]:
-    """Return what every method reaches on these images, in percent."""
+    """Return the results of every method on these images, in percent."""
     outcomes = score(features, labels, methods, end, progress)
     record = end.record.arrays()
     return {
@@ -70,7 +70,7 @@ def score_methods(
 
 
 def figures_of(outcome: Outcome, labels: np.ndarray, record: Record, kept: int = 0) -> Scored:
-    """Return what a method that keeps `kept` bytes reached after the record's last state."""
+    """Return the results after the record's last state of a method that needs `kept` bytes."""
     past = int((record.class_state < record.states - 1).sum())
     shares = error_typology(outcome.predictions, labels, past)
     known = {kind: None if isnan(share) else share for kind, share in shares.items()}

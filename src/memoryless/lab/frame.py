@@ -34,7 +34,7 @@ SHARES = [*ACCURACIES, *(f"{name}_std" for name in ACCURACIES), *TYPOLOGY]
 SHARES += ["forgetting", "chance_top1", "chance_top5", "difference", "low", "high"]
 # Settings of the stream, which a table's title names.
 OF_STREAM = ("states", "order")
-# Settings of what is kept, which change nothing for a method that reads rows alone.
+# Settings of the record, which change nothing for a method that reads rows alone.
 KEPT = ("statistics", "level", "square_roots", "transports", "projection")
 
 
@@ -68,8 +68,8 @@ def without_repeats(runs: Sequence[RunFolder]) -> list[RunFolder]:
 def results_with(run: RunFolder, names: Sequence[str], leave_out: bool = False) -> list[Results]:
     """Return the run's results by state, with the methods asked for in place of its own.
 
-    Methods of another strategy than the run's are left out, and so are those that need what it did
-    not keep if `leave_out`; otherwise they are an error.
+    Methods of another strategy than the run's are left out. A method that the run's record does not
+    serve is an error, or left out with `leave_out`.
     """
     wanted: dict[str, Method] = {}
     for name in names:
@@ -105,15 +105,15 @@ def named_methods(runs: Sequence[RunFolder], names: Sequence[str]) -> list[str]:
         strategy = parse_method(name).strategy
         if runs and strategy not in there:
             raise ConfigError(
-                f"the method {name} needs a run of the strategy {strategy}, and the runs there are "
-                f"of {' and '.join(there)}: name methods of {' or '.join(there)}, or runs of "
+                f"the method {name} needs a run of the strategy {strategy}, and these runs used "
+                f"{' and '.join(there)}: name methods of {' or '.join(there)}, or runs of "
                 f"{strategy}"
             )
     return list(dict.fromkeys(method_name(parse_method(name)) for name in names))
 
 
 def _facts(run: RunFolder) -> dict[str, Any]:
-    """Return what a run is, in columns."""
+    """Return the facts of a run, in columns."""
     about, config = run.about, run.about.config
     images = "validation" if config.validation else "test"
     settings = compared(config) | {"backbone": about.backbone_class}

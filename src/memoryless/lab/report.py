@@ -1,4 +1,4 @@
-"""memoryless report: one self-contained HTML page about finished runs, without any network."""
+"""memoryless report: one HTML page about finished runs, which needs no other file."""
 
 from __future__ import annotations
 
@@ -43,15 +43,17 @@ def report(
     output: Path = Path("report.html"),
     force: bool = False,
 ) -> None:
-    """Write one self-contained page: which method to use, accuracies, charts, classes, runs.
+    """Write one HTML page about finished runs: accuracies, charts, classes, settings.
+
+    The page needs no other file and no network.
 
     Parameters
     ----------
     runs
         Run folders, or folders that hold some.
     methods
-        Methods of the accuracy tables, scored again without training, such as FT
-        finetune+lda+bg_z+linear; by default those each run has scored.
+        Methods of the accuracy tables, scored again without training, for example FT
+        finetune+lda+bg_z+linear. By default, those that each run scored.
     output
         The page.
     force
@@ -60,7 +62,7 @@ def report(
     pages.check_page(output, force, "output")
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
-        raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
+        raise ConfigError("these runs have no finished state: start memoryless run again")
     with Display() as display:
         names = named_methods(found, methods)
         page = render(found, names, partial(display.reading, found), runs)
@@ -76,8 +78,8 @@ def render(
 ) -> str:
     """Return the page; every number on it comes from the run folders.
 
-    The runs are scored again with `methods`, if any are named. `working` is called with what is
-    being done; `places` are the folders where the runs were found.
+    The runs are scored again with `methods`, if any are named. `working` is called with the name of
+    each step; `places` are the folders that the user named.
     """
     from memoryless.lab.charts import BY_STREAM, OF_THE_PAPER, pictures, shown  # with matplotlib
 
@@ -86,7 +88,7 @@ def render(
     found = comparisons(runs, methods, leave_out=True)
     if not found:
         raise ConfigError(
-            "the runs there can give none of these methods: train with `statistics=full`, or name "
+            "these runs can give none of these methods: train with `statistics=full`, or name "
             "others"
         )
     names = run_names(runs, found)
@@ -132,7 +134,7 @@ def run_names(runs: Sequence[RunFolder], found: Sequence[Comparison]) -> dict[Pa
 
 
 def sentences(comparison: Comparison) -> Iterator[str]:
-    """Yield what the reference method reaches, forgets and keeps; code stands in backticks."""
+    """Yield sentences about the reference method: accuracy, forgetting, bytes, and the control."""
     reference, control = comparison.reference, comparison.control
     yield _reaches(comparison)
     if not comparison.one_state:
@@ -174,7 +176,7 @@ def _keeps(entry: Any) -> str:
 
 
 def _against_control(entry: Any, control: Any) -> str:
-    """Return what training adds to an untrained network, as far as seeds allow to say it."""
+    """Return the gain over an untrained network, if it exceeds the deviation over seeds."""
     gain = entry.top1 - control.top1
     deviations = [row.top1_std for row in (entry, control) if not math.isnan(row.top1_std)]
     outcome = f"training adds {gain:.1f} points" if gain > 0 else f"that is {-gain:.1f} points more"
@@ -188,15 +190,15 @@ def _against_control(entry: Any, control: Any) -> str:
 
 
 def _method_tables(comparison: Comparison) -> list[Table]:
-    """Return the methods to look at first, and all of them; the page explains the columns."""
+    """Return the main methods, and all of them; the page explains the columns."""
     caption = f"percent of the {comparison.row.images} images; {protocol(comparison.reference)}"
     tables = [method_table(comparison, every) for every in (False, True)]
     return [replace(table, title=comparison.title, caption=caption) for table in tables]
 
 
 def states_tables(found: Sequence[Comparison]) -> list[list[Table]]:
-    """Compare numbers of states, where a data set was cut into several: two tables for each, of
-    the methods to look at first and of all.
+    """Compare numbers of states, for each data set that has several: two tables, of the main
+    methods and of all.
     """
     by_data: dict[str, list[Comparison]] = {}
     for comparison in sorted(found, key=lambda c: c.row.T):
@@ -213,7 +215,7 @@ def states_tables(found: Sequence[Comparison]) -> list[list[Table]]:
 
 
 def _states_table(found: Sequence[Comparison], shown: Sequence[Sequence[Any]]) -> Table:
-    """Return top-1 of the rows that are shown of any comparison, the highest mean first."""
+    """Return top-1 of the methods that any comparison shows, the highest mean first."""
     import pandas as pd
 
     labels = {entry.label for entries in shown for entry in entries}
@@ -279,7 +281,7 @@ def paper_measures(found: Sequence[Comparison]) -> list[Table]:
 
 
 def _about(run: RunFolder, name: str) -> dict[str, Any]:
-    """Return what was run, what it kept, and how to run it again."""
+    """Return the facts, settings and command of a run."""
     about, config, results = run.about, run.about.config, run.results()
     kept = size(sum(results[-1].bytes.record.values()))
     images = size(results[-1].bytes.images_not_kept)
@@ -290,8 +292,8 @@ def _about(run: RunFolder, name: str) -> dict[str, Any]:
         "data": f"{about.dataset}, {len(about.classes)} classes, order {config.order}",
         "states": f"{run.finished} finished, of {', '.join(map(str, about.sizes))} classes",
         "seed": about.seed,
-        "kept of the past": f"{kept} for all methods together, of which each needs only what the "
-        f"tables say; its training images would have taken {images}",
+        "kept": f"{kept} for all methods together; the tables have the bytes of each. The training "
+        f"images would take {images}",
         "training": f"{seconds} on {about.machine.system}, {about.machine.cores} cores",
         "versions": ", ".join(f"{name} {number}" for name, number in about.versions.items()),
         "commit": about.commit or "not from a checkout",

@@ -27,15 +27,17 @@ def run(
 ) -> None:
     """Learn a stream of classes state by state and score every method after each.
 
-    Killed at any point, the same command goes on from the last finished epoch.
+    A state is also called a task, an experience or a session. The strategy joint learns all
+    classes at once: this is also called offline training, or Full. Killed at any point, the same
+    command continues after the last finished epoch.
 
     Parameters
     ----------
     config
         TOML file with any of the settings below; flags win over it.
     control
-        Run the same stream through a network that never learns too, into OUTPUT/untrained: a
-        method over the same statistics that does not beat it has gained nothing by training.
+        Also run the stream through a network that never learns, into OUTPUT/untrained. A method
+        that does not beat this control has gained nothing by training.
     experiment
         Every setting of the experiment.
     """

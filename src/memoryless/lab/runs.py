@@ -1,4 +1,4 @@
-"""Run folders: all that is read from one comes through here, and is checked.
+"""Run folders: this module checks everything that is read from one.
 
 docs/runs.md lists the files. All but record and network are for the laboratory. Statistics of
 earlier states are composed of births (statistics of a state's own classes) and drifts (how features
@@ -50,7 +50,7 @@ OURS = {LOCK, "run.json.draft", "training.safetensors.draft"}
 
 
 class RunFolder:
-    """A folder of one run: all that is read from it comes through here, and is checked."""
+    """The folder of one run."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -65,7 +65,7 @@ class RunFolder:
 
     @cached_property
     def about(self) -> Description:
-        """What the run is."""
+        """The description of the run."""
         file = self.path / "run.json"
         content = read_bytes(file, fix=AGAIN)
         with reading(file, AGAIN):
@@ -83,12 +83,12 @@ class RunFolder:
 
     @cached_property
     def id(self) -> str:
-        """A digest of what the run is: the same for the same run, wherever and whenever made."""
+        """A digest of the description: equal for two runs that must give the same results."""
         whole = [compared(self.about.config), *self.about.facts().values()]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def _check(self, content: bytes, file: Path, sums: Mapping[str, str]) -> None:
-        """Raise unless a file's content is what its state lists."""
+        """Raise unless a file has the checksum that its state lists."""
         name = RUN_JSON if file.name == "run.json" else file.name
         if hashlib.sha256(content).hexdigest() != sums.get(name):
             raise StoreError(f"the file {file} is damaged (its checksum differs): {AGAIN}")
@@ -155,7 +155,7 @@ class RunFolder:
         return self._results[t]
 
     def _check_files(self, t: int) -> None:
-        """Raise unless the files that stay are there, and the state is of this run."""
+        """Raise unless the files that stay are there, and the state belongs to this run."""
         sums = self._sums(t)
         self._check(read_bytes(self.path / "run.json", fix=AGAIN), self.path / "run.json", sums)
         for name in sums.keys() - {RUN_JSON, *TO_GO_ON}:
@@ -178,7 +178,7 @@ class RunFolder:
 
     @contextmanager
     def fitting(self, t: int) -> Iterator[None]:
-        """Turn what the files of state t do not allow into one sentence."""
+        """Turn an error about arrays of state t that do not fit into one sentence."""
         try:
             yield
         except (RuntimeError, LookupError, TypeError, ValueError) as error:
@@ -237,7 +237,7 @@ class RunFolder:
         return bool(Checkpoint(self.checkpoint, self.id).read()[0])
 
     def start(self, run: Description) -> RunFolder:
-        """Write down what the run is, unless it has begun; return the folder to go on in."""
+        """Write the description unless the run has begun; return the folder to continue in."""
         if self.exists and not self._differing(run):
             return self
         _remove(self.checkpoint)  # of a run that `verify` found not worth keeping
@@ -246,7 +246,7 @@ class RunFolder:
 
     @property
     def leftovers(self) -> list[Path]:
-        """Files that no one needs: drafts of killed writers, and what only a next state reads."""
+        """Files that no one needs: drafts of killed writers, and arrays for a next state."""
         past = [self.state(t) / name for t in range(self.finished - 1) for name in TO_GO_ON]
         drafts = [self.path / name for name in OURS if name.endswith(".draft")]
         drafts += (self.path / "states").glob("*.draft")
@@ -254,7 +254,7 @@ class RunFolder:
         return [path for path in past + drafts + done if path.exists()]
 
     def tidy(self) -> None:
-        """Remove what no one needs, even if a run was killed before it could."""
+        """Remove the files that no one needs."""
         for path in self.leftovers:
             _remove(path)
 
@@ -310,9 +310,9 @@ def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
         return later
     if all(len(run.about.sizes) == 1 for run in found):
         raise ConfigError(
-            "the runs there have one state, and states are what is compared: name runs of several"
+            "these runs have one state, and states are compared: name runs of several states"
         )
-    raise ConfigError("the runs there have not finished state 1 yet: let memoryless run go on")
+    raise ConfigError("these runs have not finished state 1: start memoryless run again")
 
 
 def last_record(run: RunFolder) -> Record:
@@ -321,7 +321,7 @@ def last_record(run: RunFolder) -> Record:
 
 
 def read_rows(run: RunFolder, t: int) -> Record:
-    """Return what every strategy keeps, after state t."""
+    """Return the part of the record that every strategy keeps, after state t."""
     return Record.of(run.arrays(t, "rows"), _fixed(run))
 
 
@@ -338,7 +338,7 @@ def composable(config: Config) -> tuple[str, ...]:
 
 
 def states_of(run: RunFolder) -> Iterator[EndOfState]:
-    """Yield what each finished state left, statistics composed of births and drifts."""
+    """Yield the end of each finished state, its statistics composed of births and drifts."""
     before: Record | None = None
     for t in range(run.finished):
         record = read_rows(run, t)
@@ -356,7 +356,7 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
 
 
 def last_state(run: RunFolder) -> EndOfState:
-    """Return what the last finished state left."""
+    """Return the end of the last finished state."""
     return _end_of_state(run, run.finished - 1, last_record(run))
 
 

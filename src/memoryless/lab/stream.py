@@ -1,4 +1,4 @@
-"""A stream is a data set as it arrives: class order, split into states, images of each.
+"""Streams: a data set in some class order, cut into states.
 
 A state is what others call a task, an experience or a session.
 """
@@ -42,7 +42,7 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class State:
-    """A state brings new classes; labels are positions in the stream's class order."""
+    """New classes that arrive together; labels are positions in the stream's class order."""
 
     index: int
     past: int
@@ -52,7 +52,7 @@ class State:
 
 
 class Stream(Sequence[State]):
-    """A stream is a data set cut into states; `stream[t]` is state t."""
+    """A data set cut into states; `stream[t]` is state t."""
 
     def __init__(self, dataset: Dataset, states: str = "10", order: str = "natural"):
         self.dataset = dataset
@@ -84,7 +84,7 @@ class Stream(Sequence[State]):
 
 
 def state_sizes(states: str, classes: int) -> list[int]:
-    """Return how many classes each state brings; a remainder is spread over the first states.
+    """Return how many classes each state brings; the first states bring a remainder.
 
     >>> state_sizes("3", 10), state_sizes("5,2,3", 10)
     ([4, 3, 3], [5, 2, 3])
@@ -149,6 +149,6 @@ def _read_order(file: Path, dataset: Dataset) -> list[int]:
         )
     if sorted(indices) != list(range(len(index))):
         missing = [dataset.classes[i] for i in sorted(set(range(len(index))) - set(indices))]
-        what = f"lacks {first_ten(missing)}" if missing else "names a class twice"
-        raise DataError(f"the order {file} {what}: each class must stand there exactly once")
+        problem = f"lacks {first_ten(missing)}" if missing else "names a class twice"
+        raise DataError(f"the order {file} {problem}: name each class exactly once")
     return indices

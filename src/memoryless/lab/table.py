@@ -1,4 +1,4 @@
-"""memoryless table: what methods reached in finished runs; it needs no torch."""
+"""memoryless table: the accuracies of methods in finished runs; it needs no torch."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def table(
     by: Literal["top-1", "top-5"] = "top-1",
     write: tuple[Path, ...] = (),
 ) -> None:
-    """Show what methods reach in these runs, with the control, chance and Full.
+    """Show the accuracies of finished runs, with the control, chance and Full.
 
-    Runs that differ only by seed are averaged: mean ± standard deviation. Files have every figure,
-    accuracies as shares from 0 to 1; memoryless.lab.results(RUN) in Python has every state.
+    Runs that differ only by seed are averaged: mean ± standard deviation. Files hold accuracies as
+    shares from 0 to 1. In Python, memoryless.lab.results(RUN) has every state.
 
     Parameters
     ----------
     runs
         Run folders, or folders that hold some.
     show
-        accuracy; paired, differences to the first method with 95 % intervals; typology, which
-        answers past and new images get; or data, the sizes of the data sets.
+        accuracy; paired: differences to the first method, with 95 % intervals; typology: how past
+        and new classes are confused; or data: the sizes of the data sets.
     all
         Show every method that the runs scored, not only the reference methods.
     methods
-        Methods to score again from the runs, without training, such as finetune+siw+mc, the
-        paper's inFT_siw_mc, or lwf_kd+lda+linear; by default those that each run scored.
+        Methods to score again without training, for example finetune+siw+mc (or the paper's name,
+        inFT_siw_mc) and lwf_kd+lda+linear. By default, those that each run scored.
     by
         For --show paired: the accuracy to compare.
     write
@@ -71,7 +71,7 @@ def table(
             display.reading(found, "scoring", True)
         tables = _tables(found, show, names, all or bool(names), int(by[-1]))
     if not tables:
-        raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
+        raise ConfigError("these runs have not finished enough states: start memoryless run again")
     present(tables, write)
 
 
@@ -90,12 +90,12 @@ def _tables(
 
 
 MEANINGS = {
-    "top-1": "first answer right",
+    "top-1": "first answer correct",
     "A_inc": "top-1 with state 0",
     "A_last": "top-1 after the last state",
-    "top-5": "right class among five",
-    "lost": "forgetting",
-    "kept": "bytes of the past that the method needs",
+    "top-5": "correct class among five answers",
+    "lost": "forgetting, in points",
+    "kept": "bytes that the method needs of the past",
     "products": "multiplications for one image",
 }
 COLUMNS: dict[str, Callable[[Any], str]] = {
@@ -112,7 +112,7 @@ ONE_STATE = ("top-1", "kept", "top-5")  # where there is no average, and nothing
 
 
 def method_table(comparison: Comparison, every: bool = False) -> Table:
-    """Return the methods to look at first, or all of them, with chance and Full below."""
+    """Return the main methods, or all of them, with chance and Full below."""
     columns = ONE_STATE if comparison.one_state else SHOWN
     entries = comparison.entries if every else comparison.shown
     remarks = {entry.label: comparison.role(entry) for entry in entries}
@@ -154,7 +154,7 @@ def table_of(
 
 
 def _bounds(comparison: Comparison) -> dict[str, dict[str, str]]:
-    """Return what guessing reaches, and learning all classes at once, which has one state."""
+    """Return the accuracies of guessing, and of learning all classes at once (Full)."""
     row = comparison.row
     found = {"chance": {"top-1": cell(row.chance_top1), "top-5": cell(row.chance_top5)}}
     for full in comparison.full:
@@ -170,7 +170,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if comparison.control:
         yield "The control is a network that never learned"
     if images := {entry.strategy: None for entry in comparison.entries if not entry.memoryless}:
-        yield f"{' and '.join(images)} kept images of the past"
+        yield f"{' and '.join(images)} kept images of past classes"
     if comparison.full:
         yield "Full learned all classes at once, from all images"
 
@@ -181,14 +181,14 @@ KINDS = ("c(p)", "e(p,p)", "e(p,n)", "c(n)", "e(n,n)", "e(n,p)")
 def typology_tables(
     runs: Sequence[RunFolder], methods: Sequence[str] = (), every: bool = False
 ) -> list[Table]:
-    """Show where the images of past and new classes go in each run, as in the supplement."""
+    """Return how each run confuses past and new classes, as in the supplement."""
     results = results_frame(runs, methods)
     later = results[results["state"] > 0] if len(results) else results
     return [_typology(run, own, every) for run, own in later.groupby("run", sort=False)]
 
 
 def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
-    """Show one run after its last state; the figures have every state."""
+    """Return the table of one run after its last state; its figures have every state."""
     names = own["method"].unique()
     shown = own if every else own[own["method"].isin(headline(names) or names[:1])]
     last = shown[shown["state"] == shown["state"].max()]
@@ -196,8 +196,8 @@ def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
         [row.method, *(cell(getattr(row, kind)) for kind in TYPOLOGY)] for row in last.itertuples()
     ]
     caption = (
-        "Percent of past images (p), then of new ones (n). c: right; e(p,n): an image of a past "
-        "class that was taken for a new class, and so on."
+        "Percent of the images of past classes (p), then of new ones (n). c: correct; e(p,n): an "
+        "image of a past class was taken for a new one, and so on."
     )
     columns = ["run", "data", "T", "seed", "method", "state", *TYPOLOGY]
     title = f"{run}: answers after state {last['state'].iloc[0]}"
@@ -273,7 +273,7 @@ def _signed(points: float) -> str:
 def image_shares(run: RunFolder, names: Sequence[str], k: int) -> dict[str, np.ndarray]:
     """Return how much each test image adds to the average top-k accuracy of methods, in percent.
 
-    Images stand by class, in the order of the data. States after the first are averaged.
+    Images are sorted by class. The average is over the states after the first.
     """
     wanted = {name: parse_method(name) for name in names}
     shares = {name: np.zeros(sum(run.about.test_images)) for name in names}
@@ -290,9 +290,9 @@ def image_shares(run: RunFolder, names: Sequence[str], k: int) -> dict[str, np.n
 
 
 def interval(differences: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % interval of a sum over images, from what each adds to it in each run (S, n).
+    """Return the 95 % interval of a sum over images, from the part of each in each run (S, n).
 
-    Images and seeds are drawn: their variances add up, that of seeds only where there are several.
+    Images and seeds are both samples: their variances add up. One seed has no variance.
 
     >>> interval(np.array([[1.0, 1.0], [1.0, 1.0]]))
     (2.0, 2.0)
