@@ -41,6 +41,9 @@ def test_a_row_by_hand():
     assert (second.bytes, second.bytes_of_run, second.multiplications) == (200, 650, 14)
     assert (second.T, second.finished, second.seed, second.seconds) == (2, 2, 0, 1.5)
     assert (second.network, second.augmentation) == ("resnet18_3x3, width 2", "flip")
+    assert second.protocol == (
+        "resnet18_3x3, width 2, epochs 2 (later 2), augmentation flip, order natural"
+    )
 
 
 def test_it_is_read_from_folders_each_run_once(tiny, finished):

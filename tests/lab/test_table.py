@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -11,11 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from conftest import FakeRun
 from memoryless.cli import main
-from memoryless.lab.compare import compare_table
 from memoryless.lab.comparison import comparisons
 from memoryless.lab.experiment import run
 from memoryless.lab.frame import TYPOLOGY
@@ -27,7 +24,6 @@ from memoryless.lab.table import (
     paired_tables,
     typology_tables,
 )
-from memoryless.output import show
 
 VALUES = {
     "finetune": [90.0, 20.0, 10.0],
@@ -67,20 +63,6 @@ def test_one_state_has_no_average():
     assert shown.columns == ["method", "top-1", "kept", "top-5", ""]
     assert shown.rows[0] == ["joint", "80.0", "images", "40.0", "not memoryless"]
     assert "reference" not in shown.caption
-
-
-@pytest.mark.parametrize("every", [False, True])
-def test_no_line_is_wider_than_a_terminal(every):
-    runs = [FakeRun(VALUES, f"{s}/s", seed=s) for s in (0, 1)]
-    runs[1].accuracies = {name: [v - 9 for v in values] for name, values in VALUES.items()}
-    screen = io.StringIO()
-    terminal = Console(file=screen, force_terminal=True, color_system=None, width=80)
-    (comparison,) = comparisons([*runs, CONTROL, JOINT])
-    for made in (method_table(comparison, every), compare_table(comparison, every=every)):
-        show(made, terminal)
-    lines = screen.getvalue().split("\n")
-    assert max(map(len, lines)) <= 80
-    assert any("30.5±6.4" in line for line in lines)
 
 
 def test_typology_has_the_stored_percentages():

@@ -254,12 +254,8 @@ def kept(row: Any) -> str:
 
 
 def protocol(row: Any) -> str:
-    """Return how a training was done: network, epochs, augmentation, order and seeds."""
-    later = f" (later {row.epochs_later})" if row.finished > 1 else ""
-    return (
-        f"{row.network}, epochs {row.epochs}{later}, augmentation {row.augmentation or 'none'}, "
-        f"order {row.order}, seeds {row.seed}"
-    )
+    """Return the protocol of a training: network, epochs, augmentation, order and seeds."""
+    return f"{row.protocol}, seeds {row.seed}"
 
 
 def averages_title(comparison: Comparison) -> str:

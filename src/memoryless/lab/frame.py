@@ -119,6 +119,11 @@ def _facts(run: RunFolder) -> dict[str, Any]:
     settings = compared(config) | {"backbone": about.backbone_class}
     data_id = _digest([about.dataset, images, sorted({*about.classes})])
     stream = _digest([data_id, about.classes, about.sizes, run.finished])
+    network = f"{about.backbone_class}, width {config.width}"
+    epochs = f"epochs {config.epochs}"
+    if run.finished > 1:
+        epochs += f" (later {config.epochs_later})"
+    augmentation = " ".join(about.preparation.augment)
     return {
         "run": str(run.path),
         "data": about.dataset,
@@ -129,10 +134,12 @@ def _facts(run: RunFolder) -> dict[str, Any]:
         "order": config.order,
         "seed": about.seed,
         "memoryless": about.memoryless,
-        "network": f"{about.backbone_class}, width {config.width}",
+        "network": network,
         "epochs": config.epochs,
         "epochs_later": config.epochs_later,
-        "augmentation": " ".join(about.preparation.augment),
+        "augmentation": augmentation,
+        "protocol": f"{network}, {epochs}, augmentation {augmentation or 'none'}, "
+        f"order {config.order}",
         "statistics": config.statistics,
         "data_id": data_id,
         "stream": stream,
