@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 import torch
 
+from memoryless.lab.compare import combinations
 from memoryless.lab.config import Config
 from memoryless.lab.described import Description, Preparation, Results
 from memoryless.lab.experiment import provenance
 from memoryless.lab.frame import results_frame
-from memoryless.lab.rescore import combinations
 from memoryless.lab.runs import RunFolder
 from memoryless.tensors import to_bytes
 

@@ -21,9 +21,10 @@ import torch
 from msgspec import to_builtins
 
 from conftest import make_toy
+from memoryless.lab.compare import combinations
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.rescore import combinations, results_with
+from memoryless.lab.frame import results_with
 from memoryless.lab.runs import RunFolder, last_record, read_test, states_of
 from memoryless.progress import Observer
 from memoryless.stats.methods import parse_method

@@ -8,7 +8,7 @@ import numpy as np
 
 from memoryless.cli import main
 from memoryless.lab.experiment import run
-from memoryless.lab.rescore import results_with
+from memoryless.lab.frame import results_with
 from memoryless.lab.runs import RunFolder, last_record
 from memoryless.stats.calibration import CALIBRATIONS, Calibration
 from memoryless.stats.heads import HEADS, Head

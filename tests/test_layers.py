@@ -36,7 +36,6 @@ ELSEWHERE = {
     "model/__init__": "it names what model/model holds",
     "stats/__init__": "it is empty",
     "lab/__init__": "test_frame reads results through it",
-    "lab/conclusion": "test_comparison checks its numbers",
     "tables": "a dataclass without a method",
     "photos/__init__": "it is empty",
     "lab/described": "test_runs damages files in the ways that it checks",

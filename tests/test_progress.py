@@ -136,9 +136,11 @@ def test_all_slow_work_is_shown(tiny, every_line):
     run(replace(tiny, statistics="full"), make_toy(), observer=screen.display)
     for what in ("epoch 1/2", "features 24 of 24", "fitting heads 1 of", "scores 8 of 8"):
         assert any(line.startswith(f"state 0 of 0..2, {what}") for line in screen.lines), what
-    (last,) = [line for line in screen.lines if line.startswith("state 2 learned")]
-    numbers = r"top-1 finetune \d+\.\d, finetune\+siw \d+\.\d, finetune\+rda\+widened \d+\.\d"
-    assert re.fullmatch(rf"state 2 learned: 6 classes; {numbers}", last)
+    heading = "state  classes  finetune  finetune+siw  finetune+rda+widened  elapsed"
+    place = screen.lines.index(heading)
+    rows = [line for line in screen.lines[place:] if re.match(r" +\d", line)]
+    assert [row.split()[:2] for row in rows] == [["0", "2"], ["1", "4"], ["2", "6"]]
+    assert {len(row) for row in rows} == {len(heading)}
 
 
 def test_one_method_stands_for_others():

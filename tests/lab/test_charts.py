@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -15,11 +16,15 @@ from matplotlib.text import Text
 from conftest import FakeRun
 from memoryless.lab import measures
 from memoryless.lab.charts import (
+    BY_STREAM,
+    CAPTIONS,
     COLOURS,
     FAINT,
     FIGURES,
     METADATA,
+    OF_THE_PAPER,
     pareto_figure,
+    pictures,
     save_figure,
     shown,
 )
@@ -163,14 +168,14 @@ def test_states_are_whole_numbers_and_few_are_marked(states):
 def test_few_states_make_a_low_confusion_under_whole_names(monkeypatch):
     middle = {"statistics": "full", "level": "middle", "square_roots": True}
     values = {"finetune": [9.0, 9.0], "finetune+rda+widened": [9.0, 9.0]}
-    other = made({"finetune+lda": [9.0, 9.0]}, "l/s", statistics="full", level="last")
+    other = made(values, "l/s", statistics="full", level="last")
     heights = []
     for states in (2, 20):
         monkeypatch.setattr(measures, "state_confusion", lambda r, m, n=states: 100 * np.eye(n))
         figure = draw("confusion", made(values, **middle), other)
         heights.append(figure.get_figheight())
     titles = [panel.get_title() for panel in figure.axes]
-    assert titles == ["finetune", "finetune+rda+widened (middle stages,\nroots)"]
+    assert titles == ["finetune", "finetune+rda+widened (level middle,\nsquare_roots yes)"]
     assert heights[0] < heights[1] / 2
     names = [text.get_text() for text in figure.axes[0].get_xticklabels()]
     assert names == [f"{a}-{a + 1}" for a in range(0, 20, 2)]  # coarser cells have numbers too
@@ -249,7 +254,37 @@ def test_the_reference_is_named_and_stands_out():
 def test_trainings_are_named_by_their_strategy_and_drawn_once(finished, gathered_run):
     figure = draw("similarity", finished, RunFolder(gathered_run))
     (panel,) = figure.axes
-    assert legend_of(figure) == ["finetune (held_out 0)", "finetune (last stage, held_out 0.25)"]
+    assert legend_of(figure) == ["finetune (held_out 0.25)", "finetune (held_out 0)"]
     assert len(draw("similarity", finished, finished).axes[0].lines) == 1
     low, high = panel.get_ylim()
     assert low <= 0 and 1 <= high < 1.2
+
+
+def test_pictures_have_the_names_and_colours_of_the_page_and_ids_of_their_own(finished_run):
+    """The page's style gives texts their colour and font."""
+    (comparison,) = comparisons([RunFolder(finished_run)])
+    every = [*pictures(comparison, BY_STREAM, "c0"), *pictures(comparison, OF_THE_PAPER, "paper")]
+    assert [picture.caption for picture in every] == list(CAPTIONS.values())
+    assert CAPTIONS.keys() == FIGURES.keys()
+    accuracy, kept, confusion = (picture.drawing for picture in every[:3])
+    assert all(f">{entry.label}<" in accuracy for entry in comparison.lines)
+    assert f">{comparison.reference.label}<" in kept
+    assert all(f">{text}<" in confusion for text in ("finetune", "finetune+siw", "true state"))
+    for picture in every:
+        svg = ElementTree.fromstring(picture.drawing)
+        assert (svg.get("role"), svg.get("aria-label")) == ("img", picture.caption)
+        assert "var(--ink)" in picture.drawing
+        assert not re.search(r"#fff|#000000|#b3b3b3|white|metadata", picture.drawing)
+        size = re.findall(r"font-size: ([\d.]+)px", picture.drawing)
+        width = float(re.search(r'viewBox="0 0 ([\d.]+)', picture.drawing)[1])
+        assert min(map(float, size)) * 328 / width >= 11  # on a phone
+    ids = [i for picture in every for i in re.findall(r' id="([^"]+)"', picture.drawing)]
+    assert len(ids) == len({*ids})
+
+
+def test_bytes_are_not_drawn_where_every_training_keeps_images(monkeypatch):
+    monkeypatch.setattr(measures, "state_confusion", lambda run, method: np.eye(2))
+    config = {"strategy": "replay"}
+    (found,) = comparisons([FakeRun({"replay": [9.0, 8.0]}, config=config, memoryless=False)])
+    drawn = pictures(found, BY_STREAM, "c")
+    assert [picture.caption for picture in drawn] == [CAPTIONS["accuracy"], CAPTIONS["confusion"]]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryless.cli import main
+from memoryless.lab.compare import combinations
 from memoryless.lab.experiment import run
 from memoryless.stats.heads import HEADS
 from memoryless.stats.methods import parse_method
@@ -72,3 +73,7 @@ def test_a_method_of_one_strategy_is_not_asked_of_another(toy, tiny, capsys):
         run(replace(tiny, **given, output=tiny.output / strategy), toy)
     assert main(["compare", str(tiny.output), "--heads", "projection"]) == 2
     assert "can give none of that: train with --projection 1000\n" in capsys.readouterr().err
+
+
+def test_combinations(finished):
+    assert combinations([finished], ["siw"], ("none", "mc")) == ["finetune+siw", "finetune+siw+mc"]

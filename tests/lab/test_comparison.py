@@ -12,9 +12,7 @@ from memoryless.lab.comparison import (
     comparisons,
     main_comparisons,
     pareto_front,
-    reads_statistics,
 )
-from memoryless.lab.conclusion import average_line, sentences
 
 FT = {"finetune": [90.0, 20.0, 10.0], "finetune+siw": [90.0, 40.0, 30.0]}
 FULL = {"statistics": "full"}
@@ -43,7 +41,11 @@ def test_entries_stand_by_top1_and_the_reference_is_fixed():
     assert labels(comparison) == [
         "finetune+rda", "finetune+rda+widened", "finetune+siw", "finetune",
     ]  # fmt: skip
-    assert comparison.main.headline == ["finetune", "finetune+siw", "finetune+rda+widened"]
+    assert [e.method for e in comparison.main] == [
+        "finetune",
+        "finetune+siw",
+        "finetune+rda+widened",
+    ]
     assert comparison.reference.top1 == 65
     assert [comparison.role(e) for e in comparison.entries] == ["", "reference", "", ""]
     assert [e.label for e in comparison.before_and_after] == ["finetune", "finetune+rda+widened"]
@@ -54,26 +56,27 @@ def test_a_training_without_its_strategys_own_method_has_a_reference():
     assert only(FakeRun(methods)).reference.label == "finetune+siw+mc"
 
 
-def test_kinds_of_statistics_are_named_in_every_number_of_states():
+def test_labels_are_the_same_in_every_number_of_states():
     """What reads no statistics stands once, as in the training that is preferred."""
     runs = [FakeRun(MORE, "a/seed-0", config=FULL)]
     runs += [FakeRun(MORE, f"b/seed-{s}", seed=s, config=MIDDLE) for s in (0, 1)]
     short = {name: values[:2] for name, values in MORE.items()}
-    runs.append(FakeRun(short, "c/seed-0", config=MIDDLE | {"states": "2"}))
+    classes = [f"{i}" for i in range(6)]
+    runs.append(FakeRun(short, "c/seed-0", config=MIDDLE, sizes=[3, 3], classes=classes))
+    for run in runs[:3]:
+        run.about.classes = tuple(classes)
     small, large = comparisons(runs)
     assert [small.states, large.states] == ["2", "3"]
     assert sorted(labels(large)) == [
         "finetune",
-        "finetune+rda (last stage)",
-        "finetune+rda (middle stages, roots)",
-        "finetune+rda+widened (last stage)",
-        "finetune+rda+widened (middle stages, roots)",
+        "finetune+rda (level last, square_roots no)",
+        "finetune+rda (level middle, square_roots yes)",
+        "finetune+rda+widened (level last, square_roots no)",
+        "finetune+rda+widened (level middle, square_roots yes)",
         "finetune+siw",
     ]
     assert small.reference.label == large.reference.label
     assert {e.label: e.seeds for e in large.entries}["finetune"] == 2
-    names = ["finetune", "finetune+siw", "finetune+ncm", "frozen+projection"]
-    assert [reads_statistics(name) for name in names] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +88,6 @@ def test_kinds_of_statistics_are_named_in_every_number_of_states():
         ([FULL, {"statistics": "tied"}],
          ["finetune", "finetune+rda (statistics full)", "finetune+rda (statistics tied)"],
          ["finetune (statistics full)", "finetune (statistics tied)"]),
-        ([FULL, {}], ["finetune", "finetune+rda (last stage)"],
-         ["finetune (last stage)", "finetune"]),
     ],
 )  # fmt: skip
 def test_equal_labels_get_the_settings_that_distinguish_them(settings, found, names):
@@ -94,7 +95,13 @@ def test_equal_labels_get_the_settings_that_distinguish_them(settings, found, na
     comparison = only(*runs)
     assert {*found} <= {*labels(comparison)}
     assert len(labels(comparison)) == len({*labels(comparison)})
-    assert [training.name for training in comparison.trainings] == names
+    assert [own[0].name for own in comparison.by_training.values()] == names
+
+
+def test_a_method_of_one_training_needs_no_more_than_its_name():
+    few = {name: values for name, values in MORE.items() if "rda" not in name}
+    comparison = only(FakeRun(MORE, "a/s", config=FULL), FakeRun(few, "b/s"))
+    assert {*labels(comparison)} == {*MORE}
 
 
 def test_data_sets_and_numbers_of_states_stand_apart_in_order():
@@ -108,7 +115,7 @@ def test_data_sets_and_numbers_of_states_stand_apart_in_order():
         "x, 5 states", "x, 10 states", "x, 20 states", "y, 2 states",
     ]  # fmt: skip
     assert [c.title for c in main_comparisons(found)] == ["x, 5 states", "y, 2 states"]
-    more = [*found[0].trainings[0].runs, made(5, "x", config={"lr": 0.3})]
+    more = [made(5, "x"), made(5, "x", config={"lr": 0.3})]
     more[-1].path = more[-1].path / "other"
     (main,) = main_comparisons(comparisons([made(2, "x"), *more]))
     assert main.states == "5"
@@ -126,21 +133,21 @@ def test_the_control_is_no_reference_and_full_stands_beside():
     runs = [FakeRun(MORE, "a/s", config=MIDDLE), FakeRun(CONTROL, "b/s", config=UNTRAINED)]
     comparison = only(*runs, joint())
     assert comparison.reference.label == "finetune+rda+widened"
-    assert comparison.control_entry.label == "untrained+lda"
-    assert comparison.full.row.A_last == 88
+    assert comparison.control.label == "untrained+lda"
+    assert [entry.A_last for entry in comparison.full] == [88]
     assert "untrained" not in [entry.label for entry in comparison.shown]
     assert comparison.lines[0] is comparison.reference
-    assert comparison.lines[-1] is comparison.control_entry
+    assert comparison.lines[-1] is comparison.control
     assert only(runs[1]).reference.label == "untrained+lda"
     other_shape = FakeRun(CONTROL, "b/s", config=UNTRAINED | {"width": 4})
     assert only(runs[0], other_shape).control is None
 
 
 def test_full_alone_and_beside_unfinished_runs():
-    assert only(joint()).full is None
+    assert only(joint()).full == []
     part = FakeRun(FT, "p/s", sizes=[1, 2, 1, 2], classes=["a"] * 6)
     (unfinished,) = comparisons([part, joint()])
-    assert (unfinished.title, unfinished.full) == ("toy, 3/4 states", None)
+    assert (unfinished.title, unfinished.full) == ("toy, 3/4 states", [])
 
 
 def test_what_is_not_memoryless_is_no_reference():
@@ -149,8 +156,6 @@ def test_what_is_not_memoryless_is_no_reference():
     assert only(replay, FakeRun(FT)).reference.label == "finetune+siw"
     comparison = only(replay)
     assert comparison.role(comparison.reference) == "not memoryless"
-    assert comparison.main.name == "replay (not memoryless)"
-    assert average_line(comparison) == "Average of states 1-2: replay 80.0 (not memoryless)"
 
 
 def test_of_many_trainings_few_methods_are_shown_and_drawn():
@@ -168,8 +173,8 @@ def test_there_is_no_reference_where_methods_are_named(finished):
 
 def test_averages_by_state_over_seeds():
     runs = [FakeRun({"finetune": [90.0, x]}, f"{x}/s", seed=s) for s, x in ((0, 20.0), (1, 40.0))]
-    (training,) = only(*runs).trainings
-    by_state = training.by_state("finetune")
+    comparison = only(*runs)
+    by_state = comparison.by_state(comparison.reference)
     assert by_state["mean"].tolist() == [90, 30]
     assert by_state["std"].tolist() == [0, pytest.approx(200**0.5)]
 
@@ -187,23 +192,3 @@ def test_the_front_keeps_something_and_beats_all_that_keep_less():
     assert [row.method for row in pareto_front(rows)] == ["few", "many"]
     assert pareto_front([row._replace(bytes=5, top1=6.0), *rows[:1]]) == []
     assert pareto_front([row._replace(memoryless=False)]) == []
-
-
-def test_the_conclusion_has_the_numbers_and_calls_nothing_best():
-    runs = [FakeRun(MORE, "a/s", config=MIDDLE), FakeRun(CONTROL, "b/s", config=UNTRAINED)]
-    comparison = only(*runs)
-    assert average_line(comparison) == (
-        "Average of states 1-2: finetune+rda+widened 65.0 (reference), untrained+lda 45.0 "
-        "(control), finetune+siw 35.0, finetune 15.0"
-    )
-    text = " ".join(sentences(comparison))
-    # 90 - 60 of state 0 and 60 - 50 of state 1 are forgotten
-    for number in ("65.0 %", "20.8 %", "forgets 20.0 points", "300 bytes", "adds 20.0 points"):
-        assert number in text
-    assert "`memoryless run`" in " ".join(sentences(only(runs[0])))
-
-
-def test_a_difference_within_seeds_is_called_that():
-    runs = [FakeRun({"finetune": [9.0, x]}, f"{x}/s", seed=s) for s, x in ((0, 20.0), (1, 40.0))]
-    control = FakeRun({"untrained": [9.0, 25.0]}, "u/s", config={"strategy": "untrained"})
-    assert "within the deviation over seeds" in " ".join(sentences(only(*runs, control)))

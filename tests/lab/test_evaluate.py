@@ -12,14 +12,14 @@ import pytest
 from conftest import ENDED, single
 from memoryless.lab import evaluate
 from memoryless.lab.described import Typology
-from memoryless.lab.evaluate import Outcome, SharedProducts, figures_of, score, score_methods
+from memoryless.lab.evaluate import Outcome, figures_of, score, score_methods
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.class_statistics import ClassStatistics, Group
 from memoryless.stats.heads import HEADS, Head
-from memoryless.stats.methods import METHODS, Method, build_scorer, methods_of
+from memoryless.stats.methods import METHODS, Method, build_scorer
 from memoryless.stats.metrics import ranks
 from memoryless.stats.record import EndOfState, Record
-from memoryless.stats.scorers import Linear, View
+from memoryless.stats.scorers import View
 
 PLAIN, UNIT = METHODS["FT"], METHODS["LUCIR"]
 
@@ -62,30 +62,14 @@ def test_scoring_in_chunks_changes_nothing(monkeypatch):
 
 
 def test_progress_counts_images_evenly_over_the_passes(monkeypatch, data, statistics):
-    """A pass for both row heads, and one for each head over statistics."""
+    """A pass for each head."""
     monkeypatch.setattr(evaluate, "CHUNK", 50)
     end = end_of(single(3, 6), single(3))
     end = replace(end, record=replace(end.record, statistics={"none": statistics}))
     methods = {h: Method("finetune", h) for h in ("current", "initial", "ncm", "lda")}
     seen: list[tuple[int, int]] = []
     score(*data, methods, end, lambda *numbers: seen.append(numbers))
-    assert seen == [(n, 120) for n in (16, 33, 40, 56, 73, 80, 96, 113, 120)]
-
-
-def test_the_nine_methods_need_two_products():
-    """One for the current layer, one for all heads of the initial rows, degenerate rows too."""
-    W, current = single(2, 6, 40)
-    W[2], W[3] = 0.7, 0
-    record = Record(W, single(6), np.arange(6) % 2, np.array([3, 2], np.float32))
-    end = EndOfState(record, (current, single(6, seed=1)))
-    layers = {name: build_scorer(m, end) for name, m in methods_of("finetune").items()}
-    shared = SharedProducts.of(layers)
-    assert len(shared.products) == 2
-    features = 3 * np.abs(single(30, 40, seed=2))
-    found = dict(shared(features))
-    assert found.keys() == layers.keys()
-    for name, scorer in layers.items():
-        np.testing.assert_allclose(found[name], scorer(features), rtol=1e-4, atol=1e-4)
+    assert seen == [(n, 120) for n in (12, 25, 30, 42, 55, 60, 72, 85, 90, 102, 115, 120)]
 
 
 @pytest.mark.parametrize("classes", [1, 2, 255, 256, 257, 300])
@@ -97,31 +81,6 @@ def test_ranks_are_those_of_the_metrics_for_any_number_of_classes(classes):
         outcome.enter(chunk, scores[chunk], labels[chunk])
     assert outcome.ranks.tolist() == ranks(scores, labels).tolist()
     assert outcome.predictions.tolist() == scores.argmax(1).tolist()
-
-
-def test_shared_products_are_as_exact_as_direct_ones():
-    """Rows far from 0, where a difference of large numbers would lose digits."""
-    end = end_of(1 + single(40, 64) / 100, zeros(40))
-    methods = {name: METHODS[name] for name in ("inFT", "inFT_siw")}
-    features, labels = np.abs(single(500, 64, seed=1)), np.arange(500) % 40
-    rows = build_scorer(methods["inFT_siw"], end).W.astype(np.float64)
-    exact = ranks(features.astype(np.float64) @ rows.T, labels)
-    assert (score(features, labels, methods, end)["inFT_siw"].ranks != exact).sum() <= 1
-
-
-def test_multiples_of_rows_share_their_product_whatever_their_sign():
-    rows = -np.abs(single(4, 6)) - 1
-    factors = np.array([2, -1, 0.5, 3], np.float32)
-    nudged = rows.copy()
-    nudged[3, 5] += 0.01
-    layers = {"a": Linear(rows, zeros(4)), "b": Linear(rows * factors[:, None], zeros(4) + 1)}
-    shared = SharedProducts.of(layers | {"c": Linear(nudged, zeros(4))})
-    assert len(shared.products) == 2  # other rows get one of their own
-    np.testing.assert_allclose(shared.layers["b"].gain, factors, rtol=1e-5)
-    features = single(9, 6, seed=1)
-    found = dict(shared(features))
-    for name, layer in layers.items():
-        np.testing.assert_allclose(found[name], layer(features), rtol=1e-5, atol=1e-5)
 
 
 def test_features_may_be_stored_in_half_precision():

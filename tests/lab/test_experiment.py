@@ -246,8 +246,8 @@ def test_methods_asked_for_are_scored_in_the_run(gathering, toy, short_fits):
     assert name in RunFolder(path).results()[-1].methods
     for wrong, message in {
         "finetune+siw+bg": "unknown head, calibration or transport",
-        "lwf+siw": "is not of the strategy finetune",
-        "finetune+lda+bg_z": "reads what is not kept: train with `held_out=0.1`",
+        "lwf+siw": "needs another strategy than finetune",
+        "finetune+lda+bg_z": "lacks statistics: train with `held_out=0.1`",
     }.items():
         with pytest.raises(ConfigError, match=message):
             replace(gathering, methods=(wrong,), held_out=0.0).resolved(8)

@@ -15,8 +15,8 @@ def test_joint_runs_have_no_figures_by_state(tiny, toy, capsys):
     run(replace(tiny, strategy="joint", epochs=1), toy)
     assert main(["figures", str(tiny.output)]) == 2
     assert capsys.readouterr().err == (
-        "memoryless: the runs there have one state, and states are what is compared: name runs of "
-        "several\n"
+        "memoryless: these runs have one state, and states are compared: name runs of several "
+        "states\n"
     )
 
 
@@ -26,7 +26,7 @@ def test_runs_that_have_not_finished_state_1_are_to_go_on(command, toy_runs, cap
         shutil.rmtree(toy_runs / "ft/seed-0/states" / state)
     assert main([command, str(toy_runs)]) == 2
     assert capsys.readouterr().err == (
-        "memoryless: the runs there have not finished state 1 yet: let memoryless run go on\n"
+        "memoryless: these runs have not finished state 1: start memoryless run again\n"
     )
 
 

@@ -19,13 +19,20 @@ from conftest import TINY, FakeRun, hostile_text, make_toy
 from html_pages import Page, check_alone
 from memoryless import pages
 from memoryless.cli import main
+from memoryless.lab.charts import OF_THE_PAPER, Picture
 from memoryless.lab.comparison import comparisons
 from memoryless.lab.config import control_of
 from memoryless.lab.experiment import run
 from memoryless.lab.frame import averages, results_frame
 from memoryless.lab.measures import class_accuracies
-from memoryless.lab.pictures import OF_THE_PAPER, Picture
-from memoryless.lab.report import class_table, paper_measures, render, run_names, states_tables
+from memoryless.lab.report import (
+    class_table,
+    paper_measures,
+    render,
+    run_names,
+    sentences,
+    states_tables,
+)
 from memoryless.lab.runs import RunFolder
 from memoryless.names import printable
 from memoryless.strategies import own_values
@@ -134,7 +141,7 @@ def test_g_il_is_of_every_kind_of_statistics():
     runs = [FakeRun(values, f"{i}/s", config={"statistics": "full"} | kind)
             for i, kind in enumerate(kinds)]  # fmt: skip
     names = [row[0] for grid in paper_measures(comparisons([*runs, joint()])) for row in grid.rows]
-    assert names == ["finetune+rda (last stage)", "finetune+rda (middle stages)"]
+    assert names == ["finetune+rda (level last)", "finetune+rda (level middle)"]
 
 
 def test_runs_are_named_in_words_and_found_again_by_their_folder(runs, page):
@@ -170,6 +177,31 @@ def test_numbers_of_states_stand_beside_each_other():
     assert "finetune+initial+mc" not in found
     assert "finetune+initial+mc" in {row[0] for row in every.rows}
     assert [row[0] for row in few.rows][:2] == ["finetune+siw", "finetune"]
+
+
+REFERENCE = "finetune+rda+widened"
+TRAINED = FakeRun(
+    {"finetune": [90.0, 20.0, 10.0], "finetune+siw": [90.0, 40.0, 30.0],
+     REFERENCE: [90.0, 70.0, 60.0]},
+    config={"statistics": "full"},
+)  # fmt: skip
+CONTROL = FakeRun({"untrained+lda": [60.0, 50.0, 40.0]}, "u/s", config={"strategy": "untrained"})
+
+
+def test_the_first_sentences_have_the_numbers():
+    text = " ".join(sentences(*comparisons([TRAINED, CONTROL])))
+    assert text.startswith(f"toy, 3 states: The reference method, fixed in advance, is {REFERENCE}")
+    # 90 - 60 of state 0 and 60 - 50 of state 1 are forgotten
+    for number in ("65.0 %", "20.8 %", "forgets 20.0 points", "300 bytes", "adds 20.0 points"):
+        assert number in text
+    assert "`memoryless run`" in " ".join(sentences(*comparisons([TRAINED])))
+
+
+def test_a_difference_within_seeds_is_called_that():
+    runs = [FakeRun({"finetune": [9.0, x]}, f"{x}/s", seed=s) for s, x in ((0, 20.0), (1, 40.0))]
+    control = FakeRun({"untrained": [9.0, 25.0]}, "u/s", config={"strategy": "untrained"})
+    text = " ".join(sentences(*comparisons([*runs, control])))
+    assert "within the deviation over seeds" in text
 
 
 def test_what_a_number_of_states_lacks_is_left_empty_and_what_has_not_ended_has_no_column():
@@ -291,7 +323,7 @@ def test_a_browser_shows_it_whole(width, scheme, page_file):
         for drawing in page.locator("svg:visible").all():
             assert drawing.bounding_box()["width"] <= width
         for row in page.locator("figure.table").first.locator("tbody tr").all():
-            for cell in row.locator("td").all()[:2]:  # top-1 and top-5
+            for cell in row.locator("td").all()[:2]:  # top-1 and bytes kept
                 box = cell.bounding_box()
                 assert box["x"] >= 0
                 assert box["x"] + box["width"] <= width

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PHOTO_FLAGS, call
+from conftest import PHOTO_FLAGS, FakeRun, call
 from memoryless.cli import main
 from memoryless.lab.comparison import comparisons
-from memoryless.lab.conclusion import average_line
+from memoryless.lab.run import average_line
 from memoryless.lab.runs import find_runs
 from memoryless.stats.methods import methods_of
 
@@ -49,6 +49,17 @@ def test_run_and_table(photos, capsys):
         r["method"] for r in json.loads(Path("t.json").read_text())
     ]
     assert Path("t.md").read_text().count("\n| finetune") == len(mine)
+
+
+def test_the_line_of_averages():
+    values = {"finetune": [90.0, 20.0, 10.0], "finetune+siw": [90.0, 40.0, 30.0]}
+    control = FakeRun({"untrained+lda": [9.0, 5.0, 4.0]}, "u/s", config={"strategy": "untrained"})
+    assert average_line(*comparisons([FakeRun(values), control])) == (
+        "Average of states 1-2: finetune+siw 35.0 (reference), finetune 15.0, untrained+lda 4.5 "
+        "(control)"
+    )
+    replay = FakeRun({"replay": [9.0, 8.0, 8.0]}, config={"strategy": "replay"}, memoryless=False)
+    assert average_line(*comparisons([replay])).endswith(": replay 8.0 (not memoryless)")
 
 
 def test_skip_broken_says_so(photos, capsys):

@@ -65,6 +65,14 @@ def test_belouadah_is_a_permutation_for_cifar100_only():
         Stream(TOY, "1", "belouadah")
 
 
+@pytest.mark.parametrize("order", ["icarl", "pycil"])
+def test_the_order_of_icarl_and_pycil(order):
+    """The first classes of CIFAR-100 as papers list them, from PyCIL's log."""
+    toy = make_toy(classes=100, train=1, test=1)
+    assert Stream(toy, "10", order).order[:10] == [68, 56, 78, 8, 23, 84, 90, 65, 74, 76]
+    assert sorted(Stream(TOY, "1", order).order) == list(range(7))
+
+
 def test_order_from_a_file(tmp_path):
     file = tmp_path / "order.txt"
     file.write_text("6\n5\n4\n3\n2\n1\n0\n")
@@ -74,7 +82,7 @@ def test_order_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"0\n1\n2\n3\n4\n5\n", "lacks 6: each class must stand there exactly once"),
+        (b"0\n1\n2\n3\n4\n5\n", "lacks 6: name each class exactly once"),
         (b"0\n1\n2\n3\n4\n5\n6\n6\n", "names a class twice"),
         (b"0\nfox\n2\n3\n4\n5\n99\n", "names unknown classes: fox, 99; name those of toy"),
         (b"\xff\xfe\x00\x81", "cannot be read"),
@@ -108,7 +116,7 @@ def test_bad_states(states, message):
 @pytest.mark.parametrize("order", ["seed:" + "1" * 5000, "x" * 5000, "natual"])
 def test_unknown_orders(order):
     with pytest.raises(
-        ConfigError, match="choose natural, seed:N with a number N, belouadah, or a file"
+        ConfigError, match="choose natural, seed:N with a number N, belouadah, icarl, pycil, or a"
     ):
         Stream(TOY, "2", order)
 

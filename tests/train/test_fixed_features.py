@@ -20,7 +20,7 @@ from conftest import (
 )
 from memoryless.lab.config import Config
 from memoryless.lab.experiment import run
-from memoryless.lab.rescore import results_with
+from memoryless.lab.frame import results_with
 from memoryless.lab.runs import RunFolder, last_state
 from memoryless.lab.stream import Stream
 from memoryless.stats.methods import build_scorer, grid_of, parse_method

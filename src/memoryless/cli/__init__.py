@@ -51,15 +51,13 @@ TRAINING = {
     "demo": "Teach a model some drawings in two states; then compare methods on 100 classes in ten "
     "states.",
     "run": "Learn a stream of classes state by state and score every method after each.",
-    "paper": "Train what the paper's table needs, and show it with G_IL beside the published "
-    "numbers.",
+    "paper": "Train the methods of the paper's table and compare them with the published numbers.",
 }
 READING = {
-    "table": "Show what methods reach in these runs, with the control, chance and Full.",
+    "table": "Show the accuracies of finished runs, with the control, chance and Full.",
     "compare": "Score any combinations of head, calibration and transport on finished runs.",
     "figures": "Draw rows, feature similarity, accuracy, confusion between states and bytes kept.",
-    "report": "Write one self-contained page: which method to use, accuracies, charts, classes, "
-    "runs.",
+    "report": "Write one HTML page about finished runs: accuracies, charts, classes, settings.",
 }
 NAMES = {"list": "Explain the names that settings take: strategies, heads, methods and the rest."}
 LABORATORY = TRAINING | READING | NAMES

@@ -1,19 +1,24 @@
 """Charts of finished runs, for papers and for the report; `measures` has their numbers.
 
-Each is as wide as one column of a page or as both, with text of 8 points at that size.
+Each is as wide as one column of a page or as both, with text of 8 points at that size. A report
+contains them as SVG in the colours of the page.
 """
 
 from __future__ import annotations
 
+import io
 import math
+import re
 import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import matplotlib as mpl
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
@@ -32,7 +37,7 @@ from memoryless.names import choose, printable
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", *((0, dashes) for dashes in ((6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (1, 3))))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-FAINT = "#b3b3b3"  # dots that do not stand out
+FAINT = "#b3b3b3"  # of dots in the background
 SHADES = ListedColormap([COLOURS[5]])  # one colour, of which cells have more or less
 INCHES = {1: 3.3, 2: 6.9}  # width of one column of a page, and of both
 INCHES_HIGH = 2.4
@@ -55,12 +60,35 @@ METADATA: dict[str, dict[str, None]] = {
     "png": {},
 }
 
+CAPTIONS = {
+    "accuracy": "Top-1 accuracy over all classes seen so far, after each state; bands: ± standard "
+    "deviation over seeds.",
+    "pareto": "Top-1 accuracy of each method against the bytes that it keeps. The steps are the "
+    "Pareto front. Bars: ± standard deviation over seeds.",
+    "confusion": "True and predicted state of the test images at the end, in percent, first seed.",
+    "magnitudes": "Mean |w| of new and past classes, as trained and standardised (Fig. 2).",
+    "similarity": "First state's test images: cosine of features with the last model's (Fig. 3).",
+    "rows": "Values of single rows, the fitted normal, and a test of normality (Fig. 4).",
+}
+BY_STREAM = ("accuracy", "pareto", "confusion")
+OF_THE_PAPER = ("magnitudes", "similarity", "rows")
+# Ids of groups, which nothing refers to, and turns by no angle.
+NEEDLESS = r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^"]*"'
+# Colours of figures, and the variables of the page's style in their place.
+PAGE_COLOURS = {
+    "#000000": "var(--ink)",
+    "#ffffff": "var(--paper)",
+    FAINT: "var(--grey)",
+    COLOURS[0]: "var(--accent)",
+    COLOURS[5]: "var(--heat)",
+}
+
 
 @mpl.rc_context(STYLE)
 def draw_magnitudes(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw mean |w| of new and past classes by state, as trained and standardised (Fig. 2)."""
     figure, panels = _panels(columns, 3.6 if columns == 1 else 2.2, 2)
-    numbers = measures.weight_magnitudes(comparison.main.runs[0])
+    numbers = measures.weight_magnitudes(comparison.runs(comparison.reference.training)[0])
     states = np.arange(1, len(numbers["new"]) + 1)
     titles = {"": "rows as trained", "siw_": "rows standardised"}
     for panel, (prefix, title) in zip(panels, titles.items(), strict=True):
@@ -76,8 +104,12 @@ def draw_magnitudes(comparison: Comparison, columns: int = 1) -> Figure:
 @mpl.rc_context(STYLE)
 def draw_similarity(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw how similar the first state's features stay to the last model's (Fig. 3)."""
-    trainings = [t for t in comparison.trainings if not t.one_state][:MOST_LINES]
-    lines = {t.name: measures.feature_similarity(t.runs[0]) for t in trainings}
+    own = [entries[0] for entries in comparison.by_training.values()]
+    own = [e for e in own if e.method == e.strategy]  # statistics change no features
+    lines = {
+        entry.label: measures.feature_similarity(comparison.runs(entry.training)[0])
+        for entry in own[:MOST_LINES]
+    }
     figure = _lines(lines, columns, "cosine with the last state")
     figure.axes[0].set_ylim(0, 1.05)
     return figure
@@ -87,7 +119,7 @@ def draw_similarity(comparison: Comparison, columns: int = 1) -> Figure:
 def draw_rows(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw histograms of single rows, the fitted normal and a test of normality (Fig. 4)."""
     figure, panels = _panels(columns, 4.6 if columns == 1 else 3.2, 6, 2 if columns == 1 else 3)
-    rows = measures.row_distributions(comparison.main.runs[0])
+    rows = measures.row_distributions(comparison.runs(comparison.reference.training)[0])
     for panel, row in zip(panels, rows, strict=False):
         panel.hist(row.values, bins=20, density=True, alpha=0.5, color=COLOURS[5])
         x = np.linspace(row.values.min(), row.values.max(), 200)
@@ -106,7 +138,7 @@ def draw_accuracy(comparison: Comparison, columns: int = 1) -> Figure:
 
     Bands show the standard deviation over seeds, to both sides.
     """
-    each = {entry.label: entry.training.by_state(entry.method) for entry in comparison.lines}
+    each = {entry.label: comparison.by_state(entry) for entry in comparison.lines}
     lines = {label: list(by_state["mean"]) for label, by_state in each.items()}
     figure = _lines(lines, columns, "top-1 accuracy (%)")
     panel = figure.axes[0]
@@ -124,7 +156,7 @@ def draw_confusion(comparison: Comparison, columns: int = 1) -> Figure:
     """Draw true by predicted state at the end, for the strategy and the reference method."""
     chosen = comparison.before_and_after
     cells = [
-        measures.coarser(measures.state_confusion(entry.training.runs[0], entry.method))
+        measures.coarser(measures.state_confusion(comparison.runs(entry.training)[0], entry.method))
         for entry in chosen
     ]
     height = min(INCHES[1], 0.9 + 0.24 * len(cells[0][0]))  # the cells are square
@@ -243,7 +275,7 @@ def _in_lines(label: str, most: int = 40) -> str:
 
 
 def _legend_below(panel: Axes, columns: int) -> float:
-    """Name what a panel shows in a legend below it; return the inches that it takes."""
+    """Draw a legend below a panel; return its height in inches."""
     handles, names = panel.get_legend_handles_labels()
     if not names:
         return 0.0
@@ -260,8 +292,8 @@ def _label(panel: Axes, title: str, x: str, y: str) -> None:
 
 
 def shown(runs: Sequence[RunFolder]) -> Comparison:
-    """Return what is drawn of some runs: the data set and number of states of most trainings."""
-    return max(comparisons(runs), key=lambda comparison: len(comparison.trainings))
+    """Return the comparison with the most trainings."""
+    return max(comparisons(runs), key=lambda comparison: len(comparison.by_training))
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -278,5 +310,49 @@ def save_figure(figure: Figure, path: Path) -> Path:
 def write_figure(figure: Figure, target: Path | IO[str], form: str) -> None:
     """Write a figure to a target; equal figures give equal files."""
     with mpl.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # what the font lacks stands as a box
+        warnings.filterwarnings("ignore", "Glyph")  # a box is drawn for a sign that the font lacks
         figure.savefig(target, format=form, metadata=METADATA[form])
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing with its caption."""
+
+    caption: str
+    drawing: Markup
+
+
+def pictures(comparison: Comparison, names: Sequence[str], prefix: str) -> list[Picture]:
+    """Draw some figures of a comparison for a phone; ids in them begin with `prefix`."""
+    any_memoryless = any(entry.memoryless for entry in comparison.entries)
+    return [
+        Picture(
+            CAPTIONS[name],
+            markup(FIGURES[name](comparison, 1), f"{prefix}-{name}", CAPTIONS[name]),
+        )
+        for name in names
+        if name != "pareto" or any_memoryless
+    ]
+
+
+def markup(figure: Figure, name: str, caption: str) -> Markup:
+    """Return a figure as SVG for a page: its ids begin with `name`."""
+    text = io.StringIO()
+    write_figure(figure, text, "svg")
+    _, start, drawing = text.getvalue().partition("<svg ")
+    drawing = re.sub(NEEDLESS, "", drawing)
+    drawing = re.sub(r"<[^>]*>", lambda tag: _adapted(tag[0], name), drawing)
+    return Markup('{}role="img" aria-label="{}" {}').format(Markup(start), caption, Markup(drawing))
+
+
+def _adapted(tag: str, name: str) -> str:
+    """Give a tag ids of its own, and the page's colours where it has them, light or dark.
+
+    >>> _adapted('<path id="a" style="fill: #ffffff; stroke: #000000"/>', "b")
+    '<path id="b-a" style="fill: var(--paper); stroke: var(--ink)"/>'
+    """
+    for sign in (' id="', 'href="#', "url(#"):
+        tag = tag.replace(sign, f"{sign}{name}-")
+    for colour, variable in PAGE_COLOURS.items():
+        tag = tag.replace(f": {colour}", f": {variable}")
+    return tag

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from memoryless.errors import ConfigError
-from memoryless.lab.comparison import (
-    Comparison,
-    averages_title,
-    cell,
-    comparisons,
-    figures_of,
-    kept,
-    pareto_front,
-    protocol,
-)
-from memoryless.lab.rescore import combinations, lacked_by, named_methods
+from memoryless.lab.comparison import Comparison, comparisons, pareto_front
+from memoryless.lab.frame import lacked_by, named_methods
 from memoryless.lab.runs import RunFolder, find_later_runs
+from memoryless.lab.table import table_of
 from memoryless.names import choose
 from memoryless.output import check_formats, present, say
 from memoryless.progress import Display
 from memoryless.stats.calibration import CALIBRATIONS
 from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import Method, misfit, parse_method
+from memoryless.stats.methods import Method, grid_of, misfit, parse_method
 from memoryless.stats.transports import TRANSPORTS
 from memoryless.tables import Table
 
 MOST_COMPARED = 10
+COLUMNS = ("top-1", "kept", "top-5", "products")
 
 
 def compare(
@@ -45,7 +38,7 @@ def compare(
 ) -> None:
     """Score any combinations of head, calibration and transport on finished runs.
 
-    Nothing is trained. The highest accuracy stands first. Runs that differ only by seed are
+    Nothing is trained. The highest accuracy comes first. Runs that differ only by seed are
     averaged.
 
     Parameters
@@ -59,7 +52,7 @@ def compare(
     transports
         Transports to combine; by default all that the runs have.
     methods
-        Methods by name in place of combinations, such as lwf_kd+lda:0.3+linear.
+        Methods by name in place of combinations, for example lwf_kd+lda:0.3+linear.
     by
         The accuracy that orders the methods and makes the front.
     all
@@ -90,7 +83,7 @@ def compare(
     if not streams:
         named = heads, calibrations, transports
         reason = _lack(found, wanted) if wanted else _misfit(found, *named)
-        raise ConfigError(f"the runs there can give none of that: {reason}")
+        raise ConfigError(f"these runs can give none of that: {reason}")
     present([compare_table(stream, k, all or bool(methods)) for stream in streams], write)
     if figure:
         drawn = charts.pareto_figure({s.title: s.entries for s in streams}, k)
@@ -106,42 +99,45 @@ def _misfit(runs: Sequence[RunFolder], *names: Sequence[str]) -> str:
 
 
 def _lack(runs: Sequence[RunFolder], wanted: Sequence[str]) -> str:
-    """Return what the runs lack for these methods, of the one that needs the least more."""
+    """Return the settings that the runs lack for one of these methods: the fewest."""
     methods = list(map(parse_method, wanted))
     strategies = {run: run.about.config.strategy for run in runs}
     lacks = (lacked_by(r, m) for r, own in strategies.items() for m in methods if m.strategy == own)
     return min(filter(None, lacks), key=len)
 
 
+def combinations(
+    runs: Sequence[RunFolder],
+    heads: Sequence[str] = (),
+    calibrations: Sequence[str] = ("none",),
+    transports: Sequence[str] = (),
+) -> list[str]:
+    """Return all combinations of these names that mean something; no names stand for all."""
+    return [
+        name
+        for strategy in dict.fromkeys(run.about.config.strategy for run in runs)
+        for name, method in grid_of(strategy).items()
+        if (not heads or method.head in heads)
+        and (not calibrations or method.calibration in calibrations)
+        and (not transports or method.transport in transports)
+    ]
+
+
 def compare_table(comparison: Comparison, k: str = "top1", every: bool = False) -> Table:
     """Return methods by accuracy, with those on the Pareto front marked; few of them, or all."""
     entries = sorted(comparison.entries, key=lambda entry: -getattr(entry, k))
     front = pareto_front(entries, k)
-    shown = entries if every else _first(comparison, entries, front)
-    rows = [
-        [e.label, cell(e.top1, e.top1_std), cell(e.top5, e.top5_std), kept(e),
-         f"{e.multiplications:,}", "*" if e in front else ""]
-        for e in shown
-    ]  # fmt: skip
-    notes = [protocol(comparison.main), f"Highest {k.replace('top', 'top-')} first"]
+    if not every:
+        best = entries[: MOST_COMPARED - len(front)]
+        entries = [e for e in entries if e in best or e in front or e is comparison.reference]
+    remarks = {e.label: " ".join([comparison.role(e), "*" * (e in front)]).strip() for e in entries}
+    on_front = [entry in front for entry in entries]
+    notes = _notes(comparison, k)
+    return table_of(comparison, entries, COLUMNS, remarks, notes, {}, front=on_front)
+
+
+def _notes(comparison: Comparison, k: str) -> Iterator[str]:
+    yield f"Highest {k.replace('top', 'top-')} first"
     if comparison.row.images == "test":
-        notes.append("These are test images: to choose a method, run with --validation 0.2")
-    notes.append("*: on the Pareto front of accuracy and bytes")
-    if more := len(entries) - len(shown):
-        notes.append(f"--all shows {more} more methods")
-    return Table(
-        averages_title(comparison),
-        ". ".join(notes) + ".",
-        ["method", "top-1", "top-5", "kept", "products", "front"],
-        rows,
-        figures_of(shown).assign(
-            role=[comparison.role(entry) for entry in shown],
-            front=[entry in front for entry in shown],
-        ),
-    )
-
-
-def _first(comparison: Comparison, entries: Sequence[Any], front: Sequence[Any]) -> list[Any]:
-    """Return the best entries, the front and the reference."""
-    best = entries[: MOST_COMPARED - len(front)]
-    return [e for e in entries if e in best or e in front or e is comparison.reference]
+        yield "These are test images: to choose a method, run with --validation 0.2"
+    yield "*: on the Pareto front of accuracy and bytes"

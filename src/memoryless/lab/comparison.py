@@ -1,123 +1,57 @@
-"""Trainings of one data set in the same states, side by side; accuracies are in percent.
+"""Methods of one data set in the same states, side by side; accuracies are in percent.
 
-What is shown first, drawn or called the reference is fixed in advance: no test image decides it.
+The reference method, and the few methods that are shown first or drawn, are fixed in advance: no
+test image decides which they are.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from memoryless.lab.config import CONTROL
-from memoryless.lab.frame import TRAINING, averages, in_shares, results_frame
+from memoryless.lab.frame import averages, in_shares, results_frame
 from memoryless.lab.runs import RunFolder
-from memoryless.names import counted, in_words, size
-from memoryless.stats.heads import HEADS
-from memoryless.stats.methods import headline, parse_method
+from memoryless.names import counted, size
+from memoryless.stats.methods import headline
 from memoryless.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LINES = 6  # in a chart
-MOST_FIRST = 8  # methods in a table that is read before all others
-# What a training and its control have in common.
+MOST_FIRST = 8  # methods in a short table
+# Settings that a training and its control have in common.
 SHARED = ("backbone", "width", "image_size", "order", "held_out", "validation")
-# Settings that change what is kept of a training, and nothing of the training itself.
-KEPT = ("statistics", "level", "square_roots", "transports", "projection")
-PREFERRED = ("middle stages, roots", "middle stages", "last stage, roots", "last stage", "")
-
-
-def reads_statistics(method: str) -> bool:
-    """Return whether a method reads more of the past than rows."""
-    parts = parse_method(method)
-    head = HEADS[parts.head]
-    return head.reads_statistics or head.reads == "projection" or parts.transport != "none"
-
-
-@dataclass(eq=False)
-class Training:
-    """Runs that differ only by seed."""
-
-    runs: list[RunFolder]
-    results: pd.DataFrame
-    """The results of each method by state."""
-    methods: pd.DataFrame
-    """The averages of each method."""
-    kind: str = ""
-    """The kind of its statistics, where trainings with its strategy gathered several."""
-    settings: str = ""
-    """The settings that distinguish it from other trainings with its strategy."""
-
-    def __post_init__(self) -> None:
-        self.row: Any = next(self.methods.itertuples(index=False))  # facts that all methods share
-        self.config: dict[str, Any] = json.loads(self.row.settings)
-        names = list(self.methods["method"])
-        self.headline = headline(names) or names[:1]
-        self.is_control = self.row.strategy == CONTROL
-        self.one_state = self.row.finished == 1
-
-    @property
-    def name(self) -> str:
-        free = "" if self.row.memoryless else " (not memoryless)"
-        return f"{self._labelled(self.row.strategy, self.kind)}{free}"
-
-    def label(self, method: str) -> str:
-        """Return a method's name with what distinguishes the training, if the method reads it."""
-        return self._labelled(method, self.kind if reads_statistics(method) else "")
-
-    def _labelled(self, name: str, kind: str) -> str:
-        words = ", ".join(filter(None, (kind, self.settings)))
-        return f"{name} ({words})" if words else name
-
-    @property
-    def plain_name(self) -> tuple[str, str, str]:
-        """What distinguishes it, but for details of what is kept."""
-        return self.row.strategy, self.settings, self.row.statistics_of
-
-    def differing(self, others: Sequence[Training], kept: bool) -> str:
-        """Return the settings that others have otherwise: those of what is kept, or the rest."""
-        return ", ".join(
-            f"{key} {in_words(value)}"
-            for key, value in self.config.items()
-            if (key in KEPT) == kept and any(other.config.get(key) != value for other in others)
-        )
-
-    @property
-    def shape(self) -> list[Any]:
-        """What a training and its control have in common."""
-        return [self.row.network, *(self.config[name] for name in SHARED)]
-
-    @property
-    def preference(self) -> tuple[int, int, int]:
-        """Where a training stands among others, whatever it reached."""
-        strategy = list(STRATEGIES).index(self.row.strategy)
-        return PREFERRED.index(self.row.statistics_of), strategy, -self.row.seeds
-
-    def by_state(self, method: str) -> pd.DataFrame:
-        """Return a method's top-1 accuracy by state: mean and standard deviation over runs."""
-        own = self.results[self.results["method"] == method]
-        return own.groupby("state")["top1"].agg(["mean", "std"])
 
 
 @dataclass(eq=False)
 class Comparison:
-    """All trainings of one data set in the same states, and what learned all classes at once."""
+    """The methods of all trainings of one data set in the same states."""
 
-    trainings: list[Training]
-    full: Training | None
+    entries: list[Any]
+    """A row of averages for each label, highest top-1 first."""
+    results: pd.DataFrame
+    """Their results by state."""
+    full: list[Any]
+    """Averages of the trainings that learned all classes at once."""
+    folders: Mapping[str, RunFolder]
+    """The run folders by path."""
     chosen: bool = False
     """Whether somebody named the methods, so that the reference may not be among them."""
 
     @property
     def row(self) -> Any:
-        """What all trainings share."""
-        return self.trainings[0].row
+        """Facts that all entries share."""
+        return self.entries[0]
+
+    @property
+    def one_state(self) -> bool:
+        return bool(self.row.finished == 1)
 
     @property
     def states(self) -> str:
@@ -139,149 +73,147 @@ class Comparison:
         return f"{self.row.data}{validation}, {states}{self.remarks}"
 
     @cached_property
-    def main(self) -> Training:
-        """The training that the reference method belongs to: a default, never the best here."""
-        trained = [t for t in self.trainings if not t.is_control]
-        able = [t for t in trained if t.row.memoryless]
-        return min(able or trained or self.trainings, key=lambda t: t.preference)
+    def by_training(self) -> dict[str, list[Any]]:
+        """The main entries of each training, the preferred training first."""
+        found: dict[str, list[Any]] = {}
+        for entry in sorted(self.entries, key=preference):
+            found.setdefault(entry.training, []).append(entry)
+        return {training: _first(own) for training, own in found.items()}
 
     @cached_property
-    def control(self) -> Training | None:
-        """The untrained network of the same shape, unless there is nothing but it."""
-        able = [t for t in self.trainings if t.is_control and not self.main.is_control]
-        able = [t for t in able if t.shape == self.main.shape]
-        return min(able, key=lambda t: t.preference, default=None)
+    def main(self) -> list[Any]:
+        """The main entries of the training that has the reference, whatever it reached."""
+        trained = [own for own in self.by_training.values() if own[0].strategy != CONTROL]
+        able = [own for own in trained if own[0].memoryless]
+        return next(iter(able or trained or self.by_training.values()))
 
-    @cached_property
-    def entries(self) -> list[Any]:
-        """A row for each method of each training, highest top-1 first.
-
-        Beside the averages a row has its `training`, and a `label` that no other row has: methods
-        that read no statistics stand once for all trainings that differ in these alone.
-        """
-        import pandas as pd
-
-        rows = pd.concat([
-            t.methods.assign(training=t, label=t.methods["method"].map(t.label))
-            for t in sorted(self.trainings, key=lambda t: t.preference)
-        ]).drop_duplicates("label")  # fmt: skip
-        rows = rows.sort_values("top1", ascending=False, kind="stable")
-        return list(rows.itertuples(index=False))
-
-    def entry(self, training: Training, method: str) -> Any:
-        """Return the row of a training's method."""
-        return next(e for e in self.entries if e.label == training.label(method))
-
-    @cached_property
+    @property
     def reference(self) -> Any:
-        return self.entry(self.main, self.main.headline[-1])
+        return self.main[-1]
 
     @cached_property
-    def control_entry(self) -> Any:
-        return self.entry(self.control, self.control.headline[-1]) if self.control else None
+    def control(self) -> Any:
+        """The strongest entry of the untrained network of the same shape, or None."""
+        if self.reference.strategy == CONTROL:
+            return None
+        able = [own[-1] for own in self.by_training.values() if own[0].strategy == CONTROL]
+        return next((e for e in able if _shape(e) == _shape(self.reference)), None)
 
     @cached_property
     def shown(self) -> list[Any]:
-        """The few rows to look at first: of the control one method, and of many trainings only
-        the strategy itself, siw and the last of the headline.
+        """The few entries of a short table: one of the control, and, where there are many
+        trainings, only the strategy itself, siw and the strongest.
         """
-        few = [e for e in self.entries if e.method in e.training.headline]
-        few = [e for e in few if e.training is not self.control or e is self.control_entry]
-        if len(few) <= MOST_FIRST:
-            return few
-        last = [e for e in few if e.method == e.training.headline[-1]]
-        return [e for e in few if e.head in ("current", "siw") or e in last]
+        control = self.control and self.control.training
+        first = [own for training, own in self.by_training.items() if training != control]
+        few = {e.label for own in first for e in own}
+        if len(few) + bool(control) > MOST_FIRST:
+            few = {e.label for own in first for e in own if e.head in ("current", "siw")}
+            few |= {own[-1].label for own in first}
+        return [e for e in self.entries if e.label in few or e is self.control]
 
     def role(self, entry: Any) -> str:
-        """Return the role of a row, if it has one."""
-        if entry is self.control_entry:
+        """Return the role of an entry, if it has one."""
+        if entry is self.control:
             return "control"
         if not entry.memoryless:
             return "not memoryless"
         return "reference" if entry is self.reference and not self.chosen else ""
 
-    @cached_property
+    @property
     def before_and_after(self) -> list[Any]:
-        """The strategy itself and the reference: one row where they are the same."""
-        first = self.entry(self.main, self.main.headline[0])
-        return [first] if first is self.reference else [first, self.reference]
+        """The strategy itself and the reference: one entry where they are the same."""
+        return list({e.label: e for e in (self.main[0], self.reference)}.values())
 
     @cached_property
     def lines(self) -> list[Any]:
-        """The few rows drawn: the reference, its strategy, others, the control."""
-        control = [self.control_entry] if self.control_entry else []
-        others = sorted(self.trainings, key=lambda t: t.preference)
-        last = [self.entry(t, t.headline[-1]) for t in others if not t.is_control]
-        more = [self.entry(self.main, method) for method in self.main.headline]
-        found = {e.label: e for e in [*reversed(self.before_and_after), *last, *more]}
-        own = [entry for entry in found.values() if entry not in control]
-        return own[: MOST_LINES - len(control)] + control
+        """The few entries drawn: the reference, its strategy, others, the control."""
+        control = [self.control] if self.control else []
+        last = [own[-1] for own in self.by_training.values() if own[0].strategy != CONTROL]
+        every = [self.reference, self.main[0], *last, *self.main]
+        found = {e.label: e for e in every if e not in control}
+        return [*found.values()][: MOST_LINES - len(control)] + control
+
+    def by_state(self, entry: Any) -> pd.DataFrame:
+        """Return top-1 accuracy by state: mean and standard deviation over runs."""
+        of_training = self.results[self.results["training"] == entry.training]
+        own = of_training[of_training["method"] == entry.method]
+        return own.groupby("state")["top1"].agg(["mean", "std"])
+
+    def runs(self, training: str) -> list[RunFolder]:
+        """Return the runs of a training."""
+        own = self.results[self.results["training"] == training]
+        return [self.folders[path] for path in own["run"].unique()]
+
+
+def preference(entry: Any) -> tuple[Any, ...]:
+    """Return a key that puts preferred trainings first and controls last, whatever they reached."""
+    settings = json.loads(entry.settings)
+    return (
+        entry.strategy == CONTROL,
+        settings["statistics"] == "none",
+        settings.get("level") != "middle",
+        not settings.get("square_roots"),
+        list(STRATEGIES).index(entry.strategy),
+        -entry.seeds,
+        entry.Index,
+    )
+
+
+def _first(entries: Sequence[Any]) -> list[Any]:
+    """Return the main entries of a training."""
+    by_name = {entry.method: entry for entry in entries}
+    return [by_name[name] for name in headline(by_name) or list(by_name)[:1]]
+
+
+def _shape(entry: Any) -> list[Any]:
+    """Return the facts that a training and its control have in common."""
+    settings = json.loads(entry.settings)
+    return [settings[name] for name in SHARED]
 
 
 def comparisons(
     runs: Sequence[RunFolder], methods: Sequence[str] = (), leave_out: bool = False
 ) -> list[Comparison]:
-    """Return the trainings of each data set in the same states, in the order of the runs.
+    """Return a comparison for each data set in the same states, in the order of the runs.
 
-    `methods` and `leave_out` are those of `results_frame`. What learned a data set at once stands
-    beside its other trainings.
+    `methods` and `leave_out` are those of `results_frame`. Training on all classes at once is put
+    beside the other trainings of the data set.
     """
-    trainings = _trainings(runs, results_frame(runs, methods, leave_out))
-    full = {t.row.data_id: t for t in reversed(trainings) if t.row.strategy == "joint"}
-    trained = {t.row.data_id for t in trainings if t is not full.get(t.row.data_id)}
-    data = list(dict.fromkeys(t.row.data_id for t in trainings))
-    streams: dict[tuple[int, int, int, str], list[Training]] = {}
-    for training in trainings:
-        row = training.row
-        if training is not full.get(row.data_id) or row.data_id not in trained:
-            stream = data.index(row.data_id), row.T, row.finished, row.stream
-            streams.setdefault(stream, []).append(training)
-    for here in streams.values():
-        _set_apart(here)
-    return [
-        Comparison(
-            here,
-            full.get(data[which]) if finished == T and data[which] in trained else None,
-            bool(methods) and not leave_out,
-        )
-        for (which, T, finished, _), here in sorted(streams.items(), key=lambda pair: pair[0][:3])
-    ]
-
-
-def _trainings(runs: Sequence[RunFolder], results: pd.DataFrame) -> list[Training]:
+    results = results_frame(runs, methods, leave_out)
     if results.empty:
         return []
+    rows = averages(results)
+    at_once = rows["strategy"] == "joint"
+    beside = at_once & rows["data_id"].isin(rows[~at_once]["data_id"])
+    full = rows[beside]
     folders = {str(run.path): run for run in runs}
-    by_training = dict(iter(results.groupby(TRAINING, sort=False)))
-    found = [
-        Training(
-            [folders[path] for path in by_training[key]["run"].unique()], by_training[key], own
+    data = list(rows["data_id"].unique())
+    found = []
+    for stream, own in rows[~beside].groupby("stream", sort=False):
+        entries = sorted(own.itertuples(), key=preference)
+        # One entry for each label: methods that read rows alone do not depend on statistics.
+        entries = [*{e.label: e for e in reversed(entries)}.values()]
+        entries.sort(key=lambda e: (-e.top1, preference(e)))
+        row = entries[0]
+        at_end = full[(full["data_id"] == row.data_id) & (row.finished == row.T)]
+        found.append(
+            Comparison(
+                entries,
+                results[results["stream"] == stream],
+                list(at_end.itertuples()),
+                folders,
+                bool(methods) and not leave_out,
+            )
         )
-        for key, own in averages(results).groupby(TRAINING, sort=False)
-    ]
-    kinds = {(t.row.data_id, t.row.strategy, t.row.statistics_of) for t in found}
-    several = Counter((data_id, strategy) for data_id, strategy, _ in kinds)
-    for training in found:
-        row = training.row
-        training.kind = row.statistics_of if several[row.data_id, row.strategy] > 1 else ""
-    return found
-
-
-def _set_apart(trainings: Sequence[Training]) -> None:
-    """Name the settings in which trainings with the same strategy differ."""
-    for training in trainings:
-        kin = [t for t in trainings if t.row.strategy == training.row.strategy]
-        training.settings = training.differing(kin, kept=False)
-    for training in trainings:
-        twins = [t for t in trainings if t.plain_name == training.plain_name]
-        more = training.differing(twins, kept=True)
-        training.kind = ", ".join(filter(None, (training.kind, more)))
+    return sorted(found, key=lambda c: (data.index(c.row.data_id), c.row.T, c.row.finished))
 
 
 def main_comparisons(found: Sequence[Comparison]) -> list[Comparison]:
     """Return the comparison of each data set with the most trainings, the first of several."""
     chosen: dict[str, Comparison] = {}
-    for comparison in sorted(found, key=lambda c: (c.main.is_control, -len(c.trainings))):
+    best = sorted(found, key=lambda c: (c.reference.strategy == CONTROL, -len(c.by_training)))
+    for comparison in best:
         chosen.setdefault(comparison.row.data_id, comparison)
     return [comparison for comparison in found if comparison in chosen.values()]
 
@@ -290,7 +222,7 @@ def figures_of(entries: Sequence[Any]) -> pd.DataFrame:
     """Return the averages of rows for programs, in shares from 0 to 1."""
     import pandas as pd
 
-    frame = in_shares(pd.DataFrame(entries)).drop(columns="training")
+    frame = in_shares(pd.DataFrame(entries)).drop(columns=["Index", "name"])
     frame.insert(0, "label", frame.pop("label"))
     return frame
 
@@ -315,25 +247,20 @@ def cell(mean: float, std: float = math.nan) -> str:
 
 
 def kept(row: Any) -> str:
-    """Return what a method needs of the past."""
+    """Return the bytes that a method needs of the past, in words."""
     if not row.memoryless:
         return "images"
     return size(row.bytes) if row.bytes else "nothing"
 
 
-def protocol(training: Training) -> str:
-    """Return how a training was done: network, epochs, augmentation, order and seeds."""
-    row = training.row
-    later = f" (later {row.epochs_later})" if row.finished > 1 else ""
-    return (
-        f"{row.network}, epochs {row.epochs}{later}, augmentation {row.augmentation or 'none'}, "
-        f"order {row.order}, seeds {row.seed}"
-    )
+def protocol(row: Any) -> str:
+    """Return the protocol of a training: network, epochs, augmentation, order and seeds."""
+    return f"{row.protocol}, seeds {row.seed}"
 
 
 def averages_title(comparison: Comparison) -> str:
     """Return the title of a table of averages."""
-    number = max(t.row.seeds for t in comparison.trainings)
+    number = max(entry.seeds for entry in comparison.entries)
     last = comparison.row.finished - 1
     average = f", average of states 1-{last}" if last > 1 else ""
     return f"{comparison.title}, {counted(number, 'seed', 'seeds')}; percent{average}"

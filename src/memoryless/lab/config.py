@@ -40,8 +40,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
     """One experiment; each of its seeds is a run."""
 
     methods: tuple[str, ...] = ()
-    """Methods to score after each state beside those of the strategy, such as
-    finetune+lda+bg_z+linear."""
+    """More methods to score after each state, for example finetune+lda+bg_z+linear."""
     seeds: Annotated[tuple[Annotated[int, SEED], ...], SOME] = (0,)
     """Training seeds; each gives a run of its own, on the same stream."""
     output: Path = Path("runs/latest")
@@ -51,8 +50,8 @@ class Config(ModelSettings, StreamSettings, DataSettings):
     networks, and far faster where other work takes a core away. Python leaves them alone."""
 
     def resolved(self, side: int | None = None) -> Self:
-        """Fill what is left open; `side` is that of images that are given in the place of the data
-        set's, which then decides nothing.
+        """Fill the settings that are left open. `side` is that of images that are given as arrays:
+        the data set's defaults are not used then.
         """
         from memoryless.images.sources import SOURCES
         from memoryless.train.resolve import problems
@@ -69,7 +68,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         return sound
 
     def _problems(self) -> list[str]:
-        """Return what is wrong with the settings that an experiment has beside those of a model."""
+        """Return the problems of the settings that a model does not have."""
         from memoryless.images.sources import SOURCES
 
         found = []
@@ -87,7 +86,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         return found
 
     def _method_problems(self, name: str) -> list[str]:
-        """Return what is wrong with a method that is to be scored in a run."""
+        """Return the problems of a method that a run is to score."""
         from memoryless.stats.methods import lacking, parse_method
 
         try:
@@ -95,9 +94,9 @@ class Config(ModelSettings, StreamSettings, DataSettings):
         except ConfigError as error:
             return [str(error)]
         lack = lacking(method, self)
-        found = [f"method {name} reads what is not kept: {lack}"] if lack else []
+        found = [f"method {name} lacks statistics: {lack}"] if lack else []
         if method.strategy != self.strategy:
-            found.append(f"method {name} is not of the strategy {self.strategy}")
+            found.append(f"method {name} needs another strategy than {self.strategy}")
         return found
 
 

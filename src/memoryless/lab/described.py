@@ -1,4 +1,4 @@
-"""What the files of a run say, typed and bounded: run.json, and results.json of each state."""
+"""Types of the files of a run, with bounds: run.json, and results.json of each state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMAT = 3
 # Settings that may differ between two commands that continue the same run: paths, devices, and what
 # is scored. A change of the data is noticed by its facts.
 NOT_COMPARED = {"seeds", "output", "root", "device", "threads", "methods"}
-# What a run does not choose: it is not part of what the run is.
+# Facts that may differ between two runs that are the same.
 PROVENANCE = ("format", "config", "versions", "commit", "command", "machine", "started")
 
 Content = TypeVar("Content")
@@ -31,7 +31,7 @@ class Described(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Typology(Described):
-    """Where test images of past and new classes went; the first state has no past."""
+    """Confusions of past and new classes, in percent; the first state has no past classes."""
 
     c_p: Percent | None
     e_pp: Percent | None
@@ -42,14 +42,14 @@ class Typology(Described):
 
 
 class Scored(Described):
-    """What a method reached in a state."""
+    """The results of a method in a state."""
 
     top1: Percent
     top5: Percent
     typology: Typology
     by_state: list[Percent]
     bytes: Count
-    """What it keeps of the past."""
+    """Bytes that it needs of the past."""
     cost: Count
     """Multiplications for one image."""
 
@@ -78,7 +78,7 @@ class Sizes(Described):
 
 
 class Results(Described):
-    """What a state gave: results.json."""
+    """The results of a state: results.json."""
 
     state: Count
     new_classes: Some
@@ -111,7 +111,7 @@ class Preparation(Described):
 
 
 class Description(Described, kw_only=True):
-    """What a run is: run.json."""
+    """The description of a run: run.json."""
 
     format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
     config: Config
@@ -147,7 +147,7 @@ class Description(Described, kw_only=True):
         return plain | {"config": own_values(self.config)}
 
     def facts(self) -> dict[str, Any]:
-        """Return what the run is beside its settings."""
+        """Return the facts that make the run what it is, beside its settings."""
         return {key: value for key, value in self.plain().items() if key not in PROVENANCE}
 
 
@@ -170,7 +170,7 @@ def decoded(text: bytes, kind: type[Content]) -> Content:
 
 
 def compared(config: Config) -> dict[str, Any]:
-    """Return the settings that make an experiment what it is."""
+    """Return the settings that distinguish experiments."""
     idle = set()
     if config.statistics == "none":
         idle = {"transports"} if config.projection else {"transports", "level", "square_roots"}

@@ -86,7 +86,7 @@ def features_bytes(learner: Learner, stream: Stream) -> int:
 
 
 def free_bytes() -> int | None:
-    """Return memory that programs can still have, where the system tells."""
+    """Return the free memory, or None where the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -127,7 +127,7 @@ def run(
 
 
 def in_states(config: Config, dataset: Dataset) -> tuple[Config, Stream]:
-    """Return an experiment's config and stream; what learns all classes at once has one state."""
+    """Return an experiment's config and stream; joint training has one state."""
     if STRATEGIES[config.strategy].one_state:
         config = replace(config, states="1")
     return config, Stream(dataset, config.states, config.order)
@@ -144,7 +144,7 @@ def passes_left(config: Config, dataset: Dataset) -> int:
 def _described(
     config: Config, stream: Stream, preparation: augment.Preparation, backbone: nn.Module | None
 ) -> Description:
-    """Return what a run is, but for its seed."""
+    """Return the description of a run, with seed 0."""
     dataset = stream.dataset
     return Description(
         config=config,
@@ -162,7 +162,7 @@ def _described(
 
 
 def provenance() -> dict[str, Any]:
-    """Return what made the run: versions, commit, command, machine."""
+    """Return how the run is made: versions, commit, command, machine."""
     packages = ("memoryless", "torch", "numpy", "pillow", "safetensors")
     return {
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
@@ -189,7 +189,7 @@ def _commit() -> str | None:
 
 
 def _leave_as_it_is(folder: RunFolder, states: int, observer: Observer) -> None:
-    """Remove what a kill at its end left of a complete run; nothing else needs the lock."""
+    """Remove the files that a kill at its end left in a complete run, if any."""
     observer.note(f"{folder.path}: {_standing(states, folder.finished)}")
     if folder.leftovers or (folder.path / LOCK).exists():
         with suppress(WriteError), locked(folder.path):
@@ -212,8 +212,8 @@ def shown_methods(methods: Iterable[str]) -> list[str]:
 
 
 def scored_in_run(config: Config) -> dict[str, Method]:
-    """Return the paper's methods, and what statistics add to them, uncalibrated; others can be
-    scored later without training.
+    """Return the paper's methods and uncalibrated heads over statistics; others can be scored
+    later without training.
     """
     plain = {
         name: m
@@ -228,7 +228,7 @@ def scored_in_run(config: Config) -> dict[str, Method]:
 
 @dataclass(frozen=True)
 class Run:
-    """One seed's run through a stream, from wherever its folder stands."""
+    """One seed's run through a stream, which continues after the last finished state."""
 
     learner: Learner
     methods: Mapping[str, Method]
@@ -237,24 +237,30 @@ class Run:
     observer: Observer
 
     def finish(self) -> None:
-        """Learn the states that are not committed yet."""
+        """Learn the states that are not finished."""
         done = self.folder.finished
         self.folder.tidy()
-        self.observer.note(f"{self.folder.path}: {_standing(len(self.stream), done)}")
+        standing = _standing(len(self.stream), done)
+        self.observer.note(f"{self.folder.path}: {standing}; top-1 in percent")
         self.observer.run_started(passes(self.learner.settings, self.stream), done)
         if 0 < done < len(self.stream):
             self._restore(done - 1)
+        started = time.monotonic()
         for state in self.stream[done:]:
             results = self._learn(state)
-            self._print_state(results)
+            elapsed = timedelta(seconds=round(time.monotonic() - started))
+            self._print_state(results, str(elapsed), heading=state.index == done)
             self.observer.state_finished(results)
 
-    def _print_state(self, results: Results) -> None:
+    def _print_state(self, results: Results, elapsed: str, heading: bool) -> None:
+        """Print the row of a state in a table of top-1 accuracies, below a heading if asked."""
         methods = results.methods
-        top1 = ", ".join(f"{name} {methods[name].top1:.1f}" for name in shown_methods(methods))
-        self.observer.note(
-            f"state {results.state} learned: {results.classes_seen} classes; top-1 {top1}"
-        )
+        top1 = {name: f"{methods[name].top1:.1f}" for name in shown_methods(methods)}
+        cells = {"state": str(results.state), "classes": str(results.classes_seen), **top1}
+        cells["elapsed"] = elapsed
+        widths = [max(5, len(name)) for name in cells]
+        for row in ([cells.keys()] if heading else []) + [cells.values()]:
+            self.observer.note("  ".join(map(str.rjust, row, widths)))
 
     def _restore(self, t: int) -> None:
         """Put the learner where state t left it."""
@@ -328,7 +334,7 @@ def _write_state(
     features: np.ndarray,
     labels: np.ndarray,
 ) -> None:
-    """Write all that a state leaves but its results."""
+    """Write all files of a state but its results."""
 
     def write(
         name: str, tensors: Mapping[str, Any], facts: Mapping[str, Any] | None = None

@@ -66,7 +66,7 @@ def list_names(
 
 
 def meanings(kind: str) -> dict[str, str]:
-    """Return what each name of a kind means."""
+    """Return the meaning of each name of a kind."""
     if kind == "methods":
         return _methods()
     module, _, table = TABLES[kind].rpartition(".")
@@ -101,7 +101,7 @@ def _methods() -> dict[str, str]:
 
 
 def _meaning(method: Method) -> str:
-    """Return what a method's head is, or its strategy where that is read by its own layer."""
+    """Return the meaning of a method's head, or of its strategy where it uses the trained layer."""
     from memoryless.stats.heads import HEADS
     from memoryless.strategies import STRATEGIES
 

@@ -18,8 +18,8 @@ from memoryless.stats.scorers import unit
 def weight_magnitudes(run: RunFolder) -> dict[str, list[float]]:
     """Return mean |w| of new and past classes in every later state (Fig. 2).
 
-    `new` and `past` are of the layer as trained, `siw_new` and `siw_past` of the standardised
-    initial rows.
+    `new` and `past` measure the layer as trained, `siw_new` and `siw_past` the standardised initial
+    rows.
     """
     magnitudes: dict[str, list[float]] = {"new": [], "past": [], "siw_new": [], "siw_past": []}
     for t in range(1, run.finished):

@@ -1,4 +1,4 @@
-"""memoryless paper: which trainings the paper's table needs, how long they take, what they give."""
+"""memoryless paper: the trainings of the paper's table, how long they take, and their results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """Settings of the user's, which win over the preset's."""
+    """Settings of the user, which win over the preset's."""
 
     order: str | None = None
     """Class order."""
@@ -43,9 +43,9 @@ class Given:
     test_list: Path | None = None
     """List of test images, for the large sets."""
     statistics: str | None = None
-    """What records keep for heads beyond the paper's."""
+    """Class statistics in records, for heads beyond the paper's."""
     level: Literal["last", "middle"] | None = None
-    """What statistics are gathered of: the last stage's features or the middle ones'."""
+    """Features of class statistics: the last stage's or the middle ones'."""
     square_roots: bool | None = None
     """Gather statistics of the square roots of features at length one."""
     held_out: float | None = None
@@ -67,7 +67,7 @@ def paper(
     methods: tuple[str, ...] = (),
     write: tuple[Path, ...] = (),
 ) -> None:
-    """Train what the paper's table needs, and show it with G_IL beside the published numbers.
+    """Train the methods of the paper's table and compare them with the published numbers.
 
     Finished cells are skipped; killed at any point, the same command loses at most one epoch.
 
@@ -93,10 +93,9 @@ def paper(
     dry_run
         Only print what would be trained: image passes, and a rough time on this machine.
     control
-        Run each stream through a network that never learns too, and show what it reaches in the
-        last row of the table.
+        Also run each stream through a network that never learns, and show it in the last row.
     methods
-        Methods of the table, scored again without training, such as finetune+siw or FT.
+        Methods of the table, scored again without training, for example finetune+siw or FT.
     write
         Files to write the table to as well: .csv, .json, .md or .tex, and .parquet with pyarrow.
     """
@@ -144,7 +143,7 @@ def paper(
 
 
 def _print_sizes(table: PaperTable) -> None:
-    """Print what would be trained."""
+    """Print the size of each training."""
     with Display() as display:
         estimates = table.estimate(display)
     for cell, passes, seconds in estimates:
@@ -201,7 +200,7 @@ class PaperTable:
         if "untrained" in self.preset.strategies:
             return self.preset.config("untrained", states, seed, root, self.given)
         place = root / f"{states}-states" / "untrained"
-        # The same whichever strategy it stands beside, since all have it in one folder.
+        # The same for every strategy of the table, since all share one folder.
         return replace(control, epochs=OPEN, epochs_later=OPEN, output=place).resolved()
 
     @cached_property
@@ -221,7 +220,7 @@ class PaperTable:
         return sum(passes_left(cell, self.dataset) for cell in share)
 
     def train(self, share: Sequence[Config], observer: Observer) -> list[Path]:
-        """Run some cells and controls; what is finished costs nothing.
+        """Run some cells and controls that have not finished.
 
         Return the folders of controls that are left out, since another process runs them.
         """

@@ -65,10 +65,10 @@ def published_g_il(name: str) -> float:
 def paper_tables(
     averages: pd.DataFrame, title: str, data: str | None = None, control: Sequence[str] = ()
 ) -> list[Table]:
-    """Make Table 1 with the control, the supplement's normalisations, and what the paper lacks.
+    """Make Table 1 with the control, the supplement's normalisations, and methods beyond the paper.
 
-    `averages` are in percent. Those of one method are distinguished by `label`, if it is there.
-    With `data`, one of the paper's data sets, the published numbers stand beside the measured.
+    `averages` are in percent. With `data`, one of the paper's data sets, the published numbers
+    follow the measured ones.
     """
     rows = averages if "label" in averages else averages.assign(label=averages["method"])
     full = rows[rows["method"] == FULL]
@@ -88,7 +88,7 @@ def paper_tables(
 def _table(rows: pd.DataFrame, full: pd.DataFrame, title: str, data: str | None) -> Table:
     """Show measured top-5 averages, and the paper's own if `data` is one of its sets."""
     top = float(full["last_top5"].iloc[0]) if len(full) else math.nan
-    caption = "Percent, average of states 1 and later; the paper's names stand in brackets."
+    caption = "Percent, average of states 1 and later; the paper's names are in brackets."
     for row in full[:1].itertuples():
         caption += f" Full, from all images at once: {cell(row.last_top5, row.last_top5_std)}."
     if data:

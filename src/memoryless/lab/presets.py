@@ -16,7 +16,7 @@ PAPER_STRATEGIES = ("finetune", "lwf", "lucir", "joint")
 
 @dataclass(frozen=True)
 class Preset:
-    """What all cells of a table share, what each strategy adds, and what the data must be."""
+    """Settings of a whole table, of each strategy in it, and the size that the data must have."""
 
     settings: dict[str, Any]
     strategies: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Preset:
 
     @property
     def about(self) -> str:
-        """What it is, in a few words."""
+        """The data set and the size of the network, in a few words."""
         source = self.published or self.settings["data"]
         sized = "as published" if self.published else "sized for a CPU"
         return f"{source}, {self.classes:,} classes, {sized}"
@@ -37,7 +37,7 @@ class Preset:
     def config(
         self, strategy: str, states: int, seed: int, root: Path, given: dict[str, Any]
     ) -> Config:
-        """Return the experiment of one cell; what the user gave wins.
+        """Return the experiment of one cell; the user's settings in `given` win.
 
         `replay:0.02` is replay with a memory of 2 %.
         """
@@ -126,7 +126,7 @@ _LARGE_STRATEGIES: dict[str, dict[str, Any]] = {
     },
 }
 
-_GATHER = {"statistics": "full"}  # what heads beyond the paper read
+_GATHER = {"statistics": "full"}  # for heads beyond the paper
 _FROZEN = _GATHER | {"projection": 2000}  # 17 MB of sums; 1000 cost a point on held-out drawings
 
 # The control, as `control_of` has it.

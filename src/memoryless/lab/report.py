@@ -1,9 +1,10 @@
-"""memoryless report: one self-contained HTML page about finished runs, without any network."""
+"""memoryless report: one HTML page about finished runs, which needs no other file."""
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -18,13 +19,13 @@ from memoryless.lab.comparison import (
     Comparison,
     cell,
     comparisons,
+    kept,
     main_comparisons,
     protocol,
 )
-from memoryless.lab.conclusion import sentences
-from memoryless.lab.frame import without_repeats
+from memoryless.lab.config import CONTROL
+from memoryless.lab.frame import named_methods, without_repeats
 from memoryless.lab.measures import class_accuracies
-from memoryless.lab.rescore import named_methods
 from memoryless.lab.runs import RunFolder, find_runs
 from memoryless.lab.table import data_table, method_table, typology_tables
 from memoryless.names import counted, size
@@ -42,15 +43,17 @@ def report(
     output: Path = Path("report.html"),
     force: bool = False,
 ) -> None:
-    """Write one self-contained page: which method to use, accuracies, charts, classes, runs.
+    """Write one HTML page about finished runs: accuracies, charts, classes, settings.
+
+    The page needs no other file and no network.
 
     Parameters
     ----------
     runs
         Run folders, or folders that hold some.
     methods
-        Methods of the accuracy tables, scored again without training, such as FT
-        finetune+lda+bg_z+linear; by default those each run has scored.
+        Methods of the accuracy tables, scored again without training, for example FT
+        finetune+lda+bg_z+linear. By default, those that each run scored.
     output
         The page.
     force
@@ -59,7 +62,7 @@ def report(
     pages.check_page(output, force, "output")
     found = [run for run in find_runs(runs) if run.finished]
     if not found:
-        raise ConfigError("the runs there have no finished state yet: let memoryless run go on")
+        raise ConfigError("these runs have no finished state: start memoryless run again")
     with Display() as display:
         names = named_methods(found, methods)
         page = render(found, names, partial(display.reading, found), runs)
@@ -75,25 +78,24 @@ def render(
 ) -> str:
     """Return the page; every number on it comes from the run folders.
 
-    The runs are scored again with `methods`, if any are named. `working` is called with what is
-    being done; `places` are the folders where the runs were found.
+    The runs are scored again with `methods`, if any are named. `working` is called with the name of
+    each step; `places` are the folders that the user named.
     """
-    from memoryless.lab.charts import shown  # with matplotlib
-    from memoryless.lab.pictures import BY_STREAM, OF_THE_PAPER, pictures
+    from memoryless.lab.charts import BY_STREAM, OF_THE_PAPER, pictures, shown  # with matplotlib
 
     working("reading runs")
     runs = without_repeats(runs)
     found = comparisons(runs, methods, leave_out=True)
     if not found:
         raise ConfigError(
-            "the runs there can give none of these methods: train with `statistics=full`, or name "
+            "these runs can give none of these methods: train with `statistics=full`, or name "
             "others"
         )
     names = run_names(runs, found)
     by_state = [run for run in runs if run.finished > 1]
     folders = [str(place.resolve()) for place in places or [run.path for run in by_state]]
     working("drawing charts")
-    later = [comparison for comparison in found if not comparison.main.one_state]
+    later = [comparison for comparison in found if not comparison.one_state]
     charts = [(c.title, pictures(c, BY_STREAM, f"chart-{i}")) for i, c in enumerate(later)]
     working("drawing the paper's figures")
     drawn = shown(by_state) if by_state else None
@@ -109,7 +111,7 @@ def render(
         charts=charts,
         classes=[class_table(comparison) for comparison in found],
         figures=figures,
-        drawn=f"{drawn.title}, {drawn.main.name}" if drawn else "",
+        drawn=f"{drawn.title}, {drawn.reference.name}" if drawn else "",
         again=shlex.join(["memoryless", "figures", *folders]),
         typology=[
             replace(table, title=names[run.path])
@@ -124,27 +126,83 @@ def render(
 def run_names(runs: Sequence[RunFolder], found: Sequence[Comparison]) -> dict[Path, str]:
     """Return a distinct name for each run, by its path: data, states, training and seed."""
     return {run.path: str(run.path) for run in runs} | {
-        run.path: f"{comparison.title}: {training.name}, seed {run.about.seed}"
+        run.path: f"{comparison.title}: {own[0].name}, seed {run.about.seed}"
         for comparison in found
-        for training in comparison.trainings
-        for run in training.runs
+        for training, own in comparison.by_training.items()
+        for run in comparison.runs(training)
     }
 
 
+def sentences(comparison: Comparison) -> Iterator[str]:
+    """Yield sentences about the reference method: accuracy, forgetting, bytes, and the control."""
+    reference, control = comparison.reference, comparison.control
+    yield _reaches(comparison)
+    if not comparison.one_state:
+        yield _forgets(comparison)
+    yield _keeps(reference)
+    if control:
+        yield _against_control(reference, control)
+    elif reference.memoryless and not comparison.one_state and reference.strategy != CONTROL:
+        yield "There is no untrained control to compare with: `memoryless run` adds one by default."
+
+
+def _reaches(comparison: Comparison) -> str:
+    entry = comparison.reference
+    which = "The reference method, fixed in advance," if entry.memoryless else "The method"
+    average = "" if comparison.one_state else " (top-1, average of states 1 and later)"
+    return (
+        f"{comparison.title}: {which} is {entry.label}. It gets {_percent(entry)} of the "
+        f"{entry.images} images right{average}; chance is {entry.chance_top1:.1f} %."
+    )
+
+
+def _percent(entry: Any) -> str:
+    return f"{cell(entry.top1, entry.top1_std)} %"
+
+
+def _forgets(comparison: Comparison) -> str:
+    entry, own = comparison.reference, comparison.before_and_after[0]
+    text = f"It forgets {entry.forgetting:.1f} points of the accuracy that it had on a state"
+    if own is entry or own.method != own.strategy:
+        return f"{text}."
+    return f"{text}; the trained layer alone ({own.label}) forgets {own.forgetting:.1f}."
+
+
+def _keeps(entry: Any) -> str:
+    images = size(entry.bytes_of_images)
+    if not entry.memoryless:
+        return f"It keeps images of the past, up to {images}."
+    return f"It keeps {kept(entry)} of the past and no image; the images would take {images}."
+
+
+def _against_control(entry: Any, control: Any) -> str:
+    """Return the gain over an untrained network, if it exceeds the deviation over seeds."""
+    gain = entry.top1 - control.top1
+    deviations = [row.top1_std for row in (entry, control) if not math.isnan(row.top1_std)]
+    outcome = f"training adds {gain:.1f} points" if gain > 0 else f"that is {-gain:.1f} points more"
+    if abs(gain) <= max(deviations, default=0.05):
+        outcome = "the difference is within the deviation over seeds" if deviations else "no more"
+    seeds = "" if deviations else " (one seed)"
+    return (
+        f"The control, an untrained network with {control.label}, gets {_percent(control)}: "
+        f"{outcome}{seeds}. It keeps {kept(control)}."
+    )
+
+
 def _method_tables(comparison: Comparison) -> list[Table]:
-    """Return the methods to look at first, and all of them; the page explains the columns."""
-    caption = f"percent of the {comparison.row.images} images; {protocol(comparison.main)}"
+    """Return the main methods, and all of them; the page explains the columns."""
+    caption = f"percent of the {comparison.row.images} images; {protocol(comparison.reference)}"
     tables = [method_table(comparison, every) for every in (False, True)]
     return [replace(table, title=comparison.title, caption=caption) for table in tables]
 
 
 def states_tables(found: Sequence[Comparison]) -> list[list[Table]]:
-    """Compare numbers of states, where a data set was cut into several: two tables for each, of
-    the methods to look at first and of all.
+    """Compare numbers of states, for each data set that has several: two tables, of the main
+    methods and of all.
     """
     by_data: dict[str, list[Comparison]] = {}
     for comparison in sorted(found, key=lambda c: c.row.T):
-        if not comparison.main.one_state and comparison.row.finished == comparison.row.T:
+        if not comparison.one_state and comparison.row.finished == comparison.row.T:
             by_data.setdefault(comparison.row.data_id, []).append(comparison)
     return [
         [
@@ -157,7 +215,7 @@ def states_tables(found: Sequence[Comparison]) -> list[list[Table]]:
 
 
 def _states_table(found: Sequence[Comparison], shown: Sequence[Sequence[Any]]) -> Table:
-    """Return top-1 of the rows that are shown of any comparison, the highest mean first."""
+    """Return top-1 of the methods that any comparison shows, the highest mean first."""
     import pandas as pd
 
     labels = {entry.label for entries in shown for entry in entries}
@@ -183,7 +241,7 @@ def _states_table(found: Sequence[Comparison], shown: Sequence[Sequence[Any]]) -
 def class_table(comparison: Comparison) -> Table:
     """Return each class's top-1 accuracy at the end by the reference method, mean over seeds."""
     entry = comparison.reference
-    runs = entry.training.runs
+    runs = comparison.runs(entry.training)
     accuracy = np.mean([class_accuracies(run, entry.method) for run in runs], 0)
     about = runs[0].about
     states = np.repeat(np.arange(len(about.sizes)), about.sizes)
@@ -209,20 +267,21 @@ def paper_measures(found: Sequence[Comparison]) -> list[Table]:
 
     tables = []
     full = {c.row.data_id: c.full for c in found if c.full}
-    for data_id, training in full.items():
+    for data_id, joint in full.items():
         rows = [
             {**entry._asdict(), "label": f"{entry.label}{c.remarks}"}
             for c in found
-            if c.row.data_id == data_id and c.row.finished == c.row.T and not c.main.one_state
+            if c.row.data_id == data_id and c.row.finished == c.row.T and not c.one_state
             for entry in c.entries
             if entry.memoryless
         ]
-        tables += paper_tables(pd.concat([pd.DataFrame(rows), training.methods]), training.row.data)
+        rows += [entry._asdict() for entry in joint[:1]]
+        tables += paper_tables(pd.DataFrame(rows), joint[0].data)
     return tables
 
 
 def _about(run: RunFolder, name: str) -> dict[str, Any]:
-    """Return what was run, what it kept, and how to run it again."""
+    """Return the facts, settings and command of a run."""
     about, config, results = run.about, run.about.config, run.results()
     kept = size(sum(results[-1].bytes.record.values()))
     images = size(results[-1].bytes.images_not_kept)
@@ -233,8 +292,8 @@ def _about(run: RunFolder, name: str) -> dict[str, Any]:
         "data": f"{about.dataset}, {len(about.classes)} classes, order {config.order}",
         "states": f"{run.finished} finished, of {', '.join(map(str, about.sizes))} classes",
         "seed": about.seed,
-        "kept of the past": f"{kept} for all methods together, of which each needs only what the "
-        f"tables say; its training images would have taken {images}",
+        "kept": f"{kept} for all methods together; the tables have the bytes of each. The training "
+        f"images would take {images}",
         "training": f"{seconds} on {about.machine.system}, {about.machine.cores} cores",
         "versions": ", ".join(f"{name} {number}" for name, number in about.versions.items()),
         "commit": about.commit or "not from a checkout",

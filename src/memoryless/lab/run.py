@@ -6,12 +6,13 @@ import shlex
 import textwrap
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from memoryless.images.sources import load
+from memoryless.lab.comparison import Comparison, cell, comparisons, main_comparisons
 from memoryless.lab.config import Config, control_of
 from memoryless.lab.runs import RunFolder
 from memoryless.output import say
@@ -26,15 +27,17 @@ def run(
 ) -> None:
     """Learn a stream of classes state by state and score every method after each.
 
-    Killed at any point, the same command goes on from the last finished epoch.
+    A state is also called a task, an experience or a session. The strategy joint learns all
+    classes at once: this is also called offline training, or Full. Killed at any point, the same
+    command continues after the last finished epoch.
 
     Parameters
     ----------
     config
         TOML file with any of the settings below; flags win over it.
     control
-        Run the same stream through a network that never learns too, into OUTPUT/untrained: a
-        method over the same statistics that does not beat it has gained nothing by training.
+        Also run the stream through a network that never learns, into OUTPUT/untrained. A method
+        that does not beat this control has gained nothing by training.
     experiment
         Every setting of the experiment.
     """
@@ -54,8 +57,6 @@ def run(
 def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
     """Finish an experiment and its control on the same data; return lines of averages."""
     from memoryless.lab import experiment as laboratory
-    from memoryless.lab.comparison import comparisons, main_comparisons
-    from memoryless.lab.conclusion import average_line
 
     display.working("reading data")
     dataset = load(settings, partial(display.working, "checking images"))
@@ -68,3 +69,17 @@ def _run_both(settings: Config, control: bool, display: Display) -> list[str]:
         for folder in laboratory.run(config, dataset, None, display)
     ]
     return [average_line(found) for found in main_comparisons(comparisons(folders))]
+
+
+def average_line(comparison: Comparison) -> str:
+    """Return the averages of the reference, the control, siw and the strategy itself."""
+    named = (comparison.reference, comparison.control)
+    few = [e for e in comparison.shown if e in named or e.head in ("current", "siw")]
+    reached = ", ".join(_named(comparison, entry) for entry in few)
+    last = comparison.row.finished - 1
+    return f"Average of states 1-{last}: {reached}" if last > 1 else f"Accuracy: {reached}"
+
+
+def _named(comparison: Comparison, entry: Any) -> str:
+    role = comparison.role(entry)
+    return f"{entry.label} {cell(entry.top1)}{f' ({role})' if role else ''}"

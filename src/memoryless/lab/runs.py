@@ -1,4 +1,4 @@
-"""Run folders: all that is read from one comes through here, and is checked.
+"""Run folders: this module checks everything that is read from one.
 
 docs/lab/reproduce.md lists the files. All but record and network are for the laboratory. Statistics
 of earlier states are composed of births (statistics of a state's own classes) and drifts (how
@@ -35,7 +35,7 @@ from memoryless.names import first_ten, in_words
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.methods import view_of
 from memoryless.stats.record import EndOfState, Record
-from memoryless.stats.scorers import Scorer, misfits, misshapen, restore
+from memoryless.stats.scorers import Scorer, restore
 from memoryless.stats.transports import TRANSPORTS, carry
 from memoryless.store import LOCK, cannot_write, commit_folder, read_bytes, reading, write_bytes
 from memoryless.strategies import STRATEGIES
@@ -47,24 +47,15 @@ AGAIN = "delete the run's folder and run the same command again"
 TO_GO_ON = ("network.safetensors", "record.safetensors")
 SUMS, RUN_JSON = "SHA256SUMS", "../../run.json"
 OURS = {LOCK, "run.json.draft", "training.safetensors.draft"}
-# Letters of the shapes of arrays, by the last part of their names: N classes so far and n that are
-# described, O of earlier states, T states; i images; d features that rows read, s those that
-# statistics read, f all; K directions, P random features.
-SHAPES = {
-    "W": "Nd", "b": "N", "class_state": "N", "mu": "T", "features": "if", "labels": "i",
-    "count": "n", "mean": "ns", "own": "nss", "factors": "nKs", "rest": "n",
-    "forward": "ss", "residual": "ss", "sdc": "Os", "gram": "PP", "sums": "NP",
-}  # fmt: skip
 
 
 class RunFolder:
-    """A folder of one run: all that is read from it comes through here, and is checked."""
+    """The folder of one run."""
 
     def __init__(self, path: Path):
         self.path = path
         self.checkpoint = path / "training.safetensors"
         self._results: dict[int, Results] = {}
-        self._widths: dict[str, int] = {}  # letters of SHAPES that are the same in all files
         self.reading: Callable[[RunFolder, int], None] = lambda run, t: None
         """A listener, called before the arrays of a state are read, for progress."""
 
@@ -74,7 +65,7 @@ class RunFolder:
 
     @cached_property
     def about(self) -> Description:
-        """What the run is."""
+        """The description of the run."""
         file = self.path / "run.json"
         content = read_bytes(file, fix=AGAIN)
         with reading(file, AGAIN):
@@ -92,12 +83,12 @@ class RunFolder:
 
     @cached_property
     def id(self) -> str:
-        """A digest of what the run is: the same for the same run, wherever and whenever made."""
+        """A digest of the description: equal for two runs that must give the same results."""
         whole = [compared(self.about.config), *self.about.facts().values()]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def _check(self, content: bytes, file: Path, sums: Mapping[str, str]) -> None:
-        """Raise unless a file's content is what its state lists."""
+        """Raise unless a file has the checksum that its state lists."""
         name = RUN_JSON if file.name == "run.json" else file.name
         if hashlib.sha256(content).hexdigest() != sums.get(name):
             raise StoreError(f"the file {file} is damaged (its checksum differs): {AGAIN}")
@@ -164,7 +155,7 @@ class RunFolder:
         return self._results[t]
 
     def _check_files(self, t: int) -> None:
-        """Raise unless the files that stay are there, and the state is of this run."""
+        """Raise unless the files that stay are there, and the state belongs to this run."""
         sums = self._sums(t)
         self._check(read_bytes(self.path / "run.json", fix=AGAIN), self.path / "run.json", sums)
         for name in sums.keys() - {RUN_JSON, *TO_GO_ON}:
@@ -183,51 +174,16 @@ class RunFolder:
         """Return a file of arrays that state t left, and the facts in its header."""
         self.reading(self, t)
         self._read_results(t)
-        arrays, facts = from_bytes(self._read(t, f"{name}.safetensors"))
-        if name not in ("network", "fitted"):  # which are checked when they are restored
-            self._check_shapes(t, name, arrays)
-        return arrays, facts
-
-    def _check_shapes(self, t: int, name: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raise unless arrays fit the state, each other, and those of other files."""
-        new, classes = self.about.sizes[t], sum(self.about.sizes[: t + 1])
-        known = self._widths | {"N": classes, "O": classes - new, "T": t + 1}
-        known["n"] = new if name == "birth" else classes
-        if name == "test":
-            known["i"] = self._read_results(t).test_images
-        view, shapes = view_of(self.about.config, 1), {}
-        for key in arrays:
-            *groups, part = key.split(".")
-            own = SHAPES.get(part, "")
-            if groups and groups[-1].isdigit():  # a group of features after the first
-                own = own.replace("s", groups[-1])
-            elif not view.start:  # statistics read the same features as rows
-                own = own.replace("s", "d")
-            # Only fixed features have further groups, which rows do not read.
-            shapes[key] = own if view.start or view.groups else own.replace("f", "d")
-        problems = list(misfits(arrays, {key: own for key, own in shapes.items() if own}, known))
-        if "labels" in arrays and not np.isin(arrays["labels"], np.arange(classes)).all():
-            problems.append("labels name other classes")
-        if {"d", "f"} <= known.keys():
-            beside = known["f"] - known["d"]
-            if beside < 0 or (view.start and known.setdefault("s", beside) < 1):
-                problems.append("features are too few")
-        if problems:
-            raise self._misfit(t, f"{name}.safetensors: {problems[0]}")
-        self._widths |= {letter: known[letter] for letter in "dfsKP" if letter in known}
-
-    def _misfit(self, t: int, reason: object) -> StoreError:
-        return StoreError(
-            f"{self.state(t)} does not fit ({' '.join(str(reason).split())}): {AGAIN}"
-        )
+        return from_bytes(self._read(t, f"{name}.safetensors"))
 
     @contextmanager
     def fitting(self, t: int) -> Iterator[None]:
-        """Turn what the files of state t do not allow into one sentence."""
+        """Turn an error about arrays of state t that do not fit into one sentence."""
         try:
             yield
         except (RuntimeError, LookupError, TypeError, ValueError) as error:
-            raise self._misfit(t, error) from error
+            reason = " ".join(str(error).split())
+            raise StoreError(f"{self.state(t)} does not fit ({reason}): {AGAIN}") from error
 
     def commit(self, t: int, results: Results, write: Callable[[Path], None]) -> None:
         """Make state t appear, with the files that `write` leaves in the folder it is given."""
@@ -281,7 +237,7 @@ class RunFolder:
         return bool(Checkpoint(self.checkpoint, self.id).read()[0])
 
     def start(self, run: Description) -> RunFolder:
-        """Write down what the run is, unless it has begun; return the folder to go on in."""
+        """Write the description unless the run has begun; return the folder to continue in."""
         if self.exists and not self._differing(run):
             return self
         _remove(self.checkpoint)  # of a run that `verify` found not worth keeping
@@ -290,7 +246,7 @@ class RunFolder:
 
     @property
     def leftovers(self) -> list[Path]:
-        """Files that no one needs: drafts of killed writers, and what only a next state reads."""
+        """Files that no one needs: drafts of killed writers, and arrays for a next state."""
         past = [self.state(t) / name for t in range(self.finished - 1) for name in TO_GO_ON]
         drafts = [self.path / name for name in OURS if name.endswith(".draft")]
         drafts += (self.path / "states").glob("*.draft")
@@ -298,7 +254,7 @@ class RunFolder:
         return [path for path in past + drafts + done if path.exists()]
 
     def tidy(self) -> None:
-        """Remove what no one needs, even if a run was killed before it could."""
+        """Remove the files that no one needs."""
         for path in self.leftovers:
             _remove(path)
 
@@ -354,25 +310,19 @@ def find_later_runs(places: Sequence[Path]) -> list[RunFolder]:
         return later
     if all(len(run.about.sizes) == 1 for run in found):
         raise ConfigError(
-            "the runs there have one state, and states are what is compared: name runs of several"
+            "these runs have one state, and states are compared: name runs of several states"
         )
-    raise ConfigError("the runs there have not finished state 1 yet: let memoryless run go on")
+    raise ConfigError("these runs have not finished state 1: start memoryless run again")
 
 
 def last_record(run: RunFolder) -> Record:
     """Return the record of the last finished state."""
-    return _record(run, run.finished - 1, "record")
+    return Record.of(run.arrays(run.finished - 1, "record"), _fixed(run))
 
 
 def read_rows(run: RunFolder, t: int) -> Record:
-    """Return what every strategy keeps, after state t."""
-    return _record(run, t, "rows")
-
-
-def _record(run: RunFolder, t: int, name: str) -> Record:
-    arrays = run.arrays(t, name)
-    with run.fitting(t):
-        return Record.of(arrays, _fixed(run))
+    """Return the part of the record that every strategy keeps, after state t."""
+    return Record.of(run.arrays(t, "rows"), _fixed(run))
 
 
 def _fixed(run: RunFolder) -> bool:
@@ -388,7 +338,7 @@ def composable(config: Config) -> tuple[str, ...]:
 
 
 def states_of(run: RunFolder) -> Iterator[EndOfState]:
-    """Yield what each finished state left, statistics composed of births and drifts."""
+    """Yield the end of each finished state, its statistics composed of births and drifts."""
     before: Record | None = None
     for t in range(run.finished):
         record = read_rows(run, t)
@@ -396,9 +346,8 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
             parts = run.arrays(t, "birth")
             drift = part(parts, "drift.") if before else None
             held = before.statistics if before else {}
-            with run.fitting(t):
-                birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
-                carried = carry(held, birth, drift, composable(run.about.config))
+            birth = ClassStatistics.restore(part(parts, "birth."), _fixed(run))
+            carried = carry(held, birth, drift, composable(run.about.config))
             record = replace(record, statistics=carried)
         if t == run.finished - 1 and run.about.config.projection:  # kept by the last only
             record = replace(record, projection=last_record(run).projection)
@@ -407,30 +356,24 @@ def states_of(run: RunFolder) -> Iterator[EndOfState]:
 
 
 def last_state(run: RunFolder) -> EndOfState:
-    """Return what the last finished state left."""
+    """Return the end of the last finished state."""
     return _end_of_state(run, run.finished - 1, last_record(run))
 
 
 def _end_of_state(run: RunFolder, t: int, record: Record) -> EndOfState:
-    held_out = _pair(run, t, "held_out") if run.holds(t, "held_out") else None
     fitted: dict[str, Scorer] = {}
-    view = view_of(run.about.config, record.W.shape[1])
     if run.holds(t, "fitted"):
         arrays, facts = run.arrays_and_facts(t, "fitted")
-        sizes = {"N": record.classes}
-        for statistics in record.statistics.values():
-            sizes["d"] = statistics.mean.shape[1]
-        with run.fitting(t):
-            for name, kind in facts.items():
-                fitted[name] = restore(kind, part(arrays, f"{name}."))
-                for problem in misshapen(fitted[name], sizes):
-                    raise ValueError(f"fitted {name}: {problem}")
+        fitted = {name: restore(kind, part(arrays, f"{name}.")) for name, kind in facts.items()}
+    held_out = _pair(run, t, "held_out") if run.holds(t, "held_out") else None
+    view = view_of(run.about.config, record.W.shape[1])
     return EndOfState(record, read_layer(run, t), fitted, held_out, view)
 
 
 def read_layer(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and biases of the classification layer as trained in state t."""
-    return _pair(run, t, "layer", "W", "b")
+    arrays = run.arrays(t, "layer")
+    return arrays["W"], arrays["b"]
 
 
 def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
@@ -438,10 +381,7 @@ def read_test(run: RunFolder, t: int) -> tuple[np.ndarray, np.ndarray]:
     return _pair(run, t, "test")
 
 
-def _pair(
-    run: RunFolder, t: int, name: str, first: str = "features", second: str = "labels"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays of a file."""
+def _pair(run: RunFolder, t: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return features and labels of a file."""
     arrays = run.arrays(t, name)
-    with run.fitting(t):
-        return arrays[first], arrays[second]
+    return arrays["features"], arrays["labels"]

@@ -1,4 +1,7 @@
-"""A stream is a data set as it arrives: class order, split into states, images of each."""
+"""Streams: a data set in some class order, cut into states.
+
+A state is what others call a task, an experience or a session.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,15 @@ ORDERS = {
     "natural": "as the data set lists its classes",
     "seed:N": "shuffled by seed N",
     "belouadah": "CIFAR-100's order as published by the paper's group",
+    "icarl": "shuffled by NumPy's seed 1993, as by the authors of iCaRL",
+    "pycil": "the same: what PyCIL, and most papers since iCaRL, use",
     "FILE": "a file with one class index or class name a line",
 }
 
 
 @dataclass(frozen=True)
 class State:
-    """A state brings new classes; labels are positions in the stream's class order."""
+    """New classes that arrive together; labels are positions in the stream's class order."""
 
     index: int
     past: int
@@ -47,7 +52,7 @@ class State:
 
 
 class Stream(Sequence[State]):
-    """A stream is a data set cut into states; `stream[t]` is state t."""
+    """A data set cut into states; `stream[t]` is state t."""
 
     def __init__(self, dataset: Dataset, states: str = "10", order: str = "natural"):
         self.dataset = dataset
@@ -79,7 +84,7 @@ class Stream(Sequence[State]):
 
 
 def state_sizes(states: str, classes: int) -> list[int]:
-    """Return how many classes each state brings; a remainder is spread over the first states.
+    """Return how many classes each state brings; the first states bring a remainder.
 
     >>> state_sizes("3", 10), state_sizes("5,2,3", 10)
     ([4, 3, 3], [5, 2, 3])
@@ -114,6 +119,8 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
         return list(range(number))
     if seed:
         return numpy_generator(int(seed[1]), "order").permutation(number).tolist()
+    if order in ("icarl", "pycil"):
+        return np.random.RandomState(1993).permutation(number).tolist()
     if order == "belouadah":
         if dataset.name != "cifar100":
             raise ConfigError(
@@ -123,10 +130,10 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
     with suppress(OSError):  # of a name that is too long, or of a folder that may not be read
         if Path(order).is_file():
             return _read_order(Path(order), dataset)
-    hint = suggestion(order, ["natural", "belouadah", "seed:0"])
+    hint = suggestion(order, [*ORDERS, "seed:0"])
     raise ConfigError(
-        f"unknown order '{order}': choose natural, seed:N with a number N, belouadah, or a "
-        f"file with one class a line{hint}"
+        f"unknown order '{order}': choose natural, seed:N with a number N, belouadah, icarl, "
+        f"pycil, or a file with one class a line{hint}"
     )
 
 
@@ -142,6 +149,6 @@ def _read_order(file: Path, dataset: Dataset) -> list[int]:
         )
     if sorted(indices) != list(range(len(index))):
         missing = [dataset.classes[i] for i in sorted(set(range(len(index))) - set(indices))]
-        what = f"lacks {first_ten(missing)}" if missing else "names a class twice"
-        raise DataError(f"the order {file} {what}: each class must stand there exactly once")
+        problem = f"lacks {first_ten(missing)}" if missing else "names a class twice"
+        raise DataError(f"the order {file} {problem}: name each class exactly once")
     return indices

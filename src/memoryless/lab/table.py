@@ -1,8 +1,8 @@
-"""memoryless table: what methods reached in finished runs; it needs no torch."""
+"""memoryless table: the accuracies of methods in finished runs; it needs no torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,6 @@ import numpy as np
 from memoryless.errors import ConfigError
 from memoryless.lab.comparison import (
     Comparison,
-    Training,
     averages_title,
     cell,
     comparisons,
@@ -19,12 +18,12 @@ from memoryless.lab.comparison import (
     kept,
     protocol,
 )
-from memoryless.lab.frame import TYPOLOGY, in_shares, results_frame
-from memoryless.lab.rescore import image_shares, named_methods
-from memoryless.lab.runs import RunFolder, find_runs
+from memoryless.lab.evaluate import score
+from memoryless.lab.frame import TYPOLOGY, in_shares, named_methods, results_frame
+from memoryless.lab.runs import RunFolder, find_runs, read_test, states_of
 from memoryless.output import check_formats, present
 from memoryless.progress import Display
-from memoryless.stats.methods import headline
+from memoryless.stats.methods import headline, parse_method
 from memoryless.tables import Table
 
 if TYPE_CHECKING:
@@ -42,23 +41,23 @@ def table(
     by: Literal["top-1", "top-5"] = "top-1",
     write: tuple[Path, ...] = (),
 ) -> None:
-    """Show what methods reach in these runs, with the control, chance and Full.
+    """Show the accuracies of finished runs, with the control, chance and Full.
 
-    Runs that differ only by seed are averaged: mean ± standard deviation. Files have every figure,
-    accuracies as shares from 0 to 1; memoryless.lab.results(RUN) in Python has every state.
+    Runs that differ only by seed are averaged: mean ± standard deviation. Files hold accuracies as
+    shares from 0 to 1. In Python, memoryless.lab.results(RUN) has every state.
 
     Parameters
     ----------
     runs
         Run folders, or folders that hold some.
     show
-        accuracy; paired, differences to the first method with 95 % intervals; typology, which
-        answers past and new images get; or data, the sizes of the data sets.
+        accuracy; paired: differences to the first method, with 95 % intervals; typology: how past
+        and new classes are confused; or data: the sizes of the data sets.
     all
         Show every method that the runs scored, not only the reference methods.
     methods
-        Methods to score again from the runs, without training, such as finetune+siw+mc, the
-        paper's inFT_siw_mc, or lwf_kd+lda+linear; by default those that each run scored.
+        Methods to score again without training, for example finetune+siw+mc (or the paper's name,
+        inFT_siw_mc) and lwf_kd+lda+linear. By default, those that each run scored.
     by
         For --show paired: the accuracy to compare.
     write
@@ -72,7 +71,7 @@ def table(
             display.reading(found, "scoring", True)
         tables = _tables(found, show, names, all or bool(names), int(by[-1]))
     if not tables:
-        raise ConfigError("the runs there have nothing of that yet: let memoryless run go on")
+        raise ConfigError("these runs have not finished enough states: start memoryless run again")
     present(tables, write)
 
 
@@ -91,12 +90,13 @@ def _tables(
 
 
 MEANINGS = {
-    "top-1": "first answer right",
+    "top-1": "first answer correct",
     "A_inc": "top-1 with state 0",
     "A_last": "top-1 after the last state",
-    "top-5": "right class among five",
-    "lost": "forgetting",
-    "kept": "bytes of the past that the method needs",
+    "top-5": "correct class among five answers",
+    "lost": "forgetting, in points",
+    "kept": "bytes that the method needs of the past",
+    "products": "multiplications for one image",
 }
 COLUMNS: dict[str, Callable[[Any], str]] = {
     "top-1": lambda row: cell(row.top1, row.top1_std),
@@ -105,43 +105,62 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
     "top-5": lambda row: cell(row.top5),
     "lost": lambda row: cell(row.forgetting),
     "kept": kept,
+    "products": lambda row: f"{row.multiplications:,}",
 }
-ONE_STATE = ("top-1", "top-5", "kept")  # where there is no average, and nothing to forget
+SHOWN = ("top-1", "kept", "A_inc", "A_last", "top-5", "lost")  # a phone shows the first
+ONE_STATE = ("top-1", "kept", "top-5")  # where there is no average, and nothing to forget
 
 
 def method_table(comparison: Comparison, every: bool = False) -> Table:
-    """Return the methods to look at first, or all of them, with chance and Full below."""
-    columns = ONE_STATE if comparison.main.one_state else tuple(COLUMNS)
+    """Return the main methods, or all of them, with chance and Full below."""
+    columns = ONE_STATE if comparison.one_state else SHOWN
     entries = comparison.entries if every else comparison.shown
+    remarks = {entry.label: comparison.role(entry) for entry in entries}
+    return table_of(comparison, entries, columns, remarks, _notes(comparison), _bounds(comparison))
+
+
+def table_of(
+    comparison: Comparison,
+    entries: Sequence[Any],
+    columns: Sequence[str],
+    remarks: Mapping[str, str],
+    notes: Iterable[str],
+    bounds: Mapping[str, Mapping[str, str]],
+    **figures: Sequence[Any],
+) -> Table:
+    """Return a table of averages: some entries with their remarks, and bounds below.
+
+    `figures` are more columns for programs.
+    """
     roles = {entry.label: comparison.role(entry) for entry in entries}
-    rows = [[e.label, *(COLUMNS[name](e) for name in columns), roles[e.label]] for e in entries]
+    rows = [[e.label, *(COLUMNS[name](e) for name in columns), remarks[e.label]] for e in entries]
     rows += [
         [name, *(cells.get(column, "") for column in (*columns, ""))]
-        for name, cells in _bounds(comparison).items()
+        for name, cells in bounds.items()
     ]
-    meanings = [f"{name}: {MEANINGS[name]}" for name in columns]
-    notes = [protocol(comparison.main), "; ".join(meanings), *_notes(comparison)]
+    meanings = "; ".join(f"{name}: {MEANINGS[name]}" for name in columns)
+    caption = [protocol(comparison.reference), meanings, *notes]
     if more := len(comparison.entries) - len(entries):
-        notes.append(f"--all shows {more} more methods")
+        caption.append(f"--all shows {more} more methods")
     return Table(
         averages_title(comparison),
-        ". ".join(notes) + ".",
+        ". ".join(caption) + ".",
         ["method", *columns, ""],
         rows,
-        figures_of(entries).assign(role=list(roles.values())),
+        figures_of(entries).assign(role=list(roles.values()), **figures),
         kinds={label: role for label, role in roles.items() if role in ("reference", "control")}
-        | {"chance": "bound", "Full": "bound"},
+        | dict.fromkeys(bounds, "bound"),
     )
 
 
 def _bounds(comparison: Comparison) -> dict[str, dict[str, str]]:
-    """Return what guessing reaches, and learning all classes at once, which has one state."""
+    """Return the accuracies of guessing, and of learning all classes at once (Full)."""
     row = comparison.row
     found = {"chance": {"top-1": cell(row.chance_top1), "top-5": cell(row.chance_top5)}}
-    if comparison.full:
-        full = comparison.full.row
+    for full in comparison.full:
         last = cell(full.A_last, full.A_last_std)
-        found["Full"] = {"A_last": last, "kept": "images", "": "not memoryless"}
+        name = full.label.replace("joint", "Full", 1)
+        found[name] = {"A_last": last, "kept": "images", "": "not memoryless"}
     return found
 
 
@@ -150,8 +169,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield "The reference method was fixed in advance"
     if comparison.control:
         yield "The control is a network that never learned"
-    if images := {t.row.strategy: None for t in comparison.trainings if not t.row.memoryless}:
-        yield f"{' and '.join(images)} kept images of the past"
+    if images := {entry.strategy: None for entry in comparison.entries if not entry.memoryless}:
+        yield f"{' and '.join(images)} kept images of past classes"
     if comparison.full:
         yield "Full learned all classes at once, from all images"
 
@@ -162,14 +181,14 @@ KINDS = ("c(p)", "e(p,p)", "e(p,n)", "c(n)", "e(n,n)", "e(n,p)")
 def typology_tables(
     runs: Sequence[RunFolder], methods: Sequence[str] = (), every: bool = False
 ) -> list[Table]:
-    """Show where the images of past and new classes go in each run, as in the supplement."""
+    """Return how each run confuses past and new classes, as in the supplement."""
     results = results_frame(runs, methods)
     later = results[results["state"] > 0] if len(results) else results
     return [_typology(run, own, every) for run, own in later.groupby("run", sort=False)]
 
 
 def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
-    """Show one run after its last state; the figures have every state."""
+    """Return the table of one run after its last state; its figures have every state."""
     names = own["method"].unique()
     shown = own if every else own[own["method"].isin(headline(names) or names[:1])]
     last = shown[shown["state"] == shown["state"].max()]
@@ -177,8 +196,8 @@ def _typology(run: str, own: pd.DataFrame, every: bool) -> Table:
         [row.method, *(cell(getattr(row, kind)) for kind in TYPOLOGY)] for row in last.itertuples()
     ]
     caption = (
-        "Percent of past images (p), then of new ones (n). c: right; e(p,n): an image of a past "
-        "class that was taken for a new class, and so on."
+        "Percent of the images of past classes (p), then of new ones (n). c: correct; e(p,n): an "
+        "image of a past class was taken for a new one, and so on."
     )
     columns = ["run", "data", "T", "seed", "method", "state", *TYPOLOGY]
     title = f"{run}: answers after state {last['state'].iloc[0]}"
@@ -205,29 +224,31 @@ def data_table(runs: Sequence[RunFolder]) -> Table:
 
 
 def paired_tables(found: Sequence[Comparison], k: int = 1, every: bool = False) -> list[Table]:
-    """Return what other methods of each training reach more than its first one."""
-    return [
-        _paired(comparison, training, list(methods), k)
-        for comparison in found
-        for training in comparison.trainings
-        if len(methods := training.methods["method"] if every else training.headline) > 1
-    ]
+    """Return the differences of other methods of each training to its first one."""
+    tables = []
+    for comparison in found:
+        for training, first in comparison.by_training.items():
+            own = [e for e in comparison.entries if e.training == training] if every else first
+            if len(own) > 1:
+                tables.append(_paired(comparison, sorted(own, key=lambda e: e.Index), k))
+    return tables
 
 
-def _paired(comparison: Comparison, training: Training, methods: Sequence[str], k: int) -> Table:
+def _paired(comparison: Comparison, entries: Sequence[Any], k: int) -> Table:
     import pandas as pd
 
-    first, *others = methods
-    shares = [image_shares(run, methods, k) for run in training.runs]
-    by_state = training.results.query("state > 0").pivot_table(
-        f"top{k}", ["run", "state"], "method"
-    )
+    reference, *others = entries
+    first = reference.method
+    names = [entry.method for entry in entries]
+    shares = [image_shares(run, names, k) for run in comparison.runs(reference.training)]
+    later = comparison.results.query("state > 0 and training == @reference.training")
+    by_state = later.pivot_table(f"top{k}", ["run", "state"], "method")
     lines = []
     for other in others:
-        low, high = interval(np.array([run[other] - run[first] for run in shares]))
-        gains = by_state[other] - by_state[first]
+        low, high = interval(np.array([run[other.method] - run[first] for run in shares]))
+        gains = by_state[other.method] - by_state[first]
         lines.append({
-            "method": other, "against": first, "difference": (low + high) / 2, "low": low,
+            "method": other.method, "against": first, "difference": (low + high) / 2, "low": low,
             "high": high, "better": int((gains > 0).sum()), "pairs": len(gains),
         })  # fmt: skip
     figures = pd.DataFrame(lines)
@@ -237,21 +258,41 @@ def _paired(comparison: Comparison, training: Training, methods: Sequence[str], 
         for row in figures.itertuples()
     ]  # fmt: skip
     caption = (
-        f"{protocol(training)}. Points of the average accuracy; 95 % interval over test images "
+        f"{protocol(reference)}. Points of the average accuracy; 95 % interval over test images "
         "and seeds; better: in how many states after the first."
     )
     title = f"{comparison.title}: top-{k} against {first}"
-    return Table(title, caption, ["method", "difference", "95 % interval", "better"], rows, figures)
+    columns = ["method", "difference", "95 % interval", "better"]
+    return Table(title, caption, columns, rows, in_shares(figures))
 
 
 def _signed(points: float) -> str:
     return f"{round(points, 1) + 0.0:+.1f}"  # which is never -0.0
 
 
-def interval(differences: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % interval of a sum over images, from what each adds to it in each run (S, n).
+def image_shares(run: RunFolder, names: Sequence[str], k: int) -> dict[str, np.ndarray]:
+    """Return how much each test image adds to the average top-k accuracy of methods, in percent.
 
-    Images and seeds are drawn: their variances add up, that of seeds only where there are several.
+    Images are sorted by class. The average is over the states after the first.
+    """
+    wanted = {name: parse_method(name) for name in names}
+    shares = {name: np.zeros(sum(run.about.test_images)) for name in names}
+    first = min(1, run.finished - 1)
+    for t, end in enumerate(states_of(run)):
+        if t < first:
+            continue
+        features, labels = read_test(run, t)
+        by_class = np.argsort(labels, kind="stable")
+        weight = 100 / len(labels) / (run.finished - first)
+        for name, outcome in score(features, labels, wanted, end).items():
+            shares[name][: len(labels)] += weight * (outcome.ranks[by_class] < k)
+    return shares
+
+
+def interval(differences: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % interval of a sum over images, from the part of each in each run (S, n).
+
+    Images and seeds are both samples: their variances add up. One seed has no variance.
 
     >>> interval(np.array([[1.0, 1.0], [1.0, 1.0]]))
     (2.0, 2.0)
