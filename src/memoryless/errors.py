@@ -60,6 +60,10 @@ EXTRAS = {
     "tabulate": "lab",
     "simplejpeg": "lab",
     "sklearn": "sklearn",
+    "fastapi": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "python_multipart": "serve",
     "timm": "timm",
     "pillow_heif": "heic",
 }

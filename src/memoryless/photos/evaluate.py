@@ -107,7 +107,7 @@ def evaluate_photos(
         why = next(iter(found.broken.values()))
         raise DataError(f"no photo of a known class can be read: {why}")
     fitted = _calibrate(model, found, bool(unknown)) if calibrate else None
-    done = _numbers(model, found.photos, model.judge(found.rows), found.broken)
+    done = evaluation_of(model, found.photos, model.judge(found.rows), found.broken)
     return replace(done, calibration=fitted)
 
 
@@ -118,9 +118,10 @@ def _calibrate(model: Model, found: Features, unknown: bool) -> Calibration:
     return model.calibrate(found.rows[labelled], labels, strange)
 
 
-def _numbers(
+def evaluation_of(
     model: Model, photos: Sequence[Photo], found: Judgement, broken: dict[str, str]
 ) -> Evaluation:
+    """Compare what a model says of photos with their labels, one of which at least it knows."""
     index: dict[str | None, int] = {name: i for i, name in enumerate(model.classes)}
     own = np.array([index.get(photo.label, -1) for photo in photos])
     inside = own >= 0
