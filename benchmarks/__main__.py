@@ -27,6 +27,7 @@ from benchmarks import (
     more,
     privacy,
     scoring,
+    serve,
     sums,
     suspects,
 )
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "loop": loop,
     "scoring": scoring,
     "compare": compare,
+    "serve": serve,
 }
 # They take a folder of photos.
 OF_PHOTOS = {

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -74,3 +79,31 @@ def teach(client: httpx.Client, root: Path, classes: Sequence[str], **fields: An
     done = client.post("/learn", files=images(*folders), data={"class": labels, **fields})
     assert done.status_code == 200, done.text
     return done.json()
+
+
+@contextmanager
+def running(
+    *words: object, code: str = "", **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and its address."""
+    how = ["-c", code] if code else ["-m", "memoryless"]
+    line = [sys.executable, *how, "serve", *map(str, words), "--port", str(free())]
+    whole = os.environ | {"PYTHONUNBUFFERED": "1"} | environment
+    process = subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=whole
+    )
+    try:
+        assert process.stdout
+        said = process.stdout.readline()
+        found = re.search(r"http://\S+", said)
+        assert found, said + process.stdout.read()
+        yield process, found[0].rstrip("/")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def free() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]

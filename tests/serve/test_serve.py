@@ -10,42 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
 
 from conftest import call
 from memoryless.model.file import load_state
-from remains import files_of, holders, windows, windows_of_one
-from servers import WRITES, images, teach
-
-
-@contextmanager
-def running(*words: object, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own, and its address."""
-    line = [sys.executable, "-m", "memoryless", "serve", *map(str, words), "--port", str(free())]
-    whole = os.environ | {"PYTHONUNBUFFERED": "1"} | environment
-    process = subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=whole
-    )
-    try:
-        assert process.stdout
-        said = process.stdout.readline()
-        found = re.search(r"http://\S+", said)
-        assert found, said + process.stdout.read()
-        yield process, found[0].rstrip("/")
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def free() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+from remains import files_of, windows, windows_of_one
+from servers import WRITES, images, running, teach
 
 
 def test_it_starts_answers_and_stops(model):
@@ -109,55 +81,47 @@ def test_a_token_from_the_environment(model):
         assert httpx.get(f"{base}/model", headers=bearer).status_code == 200
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+WATCHED = """
+import os, sys
+def watch(event, values):
+    if event == "open" and values[2] and values[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        print("opens", values[0], file=sys.stderr, flush=True)
+sys.addaudithook(watch)
+from memoryless.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_no_photo_touches_the_disk(tmp_path, model, photos):
-    """None is found in a file afterwards, and no other file is open for writing meanwhile."""
-    places = {name: tmp_path / name for name in ("home", "tmp", "cache")}
-    for place in places.values():
-        place.mkdir()
-    environment = {
-        "HOME": str(places["home"]),
-        "TMPDIR": str(places["tmp"]),
-        "XDG_CACHE_HOME": str(places["cache"]),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    with running(model, **environment) as (process, base):
-        opened: set[str] = set()
-        done = threading.Event()
-
-        def watch() -> None:
-            while not done.is_set():
-                opened.update(open_for_writing(process.pid))
-
-        thread = threading.Thread(target=watch)
-        thread.start()
+    """None is found in a file afterwards, and Python opens no file for writing meanwhile; SQLite
+    opens the model itself.
+    """
+    environment = {"PYTHONDONTWRITEBYTECODE": "1"}
+    for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME"):
+        environment[name] = str(tmp_path / name)
+        (tmp_path / name).mkdir()
+    with running(model, code=WATCHED, **environment) as (process, base):
         with httpx.Client(base_url=base, headers=WRITES, timeout=60) as client:
             teach(client, photos, ["cat", "dog"])
             client.post("/predict", files=images(photos / "owl"))
-        done.set()
-        thread.join()
-    allowed = {str(model), f"{model}-journal", os.devnull}
-    assert {path for path in opened if path.startswith("/") and path not in allowed} <= {
-        path for path in opened if path.startswith("/dev/")
-    }
+            client.post("/predict", files={"images": bytes(5_000_000)})
+            found = files_of(tmp_path)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=20)
+    opened = re.findall("^opens (.*)$", said, flags=re.M)
+    assert {*opened} <= {os.devnull}
+    assert {path.name for path in found} == {"zoo.memoryless"}
     sent = [path for name in ("cat", "dog", "owl") for path in (photos / name).iterdir()]
     only_one = windows_of_one([path.read_bytes() for path in sent])
     assert len(only_one) > 1000
-    for path, content in files_of(tmp_path).items():
+    for path, content in found.items():
         assert not windows(content) & only_one, path
-    assert not holders(files_of(tmp_path), "Content-Disposition: form-data")
 
 
-def open_for_writing(process: int) -> Iterator[str]:
-    """The files that a process has open for writing."""
-    for link in Path(f"/proc/{process}/fd").iterdir():
-        try:
-            flags = re.search(r"flags:\s*(\d+)", Path(f"/proc/{process}/fdinfo/{link.name}")
-                              .read_text())  # fmt: skip
-            if flags and int(flags[1], 8) & (os.O_WRONLY | os.O_RDWR):
-                yield str(link.readlink())
-        except OSError:
-            continue
+def test_the_watch_would_notice_a_file(tmp_path):
+    code = f"{WATCHED.partition('from memoryless')[0]}open({str(tmp_path / 'x')!r}, 'w').close()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == f"opens {tmp_path / 'x'}\n"
 
 
 @pytest.mark.parametrize(
