@@ -303,7 +303,11 @@ BAD = {
     "a field too many": (("/undo", {"json": {"x": 1}}), 422, "unknown field 'x': choose from to"),
     "a field too few": (("/rename", {"json": {"class": "owl"}}), 422, "field name is missing"),
     "a wrong type": (("/undo", {"json": {"to": "1"}}), 422, "to must be a whole number from 0"),
-    "no such state": (("/undo", {"json": {"to": 9}}), 422, "has no state 9: choose from 1, 2"),
+    "no such state": (
+        ("/undo", {"json": {"to": 9}}),
+        422,
+        "m.memoryless has no state 9: choose from 1, 2",
+    ),
     "no such class": (
         ("/rename", {"json": {"class": "oul", "name": "x"}}),
         422,
@@ -337,7 +341,9 @@ def patient(tmp_path_factory, taught):
 @pytest.mark.parametrize("what", BAD)
 def test_bad_requests_get_a_sentence(what, patient):
     (path, request), status, why = BAD[what]
-    assert why in sentence(patient.post(path, **request), status)
+    said = sentence(patient.post(path, **request), status)
+    assert why in said
+    assert "/patient" not in said  # names of folders stay here
 
 
 def test_limits_of_a_request(model, photos):

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from memoryless.model import Model
 from memoryless.serve.app import PAGE, page_files
-from photo_toys import CHROMIUM, make_colours
+from memoryless.serve.teacher import Teacher
+from photo_toys import CHROMIUM, make_backbone, make_colours
 from servers import address, empty_model, served, teach
 
 browser = pytest.mark.browser
@@ -356,3 +359,56 @@ def test_names_are_text(zoo, tmp_path, tiny_backbone):
         view(page, "model")
         assert page.locator("#classes tbody th").first.inner_text() == name
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+ANSWERS = {
+    "known": "owl",
+    "unsure": "Unsure\nPerhaps owl: the photo lies at the edge of what was learned.",
+    "unknown": "Unknown\nNone of the known classes fits. The nearest is owl.",
+}
+
+
+@browser
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_three_answers(kind, zoo, tmp_path, tiny_backbone):
+    """Unsure keeps the bars, muted; unknown has none."""
+    model = empty_model(tmp_path / "zoo.memoryless", tiny_backbone)
+    with served(model) as client:
+        teach(client, zoo / "test", ["elk", "owl"], few="true")
+    top = [{"label": "owl", "score": 0.75}, {"label": "elk", "score": 0.25}]
+    result = {"file": "0", "answer": kind, "top": top}
+    with address(model) as base, opened(base, 360, "dark", bypass_csp=True) as page:
+        page.route("**/predict*", lambda route: route.fulfill(json={"results": [result]}))
+        view(page, "try")
+        page.locator("#try-files").set_input_files(str(zoo / "test" / "owl" / "0.png"))
+        page.wait_for_selector(".verdict")
+        assert page.locator("#answer").inner_text().startswith(ANSWERS[kind])
+        assert page.locator("#answer .bars li").count() == (0 if kind == "unknown" else 2)
+        assert page.locator(".bars.unsure").count() == (kind == "unsure")
+        check_view(page)
+
+
+@browser
+def test_a_thousand_classes(tmp_path):
+    model = Model(backbone="none")
+    rows = np.random.default_rng(0).random((3000, 8)).astype(np.float32)
+    model.learn(rows, [f"Genus_species_{i:04d}" for i in range(1000)] * 3)
+    overview = model_of_a_thousand(model, tmp_path)
+    with (
+        address(empty_model(tmp_path / "m.memoryless", make_backbone(tmp_path / "b.onnx"))) as base,
+        opened(base, 360, "light", bypass_csp=True) as page,
+    ):
+        page.route("**/model", lambda route: route.fulfill(json=overview))
+        page.reload()
+        knows(page, "1,000 classes, 3,000 photos seen")
+        view(page, "model")
+        assert page.locator("#classes tbody tr").count() == 1000
+        page.fill("#search", "0999")
+        assert page.locator("#class-count").inner_text() == "1 of 1000 classes"
+        check_view(page)
+
+
+def model_of_a_thousand(model: Model, place: Path) -> dict[str, Any]:
+    """What a server would say of a model; this one takes no photos, so none serves it."""
+    model.save(place / "thousand.memoryless")
+    return Teacher(place / "thousand.memoryless").overview()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,8 +17,9 @@ import pytest
 
 from conftest import call
 from memoryless.model.file import load_state
+from pages import blocks, text_of
 from remains import files_of, windows, windows_of_one
-from servers import WRITES, images, running, teach
+from servers import WRITES, empty_model, images, running, served, teach
 
 
 def test_it_starts_answers_and_stops(model):
@@ -149,6 +151,33 @@ def test_kill_9_while_teaching_leaves_the_state_before_or_after(after, model, ph
     with running(model) as (_, base):
         (one,) = httpx.post(f"{base}/predict", files=images(photos / "owl")[:1]).json()["results"]
         assert one["top"][0]["label"] == "owl"
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
+def test_the_page_of_the_documentation(model, photos, tmp_path, tiny_backbone):
+    """Every call of curl works as it is written, and the client in Python too."""
+    with served(empty_model(tmp_path / "north.memoryless", tiny_backbone)) as client:
+        teach(client, photos, ["dog", "cat"])
+    files = ["a.jpg", "b.jpg", *(f"{i}.jpg" for i in range(1, 5))]
+    for i, name in enumerate(files):
+        (tmp_path / name).write_bytes((photos / "cat" / f"{i}.png").read_bytes())
+    _, *calls, _ = blocks("docs/serve.md", "sh")  # neither the installation nor the container
+    script = "".join(calls)
+    with running(model) as (_, base):
+        httpx.post(f"{base}/rename", json={"class": "owl", "name": "fox"}, headers=WRITES)
+        script = script.replace("http://127.0.0.1:8000", base).replace("curl ", "command curl -sS ")
+        command = ["bash", "-e", "-c", script]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        (client_code,) = blocks("docs/serve.md", "python")
+        line = [sys.executable, "-c", client_code.replace("http://127.0.0.1:8000", base), "a.jpg"]
+        said = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.findall(r'"error":"[^"]*"', done.stdout) == []
+    names = load_state(tmp_path / "zoo.memoryless").classes.names
+    assert names == ("elk", "fox", "owl", "hawk", "cat", "dog")
+    assert (tmp_path / "model.onnx").stat().st_size > 1000
+    assert re.fullmatch(r"a\.jpg known (cat|hawk)\n", said)
+    assert set(re.findall(r"`(/[^`]*)`", text_of("docs/serve.md"))) == {"/openapi.json"}
 
 
 def swallow(work):

@@ -415,7 +415,9 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 async def _failed(request: Request, error: Any) -> Response:
-    return Refusal.of(error).response()
+    refusal, path = Refusal.of(error), server_of(request).teacher.path
+    refusal.sentence = refusal.sentence.replace(str(path), path.name)  # folders may name a person
+    return refusal.response()
 
 
 async def _mistaken(request: Request, error: Any) -> Response:

@@ -117,7 +117,7 @@ class Teacher:
             try:
                 self.current, self.problem = self._load(self.current), ""
             except MemorylessError as error:
-                self.problem = str(error)
+                self.problem = str(error).replace(str(self.path), self.path.name)
 
     def _mark(self) -> tuple[int, ...]:
         try:
