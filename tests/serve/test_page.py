@@ -363,8 +363,8 @@ def test_names_are_text(zoo, tmp_path, tiny_backbone):
 
 ANSWERS = {
     "known": "owl",
-    "unsure": "Unsure\nPerhaps owl: the photo lies at the edge of what was learned.",
-    "unknown": "Unknown\nNone of the known classes fits. The nearest is owl.",
+    "unsure": "Unsure\n\nPerhaps owl: the photo lies at the edge of what was learned.",
+    "unknown": "Unknown\n\nNone of the known classes fits. The nearest is owl.",
 }
 
 
