@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 import time
 
 import httpx
@@ -12,7 +14,7 @@ import pytest
 from PIL import Image
 
 from memoryless.cli import main
-from memoryless.model.file import kept_states, load_state, state_of_bytes
+from memoryless.model.file import kept_states, load_state, state_of_bytes, writing
 from memoryless.photos.predict import predict
 from memoryless.serve import teacher
 from memoryless.serve.limits import Limits
@@ -245,13 +247,35 @@ def test_two_servers_on_one_file(client, model, photos):
 
 
 def test_a_second_writer_gets_409(client, model, photos):
-    from memoryless.model.file import writing
-
     with writing(model):
         busy = client.post("/rename", json={"class": "owl", "name": "eule"})
         assert asked(client) == "owl"  # predicting goes on
     # Both writers are of this process here; SQLite keeps them apart all the same.
     assert sentence(busy, 409).startswith("another process is writing")
+
+
+def test_no_reader_frees_the_lock_of_a_writer(client, model, photos):
+    """To close any descriptor of the file would free this process's locks on it."""
+    lesson = f"/lessons/{client.post('/lessons').json()['lesson']}"
+    with writing(model):
+        for answer in (
+            client.post("/predict", files=images(photos / "owl")),
+            client.get("/model"),
+            client.get("/model.memoryless"),
+            client.get("/model.memoryless?history=1"),
+            client.get("/model.onnx"),
+            client.post(f"{lesson}/photos", files=images(photos / "cat"), data={"class": "cat"}),
+            client.post(f"{lesson}/check"),
+            client.post("/evaluate", files=images(photos / "elk"), data={"class": "elk"}),
+            client.post("/forget", json={"classes": ["owl"], "dry_run": True}),
+        ):
+            assert answer.status_code == 200, answer.text
+        assert client.post(f"{lesson}/learn", json={"few": True}).status_code == 409
+        time.sleep(0.5)  # the server looks at the file, too
+        other = [sys.executable, "-m", "memoryless", "rename", str(model), "owl", "eule"]
+        tried = subprocess.run(other, capture_output=True, text=True, check=False)
+    assert (tried.returncode, "another process is writing" in tried.stderr) == (2, True)
+    assert client.post(f"{lesson}/learn", json={"few": True}).status_code == 200
 
 
 def test_embedded_drawings_are_learned(tmp_path, monkeypatch):
