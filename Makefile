@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow test-fuzz test-kills test-browser test-load test-without-torch test-all golden check bench clean
+.PHONY: demo test test-slow test-fuzz test-kills test-browser test-load test-without-torch test-all golden snapshots check bench clean
 
 demo: $(READY)
 	$(BIN)/memoryless demo
@@ -40,6 +40,10 @@ test-all: check test test-slow test-fuzz test-kills test-browser test-without-to
 # Prints what differs from the stored digests of small runs; --write stores the new ones.
 golden: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/golden.py
+
+# Writes the outputs of the commands for photos into files; read the difference before you commit it.
+snapshots: $(READY)
+	MEMORYLESS_SNAPSHOTS=write OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/photos/test_outputs.py
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 
 from benchmarks.choosing_maths import Part, place, show, top1
 from memoryless.images.find import find_photos, find_test
-from memoryless.model import Lesson, Model
+from memoryless.model import LearningReport, Model
 from memoryless.photos.embedding import features
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.discriminant import Discriminant
@@ -51,13 +51,13 @@ def name(c: int) -> str:
     return f"{c:04d}"  # names in the order of their numbers
 
 
-def teach(part: Part, states: int = 1) -> tuple[Model, Lesson]:
-    """A model that learned the classes of a part in some states, and its last lesson."""
+def teach(part: Part, states: int = 1) -> tuple[Model, LearningReport]:
+    """A model that learned the classes of a part in some states, and its last report."""
     model = Model(backbone="none", square_roots=True)
     for classes in np.array_split(np.arange(part.classes), states):
         own = part.take(np.isin(part.y, classes))
-        lesson = model.learn(own.X, [name(c) for c in own.y])
-    return model, lesson
+        report = model.learn(own.X, [name(c) for c in own.y])
+    return model, report
 
 
 def measure(photos: Path, cache: Path | None = None) -> None:
@@ -72,11 +72,11 @@ def confidence(train: Part, test: Part) -> None:
     """What leave-one-out says of a model, and what test photos say, after some states."""
     rows = []
     for states in sorted({1, min(8, train.classes), train.classes}):
-        model, lesson = teach(train, states)
-        judged = model.judge(test.X)
+        model, report = teach(train, states)
+        judged = model.classify(test.X)
         right = int((judged.scores.argmax(1) == test.y).sum())
-        rows.append([states, f"{lesson.right} of {lesson.checked}", f"{right} of {len(test.y)}",
-                     100 * lesson.right / max(lesson.checked, 1), 100 * right / len(test.y),
+        rows.append([states, f"{report.correct} of {report.checked}", f"{right} of {len(test.y)}",
+                     100 * report.correct / max(report.checked, 1), 100 * right / len(test.y),
                      calibration_error(judged.probabilities, test.y),
                      100 * float(judged.known.mean())])  # fmt: skip
     columns = ["states", "right of the last call, leave-one-out", "right, test",
@@ -118,13 +118,13 @@ def temperatures(train: Part, test: Part) -> None:
     rows = []
     for draw in DRAWS:
         part = train.take(place(train.y, draw) < FEW)
-        model, lesson = teach(part)
-        scores = model.scores(test.X)
+        model, report = teach(part)
+        scores = model.decision_function(test.X)
         held = place(part.y, draw) == 0  # of six photos one is the nearest to a fifth
         without, _ = teach(part.take(~held))
         ways = {
-            "leave-one-out": lesson.temperature,
-            "a held-out fifth": likeliest(without.scores(part.X[held]), part.y[held]),
+            "leave-one-out": report.temperature,
+            "a held-out fifth": likeliest(without.decision_function(part.X[held]), part.y[held]),
             "the test photos (not allowed)": likeliest(scores, test.y),
         }
         rows += [[draw, way, T, f"{loss(scores, test.y, T):.3f}"] for way, T in ways.items()]

@@ -103,9 +103,9 @@ def calibrated(model: Model, given: Part, strange: Part | None = None) -> Model:
 
 def numbers(model: Model, known: Part, unknown: Part) -> list[float]:
     """Temperature, threshold, loss, ECE, and the shares that are accepted and rejected."""
-    found, sure = model.judge(known.X), model._current.confidence
+    found, sure = model.classify(known.X), model._current.confidence
     y = np.array([model.classes.index(name(c)) for c in known.y])
-    rejected = 100 * float((~model.judge(unknown.X).known).mean())
+    rejected = 100 * float((~model.classify(unknown.X).known).mean())
     return [sure.temperature, sure.threshold, loss(found.scores, y, sure.temperature),
             calibration_error(found.probabilities, y), 100 * float(found.known.mean()),
             rejected]  # fmt: skip

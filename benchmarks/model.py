@@ -163,7 +163,7 @@ def measure() -> dict[str, Any]:
         seconds = side_by_side(
             {
                 "learn": lambda: learn(Path(tempfile.mkdtemp(dir=root)) / "model", photos),
-                "decode and run": lambda: decode_and_run(photos, graph, model.least),
+                "decode and run": lambda: decode_and_run(photos, graph, model.min_side),
             },
             rounds=ROUNDS,
         )

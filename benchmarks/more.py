@@ -111,5 +111,5 @@ def as_new(first: Model, features: np.ndarray) -> tuple[float, float]:
     labels = [name] * len(features)
     count_answers(model, features, labels, answers)
     ((best, times),) = answers[name].most_common(1)
-    right, checked = model.learn(features, labels).right_by_class[name]
+    right, checked = model.learn(features, labels).correct_by_class[name]
     return times / len(features) if best >= 0 else 0.0, right / checked

@@ -52,7 +52,7 @@ def measure() -> dict[str, float]:
 def make_model(path: Path) -> None:
     """A model of many classes, of random features."""
     model = Model()
-    d = len(model.look(np.zeros((64, 64, 3), np.uint8)))
+    d = len(model.learning_input(np.zeros((64, 64, 3), np.uint8)))
     rng = np.random.default_rng(0)
     rows = rng.random((CLASSES * PHOTOS, d), dtype=np.float32)
     names = [f"class {c:03d}" for c in range(CLASSES) for _ in range(PHOTOS)]

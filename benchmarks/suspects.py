@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.choosing_maths import show
 from benchmarks.more import look_at
 from memoryless import Model
-from memoryless.model import Lesson
+from memoryless.model import LearningReport
 from memoryless.stats.class_statistics import ClassStatistics
 from memoryless.stats.confidence import softmax
 from memoryless.stats.discriminant import Discriminant
@@ -57,15 +57,15 @@ def row(
     classes = int(y.max()) + 1
     other = (y + rng.integers(1, classes, len(y))) % classes if instead is None else instead[y]
     wrong = np.where(changed, other, y)
-    probabilities, lesson = learn(X, wrong)
-    found = [one for one in lesson.suspects if changed[one.number]]
+    probabilities, report = learn(X, wrong)
+    found = [one for one in report.suspects if changed[one.number]]
     right = sum(one.looks_like == name(y[one.number]) for one in found)
     return [
         draw,
         int(changed.sum()),
-        len(lesson.suspects),
+        len(report.suspects),
         auroc(probabilities[~changed], probabilities[changed]),
-        percent(len(found), lesson.suspects),
+        percent(len(found), report.suspects),
         percent(len(found), np.flatnonzero(changed)),
         percent(right, found),
     ]
@@ -79,14 +79,14 @@ def name(c: int) -> str:
     return f"{c:05d}"  # names in the order of their numbers
 
 
-def learn(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Lesson]:
+def learn(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, LearningReport]:
     """The leave-one-out probability (n,) of each photo's own class, and what a model says."""
-    lesson = Model(backbone="none", square_roots=True).learn(X, [name(c) for c in y])
+    report = Model(backbone="none", square_roots=True).learn(X, [name(c) for c in y])
     rows = square_roots(X)
     statistics = ClassStatistics.of(rows, y, int(y.max()) + 1, fixed=True)
     probabilities = np.zeros(len(y))
     for part in leave_one_out(Discriminant.of(statistics), [rows], y, np.arange(len(y))):
         own = y[part.photos]
-        found = softmax(part.scores / lesson.temperature)
+        found = softmax(part.scores / report.temperature)
         probabilities[part.photos] = found[np.arange(len(own)), own]
-    return probabilities, lesson
+    return probabilities, report

@@ -40,7 +40,7 @@ def blobs(*classes: int, number: int = 12):
     return np.concatenate(drawn), np.repeat(classes, number)
 
 
-@parametrize_with_checks([make(), make(forgettable=True), make(square_roots=True)])
+@parametrize_with_checks([make(), make(forgettable=True), make(power=0.5)])
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
 
@@ -68,10 +68,10 @@ def test_classes_may_appear_at_any_time_and_columns_are_sorted():
     for columns in (estimator.predict_proba(X), estimator.decision_function(X)):
         assert np.array_equal(estimator.classes_[columns.argmax(1)], estimator.predict(X))
     assert np.allclose(estimator.predict_proba(X).sum(1), 1)
-    best = estimator.top_k(X, 2)
+    best = estimator.predict_top_k(X, 2)
     assert best.shape == (36, 2)
     assert np.array_equal(best[:, 0], estimator.predict(X))
-    assert estimator.top_k(X).shape == (36, 3)
+    assert estimator.predict_top_k(X).shape == (36, 3)
     assert (best == y[:, None]).any(1).mean() >= estimator.score(X, y)
 
 
@@ -143,17 +143,17 @@ def test_parts_merge_as_if_one_had_learned_everything():
 
 def test_it_says_what_it_does_not_know():
     estimator = make().fit(*blobs(*range(3), number=40))
-    assert estimator.known(blobs(*range(3), number=40)[0]).mean() > 0.9
+    assert estimator.predict_known(blobs(*range(3), number=40)[0]).mean() > 0.9
     between = np.stack([blobs(c, number=40)[0].mean(0) for c in range(3)]).mean(0)
-    assert not estimator.known(between[None])[0]
+    assert not estimator.predict_known(between[None])[0]
 
 
-def test_more_warns_of_samples_that_look_unlike_those_before():
+def test_new_samples_unlike_those_before_give_a_warning():
     estimator = make().fit(*blobs(1, 2, number=60))
     X = np.random.default_rng(0).permutation(blobs(1, number=60)[0])
-    estimator.more(X, [1] * 60)  # without a warning, which would be an error here
-    with pytest.warns(UserWarning, match=r"^new samples of 1 \(\d+\.\d\) look unlike those"):
-        estimator.more(X + 5, [1] * 60)
+    estimator.partial_fit(X, [1] * 60)  # without a warning, which would be an error here
+    with pytest.warns(UserWarning, match=r"1 \(\d+\.\d standard errors\)"):
+        estimator.partial_fit(X + 5, [1] * 60)
     assert estimator.model_.counts == (180, 60)
 
 
@@ -166,16 +166,16 @@ def test_copies_go_their_own_way(again):
     assert (len(other.classes_), len(estimator.classes_)) == (3, 2)
 
 
-def test_suspects_are_told_and_not_pickled():
+def test_suspects_are_reported_and_not_pickled():
     X, y = blobs(1, 2, 3, number=40)
     y = np.array(y)
     y[7] = 3
     estimator = make().fit(X, y)
-    ((number, *names, _),) = estimator.lesson_.suspects
+    ((number, *names, _),) = estimator.report_.suspects
     assert (number, names) == (7, ["3", "1"])
     again = pickle.loads(pickle.dumps(estimator))
-    assert again.lesson_.suspects == []
-    assert again.lesson_.checked == 120
+    assert again.report_.suspects == []
+    assert again.report_.checked == 120
 
 
 def test_a_pickle_needs_no_folder(tmp_path):
@@ -189,9 +189,9 @@ def test_a_pickle_needs_no_folder(tmp_path):
 def test_it_is_searched_and_piped():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(make_pipeline(StandardScaler(), make()), {
-        "incrementalclassifier__square_roots": [False, True]}, cv=3).fit(X, y)  # fmt: skip
+        "incrementalclassifier__power": [1, 0.5]}, cv=3).fit(X, y)  # fmt: skip
     assert search.best_score_ > 0.95
-    assert clone(make(square_roots=True)).get_params()["square_roots"] is True
+    assert clone(make(power=0.5)).get_params()["power"] == 0.5
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
@@ -223,7 +223,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-@pytest.mark.parametrize("method", ["partial_fit", "more", "fit"])
+@pytest.mark.parametrize("method", ["partial_fit", "fit"])
 def test_bad_input_changes_nothing(what, method):
     if method == "fit" and what.startswith("another"):
         return
@@ -242,7 +242,7 @@ def test_sparse_features_are_refused_as_scikit_learn_does():
 
 
 @pytest.mark.parametrize("use", [
-    lambda e: e.predict(X), lambda e: e.more(X, Y), lambda e: e.forget(1), lambda e: e.score(X, Y),
+    lambda e: e.predict(X), lambda e: e.forget(1), lambda e: e.score(X, Y),
     lambda e: e.save("model"), lambda e: IncrementalClassifier.merge({"a": e}),
 ])  # fmt: skip
 def test_before_the_first_batch_it_is_not_fitted(use):
@@ -253,7 +253,7 @@ def test_before_the_first_batch_it_is_not_fitted(use):
 
 def test_photos_need_a_backbone(tmp_path):
     with pytest.raises(ConfigError, match=r"^`backbone=none` takes features, not photos"):
-        make().learn_folder(tmp_path)
+        make().partial_fit_folder(tmp_path)
 
 
 def test_a_first_batch_that_fails_may_have_any_number_of_features():
@@ -292,15 +292,28 @@ def fitted(*labels: Any) -> IncrementalClassifier:
 @pytest.mark.parametrize(
     "parts",
     [
-        [fitted(1), fitted(2)],
-        fitted(1),
-        {"a": fitted(1), "b": fitted(2).model_},
-        {0: fitted(1), 1: fitted(2)},
+        [[fitted(1), fitted(2)]],
+        [{"a": fitted(1), "b": fitted(2).model_}],
+        [fitted(1), fitted(2).model_],
     ],
 )
-def test_only_estimators_by_name_merge(parts):
-    with pytest.raises(DataError, match=r"^merge takes fitted estimators by name"):
-        IncrementalClassifier.merge(parts)
+def test_only_estimators_merge(parts):
+    with pytest.raises(DataError, match=r"^merge takes fitted estimators, such as"):
+        IncrementalClassifier.merge(*parts)
+
+
+def test_estimators_merge_one_after_another_or_by_name():
+    one, other = fitted(1), fitted(2)
+    merged = IncrementalClassifier.merge(one, other)
+    by_name = IncrementalClassifier.merge({"one": one, "other": other})
+    assert merged.classes_.tolist() == by_name.classes_.tolist() == [1, 2]
+    assert np.array_equal(merged.predict_proba(np.eye(4)), by_name.predict_proba(np.eye(4)))
+
+
+@pytest.mark.parametrize("power", [2, 0, None])
+def test_powers_other_than_a_half_and_one_are_refused(power):
+    with pytest.raises(ConfigError, match=r"is neither 0\.5 nor 1"):
+        make(power=power).fit(X, Y)
 
 
 def test_what_does_not_merge():
@@ -354,7 +367,7 @@ def test_numbers_of_numpy_are_forgotten_too(label):
 @pytest.mark.parametrize("k", [0, -1, 1.5, "2"])
 def test_there_is_no_top_of_less_than_one(k):
     with pytest.raises(DataError, match=r"^k must be a whole number of at least 1"):
-        fitted(1, 2).top_k(np.zeros((1, 4)), k)
+        fitted(1, 2).predict_top_k(np.zeros((1, 4)), k)
 
 
 def test_labels_must_be_among_the_classes_that_are_given():
@@ -363,8 +376,6 @@ def test_labels_must_be_among_the_classes_that_are_given():
     sentence = "^labels must be among the classes 1, 2, not 9: leave these out, or call partial_fit"
     with pytest.raises(DataError, match=sentence):
         estimator.partial_fit(X, odd, classes=[1, 2])
-    with pytest.raises(DataError, match=sentence):
-        estimator.more(X, odd)
     with pytest.raises(DataError, match=r"^labels must be strings"):
         estimator.partial_fit(X, Y, classes=[])
     assert estimator.model_.counts == (12, 12)

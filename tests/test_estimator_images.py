@@ -161,7 +161,7 @@ def test_images_are_cross_validated(make, photos):
 def test_features_of_its_backbone_are_taken_as_images_are(make, photos):
     paths, labels = photos
     estimator = make().fit(paths, labels)
-    features = estimator.model_.features(paths)
+    features = estimator.model_.embed(paths)
     again = make().fit(features, labels)
     for X in (paths, features):
         assert np.array_equal(again.predict_proba(X), estimator.predict_proba(paths))
@@ -194,39 +194,35 @@ def test_what_is_no_image_is_refused(make, photos, X, sentence):
 def test_a_folder_is_learned_as_the_command_does(make, tmp_path):
     root = make_colours(tmp_path / "photos", "red", "sky", number=24)
     estimator = make()
-    assert estimator.learn_folder(root) is estimator
+    assert estimator.partial_fit_folder(root) is estimator
     assert estimator.classes_.tolist() == ["red", "sky"]
-    assert estimator.lesson_.checked > 0
+    assert estimator.report_.checked > 0
     more = make_colours(tmp_path / "more", "sky", number=24, seed=1)
-    with pytest.raises(DataError, match=r"^the model knows sky already: "):
-        estimator.learn_folder(more)
-    estimator.learn_folder(more, more=True)
+    estimator.partial_fit_folder(more)
     assert estimator.model_.counts == (24, 48)
     estimator.save(tmp_path / "model")
     assert Model.load(tmp_path / "model").classes == ("red", "sky")
 
 
-def test_what_there_is_to_say_of_a_folder_becomes_warnings(make, tmp_path):
+def test_remarks_on_a_folder_become_warnings(make, tmp_path):
     root = make_colours(tmp_path / "photos", "red", "sky", number=24)
     make_colours(root, "sea", number=2)
     (root / "red" / "broken.png").write_bytes(b"\x89PNG")
-    problem = "a class needs at least 5 different photos, and sea has 2"
-    with pytest.raises(DataError, match=problem):
-        make().learn_folder(root)
-    with pytest.warns(UserWarning) as told:
-        make().learn_folder(root, few=True)
-    traced, broken = (str(warning.message) for warning in told)
-    assert traced.startswith(f"{problem}; averages over so few")
-    assert broken.startswith(f"left out {root}/red/broken.png (")
+    with pytest.warns(UserWarning, match=r"^left out .*broken.png \(.*\), sea \(too few photos: 2"):
+        estimator = make().partial_fit_folder(root)
+    assert estimator.classes_.tolist() == ["red", "sky"]
+    with pytest.warns(UserWarning) as recorded:
+        assert len(make().partial_fit_folder(root, allow_few=True).classes_) == 3
+    assert len(recorded) == 2
 
 
 def test_folders_must_be_labels_of_the_type_so_far(make, tmp_path, photos):
     paths, _ = photos
     estimator = make().fit(paths, [1] * 12 + [2] * 24)
-    estimator.learn_folder(make_colours(tmp_path / "numbers", "3", number=24))
+    estimator.partial_fit_folder(make_colours(tmp_path / "numbers", "3", number=24))
     assert estimator.classes_.tolist() == [1, 2, 3]
     with pytest.raises(DataError, match=r"^labels have the type int, and the class"):
-        estimator.learn_folder(make_colours(tmp_path / "names", "robin", number=24))
+        estimator.partial_fit_folder(make_colours(tmp_path / "names", "robin", number=24))
 
 
 def test_a_model_that_trains_is_no_estimator(tmp_path, photos):

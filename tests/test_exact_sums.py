@@ -103,7 +103,10 @@ def assert_as_if_taught_at_once(model: Model, data: Data) -> None:
     once.learn(data.X, data.y.tolist())
     assert sorted(model.classes) == data.names
     columns = [model.classes.index(name) for name in once.classes]
-    scores, expected = model.scores(data.probes)[:, columns], once.scores(data.probes)
+    scores, expected = (
+        model.decision_function(data.probes)[:, columns],
+        once.decision_function(data.probes),
+    )
     assert_exact(scores, expected)
     counts = dict(zip(model.classes, model.counts, strict=True))
     assert counts == dict(zip(once.classes, once.counts, strict=True))
@@ -180,6 +183,6 @@ def test_without_own_scatters_forgetting_keeps_the_covariance(examples):
         probes, means = data.probes - centre, means - centre
         expected = probes @ L @ means.T - np.einsum("nd,de,ne->n", means, L, means) / 2
         expected += (tau if free >= 16 else 0) / (2 * counts)
-        assert_exact(model.scores(data.probes), expected)
+        assert_exact(model.decision_function(data.probes), expected)
 
     check()

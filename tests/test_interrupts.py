@@ -81,7 +81,9 @@ def test_while_a_library_is_imported(code, module, tiny_backbone, tmp_path):
     words = ["learn", "m", str(photos), *tiny_flags(tiny_backbone)]
     done = interrupted(code, module, *words, cwd=tmp_path)
     assert done.returncode == 130, done.stderr
-    assert done.stderr.splitlines()[-1].startswith("memoryless: stopped; the model is as it was")
+    assert done.stderr.splitlines()[-1].startswith(
+        "memoryless: interrupted; the model is unchanged"
+    )
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["photos"]
 
@@ -92,7 +94,7 @@ def test_while_code_is_run_from_text(tmp_path):
     command = [sys.executable, "-m", "stopped", "show", "m"]
     done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 130, done.stderr
-    assert done.stderr.startswith(b"memoryless: stopped; the model is as it was")
+    assert done.stderr.startswith(b"memoryless: interrupted; the model is unchanged")
 
 
 def test_the_command_is_what_python_runs_too():

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from rich.cells import cell_len
 from rich.console import Console
 
 from conftest import hostile_text
@@ -172,10 +173,44 @@ def test_a_file_that_cannot_be_written(tmp_path):
         output.write_tables([PLAIN], tmp_path / "none" / "t.md")
 
 
-def test_lines_stand_under_their_heading(capsys):
+def test_lines_stand_beside_their_heading(capsys):
     output.print_line("model", "a\nb")
     output.print_lines("note", ["one", "add `more=True`"])
-    assert capsys.readouterr().out == "model     a\\nb\nnote      one\nnote      add --more\n"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["  model     a\\nb", "  note      one", "  note      add --more"]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 300])
+@given(text=hostile_text)
+def test_lines_fit_and_lose_nothing(columns, text):
+    """Only a word that is too long for a line makes it wider; no line is over 100."""
+    words = [f"{text}{i}" for i in range(20)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        lines = output.wrapped(" ".join(words), 2, 4)
+    assert "".join(lines).replace(" ", "") == printable("".join(words)).replace(" ", "")
+    for line in lines:
+        assert cell_len(line) <= min(columns, 100) or len(line.split()) == 1
+
+
+@pytest.mark.parametrize(("terminal", "whole"), [(True, False), (False, True)])
+def test_names_are_shortened_on_a_terminal_alone(terminal, whole, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    name = "holiday/" * 10 + "1.jpg"
+    output.print_rows([(name, "cat"), ("a", "blue tit")])
+    first, second = capsys.readouterr().out.splitlines()
+    assert (name in first) == whole
+    assert first.endswith("  cat") and first.index("cat") == second.index("blue")
+
+
+def test_a_command_that_is_too_long_for_a_line_stands_alone(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    output.print_next("show", "m")
+    output.print_next("show", "m" * 80)
+    assert capsys.readouterr().out == (
+        f"Next: memoryless show m\nNext:\n  memoryless show {'m' * 80}\n"
+    )
 
 
 def test_broken_files_go_to_standard_error(capsys):

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class MemorylessError(Exception):
-    """Base of all errors shown to a user without a traceback."""
+    """Base of all errors shown to a user without a traceback.
+
+    `fields` holds the values that the sentence is about, for programs.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str = "", **fields: Any):
+        super().__init__(message)
+        self.fields = fields
 
 
 class ConfigError(MemorylessError, ValueError):

@@ -13,9 +13,11 @@ import numpy as np
 
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.model.labels import labels_of, names_of
+from memoryless.model.merging import named
 from memoryless.model.model import Model
+from memoryless.model.report import LearningReport
 from memoryless.names import first_ten
-from memoryless.stats.confidence import Judgement
+from memoryless.stats.confidence import Prediction
 
 with extras():
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -33,17 +35,36 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         features of any kind, (n, d), which another backbone takes too if they are its own.
     image_size
         Side in pixels of the backbone's input, 224 by default.
-    square_roots
-        Whether square roots of features at length one are learned, as those of images always are:
-        for features of your own that are at least zero.
+    power
+        With 0.5, features of your own are scaled to length one and their square roots are learned,
+        as for images; they must be at least zero. With 1 they are learned as they are.
     forgettable
-        Whether each class's own scatter is kept too, so that it can be forgotten exactly.
+        Whether to keep each class's own scatter too, so that `forget` is exact.
     device
         Where onnxruntime computes features: auto, cpu, cuda or cuda:N.
     settings
         Other settings of the backbone by name, such as crop, mean and std.
 
-    `model_` is the `memoryless.Model`, `lesson_` its `Lesson` about the last batch.
+    Attributes
+    ----------
+    classes_
+        The labels learned so far, sorted.
+    model_
+        The `memoryless.Model` behind the estimator.
+    report_
+        The `LearningReport` of the last batch: accuracy, confused classes, suspicious labels.
+    n_features_in_
+        Number of features, with `backbone="none"`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> classifier = IncrementalClassifier("none").partial_fit(X[:100], y[:100])
+    >>> classifier.partial_fit(X[100:], y[100:]).classes_.tolist()
+    [0, 1, 2]
+    >>> round(classifier.score(X, y), 2)
+    0.98
     """
 
     def __init__(
@@ -51,21 +72,21 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         backbone: str = "efficientnet-lite0",
         *,
         image_size: int | None = None,
-        square_roots: bool = False,
+        power: float = 1.0,
         forgettable: bool = False,
         device: str = "auto",
         settings: Mapping[str, Any] | None = None,
     ):
         self.backbone = backbone
         self.image_size = image_size
-        self.square_roots = square_roots
+        self.power = power
         self.forgettable = forgettable
         self.device = device
         self.settings = settings
 
     @property
     def classes_(self) -> np.ndarray:
-        """The labels so far, sorted; columns follow them."""
+        """The labels learned so far, sorted; columns of scores follow them."""
         return np.sort(self._labels)
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -77,52 +98,39 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
         Labels outside of `classes` are an error. Only classes that were seen have columns. The
         first batch is checked by leave-one-out, and a later one if the samples since the last check
-        are more than a tenth of all; other batches only add to the sums.
+        are more than a tenth of all. A warning names known classes whose new samples differ from
+        the ones before.
         """
         return self._learn(self._model(), X, y, classes)
 
-    def more(self, X: Any, y: Any = None) -> Self:
-        """Learn more of known classes; warns of those whose new samples look unlike the past."""
-        check_is_fitted(self)
-        self._learn(self.model_, X, y, self.classes_, "always")
-        unlike = [f"{name} ({errors:.1f})" for name, errors in self.lesson_.unlike.items()]
-        if unlike:
-            warnings.warn(
-                f"new samples of {first_ten(unlike)} look unlike those before (in brackets by how "
-                "many standard errors their means differ, where chance gives about 1): if they are "
-                "of another kind, give them a label of their own",
-                stacklevel=2,
-            )
-        return self
-
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest label (n,) of each sample."""
-        return self.top_k(X, 1)[:, 0]
+        return self.predict_top_k(X, 1)[:, 0]
 
-    def top_k(self, X: Any, k: int = 5) -> np.ndarray:
+    def predict_top_k(self, X: Any, k: int = 5) -> np.ndarray:
         """Return the k likeliest labels (n, k) of each sample, the likeliest first."""
         if not isinstance(k, int | np.integer) or k < 1:
-            raise DataError(f"k must be a whole number of at least 1, not {k!r}: give another")
-        return self._best(self._judge(X), k)
+            raise DataError(f"k must be a whole number of at least 1, not {k!r}", k=k)
+        return self._best(self._classify(X), k)
+
+    def predict_known(self, X: Any) -> np.ndarray:
+        """Return whether any class fits each sample, (n,)."""
+        return self._classify(X).known
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities (n, N), columns as in `classes_`."""
-        return self._judge(X).probabilities[:, np.argsort(self._labels)]
+        return self._classify(X).probabilities[:, np.argsort(self._labels)]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores (n, N); of two classes the second's above the first's, (n,)."""
-        scores = self._judge(X).scores[:, np.argsort(self._labels)]
+        scores = self._classify(X).scores[:, np.argsort(self._labels)]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def known(self, X: Any) -> np.ndarray:
-        """Return whether any class fits each sample, (n,)."""
-        return self._judge(X).known
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of samples that get their own label."""
         check_is_fitted(self)
         features, y = self._read(self.model_, X, y)
-        answers = self._best(self.model_.judge(features), 1)[:, 0]
+        answers = self._best(self.model_.classify(features), 1)[:, 0]
         return float(accuracy_score(y, answers, sample_weight=sample_weight))
 
     def forget(self, *labels: Any) -> dict[Any, float]:
@@ -139,31 +147,34 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def merge(
-        cls, parts: Mapping[str, Self], same_class: Literal["refuse", "join"] = "refuse"
+        cls, *parts: Self | Mapping[str, Self], same_class: Literal["refuse", "join"] = "refuse"
     ) -> Self:
-        """Return one estimator of several, by name: as if it had learned everything.
+        """Return one estimator that has learned everything that several have.
 
-        Labels that several have are refused, or, with `same_class="join"`, are one class.
+        They come one after another, or as a dict from names, which errors then mention. Labels that
+        several have are refused, or, with `same_class="join"`, are one class.
         """
-        named = isinstance(parts, Mapping) and all(isinstance(name, str) for name in parts)
-        if not named or not all(isinstance(part, cls) for part in parts.values()):
+        given: Mapping[str, Self] = named(parts)
+        if not all(isinstance(part, cls) for part in given.values()):
             raise DataError(
-                "merge takes fitted estimators by name, such as {'north': one, 'south': other}"
+                "merge takes fitted estimators, such as merge(one, other) or "
+                "merge({'north': one, 'south': other})"
             )
-        for part in parts.values():
+        for part in given.values():
             check_is_fitted(part)
-        models = {name: part.model_ for name, part in parts.items()}
+        models = {name: part.model_ for name, part in given.items()}
         if len(kinds := {model.label_type for model in models.values()}) > 1:
             raise DataError(f"labels have the types {', '.join(sorted(kinds))}: choose one")
-        merged = Model.merge(models, same_class)
-        whole = copy.copy(next(iter(parts.values())))
+        merged = Model.merge(models, same_class=same_class)
+        whole = copy.copy(next(iter(given.values())))
         whole.model_, whole.forgettable = merged, merged.forgettable
         return whole
 
-    def learn_folder(self, folder: Path | str, more: bool = False, few: bool = False) -> Self:
-        """Learn photos, a folder for each class, or a table, list or zip, as `memoryless learn`.
+    def partial_fit_folder(self, folder: Path | str, allow_few: bool = False) -> Self:
+        """Learn photos in a folder for each class, or in a table, list or zip of photos.
 
-        With `more`, classes may be known. Remarks about the photos become warnings.
+        Remarks about the photos become warnings. With `allow_few`, a class may have fewer than 5
+        photos; the model may then reveal which photos were used.
         """
         from memoryless.photos.learn import learn_photos
         from memoryless.photos.plan import make_plan
@@ -171,14 +182,15 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         if self.backbone == "none":
             raise ConfigError("`backbone=none` takes features, not photos: choose a backbone")
         model = self._model()
-        plan = make_plan(model, [Path(folder)], few, more=more)
+        plan = make_plan(model, [Path(folder)], allow_few, more=bool(model.classes))
         labels_of(sorted({str(photo.label) for photo in plan.photos}), model.label_type)
         done = learn_photos(plan)
         lost = [f"{name} ({why})" for name, why in done.broken.items()]
+        lost += [f"{name} (too few photos: {n})" for name, n in done.plan.left_out.items()]
         left_out = [f"left out {first_ten(lost)}"] if lost else []
         for sentence in (*plan.warnings, *done.warnings, *left_out):
             warnings.warn(sentence, stacklevel=2)
-        self.model_, self.lesson_ = plan.model, done.lesson
+        self.model_, self.report_ = done.plan.model, done.report
         return self
 
     def save(self, path: Path | str, history: int | None = None) -> None:
@@ -192,7 +204,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
         model = Model.load(path)
         model.check_sums("be an estimator")
         given, plain = vars(model.settings), vars(Model().settings)
-        own = {name: given[name] for name in ("backbone", "image_size", "square_roots")}
+        own = {name: given[name] for name in ("backbone", "image_size")}
+        own["power"] = 0.5 if model.settings.square_roots and own["backbone"] == "none" else 1.0
         typed = {name for name in ("crop", "mean", "std") if given[name] != plain[name]}
         settings = {name: given[name] for name in typed}
         found = cls(**own, forgettable=model.forgettable, settings=settings or None)
@@ -202,8 +215,8 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle or a copy holds: no number of a single sample."""
         state = dict(super().__getstate__())
-        if "lesson_" in state:
-            state["lesson_"] = replace(state["lesson_"], suspects=[])
+        if "report_" in state:
+            state["report_"] = replace(state["report_"], suspects=[])
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -214,7 +227,10 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
 
     def _new(self) -> Model:
         given = self.get_params()
-        return Model(**(given.pop("settings") or {}), **given)
+        if given["power"] not in (0.5, 1):
+            raise ConfigError(f"`power={given['power']}` is neither 0.5 nor 1: choose one of them")
+        roots = given.pop("power") == 0.5
+        return Model(**(given.pop("settings") or {}), square_roots=roots, **given)
 
     def _model(self) -> Model:
         """Return the model so far, or a new one."""
@@ -240,12 +256,13 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
             names, kind = names_of(_column(y), model.label_type if model.classes else None)
             if classes is not None:
                 _check_among(names, names_of(_column(classes), kind)[0])
-            lesson = model.learn(features, names, more=True, check=check)
+            report = model.learn(features, names, more=True, check=check)
         except Exception:
             self.__dict__ = before  # scikit-learn stores the shape of X before it is learned
             raise
         model.label_type = kind
-        self.model_, self.lesson_ = model, lesson
+        self.model_, self.report_ = model, report
+        _warn_of_unlike(report)
         return self
 
     def _read(
@@ -257,22 +274,31 @@ class IncrementalClassifier(ClassifierMixin, BaseEstimator):
                 self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
             ), y  # the model checks that they are finite
         labels: list[Any] = []
-        X = X.to_numpy() if hasattr(X, "to_numpy") else X
         several = hasattr(X, "__getitem__") and hasattr(X, "__len__") and not isinstance(X, str)
         if several and not hasattr(X, "dtype"):
             X = _images(X, labels)
-        features = model.features(X)
+        features = model.embed(X)
         if not len(features):
             raise DataError("X has no image: give one or more")
         return features, labels or None if y is None else y
 
-    def _judge(self, X: Any) -> Judgement:
+    def _classify(self, X: Any) -> Prediction:
         check_is_fitted(self)
-        return self.model_.judge(self._read(self.model_, X)[0])
+        return self.model_.classify(self._read(self.model_, X)[0])
 
-    def _best(self, judged: Judgement, k: int) -> np.ndarray:
+    def _best(self, found: Prediction, k: int) -> np.ndarray:
         """Return the labels of the k largest scores, (n, k)."""
-        return self._labels[np.argsort(-judged.scores, axis=1, kind="stable")[:, :k]]
+        return self._labels[np.argsort(-found.scores, axis=1, kind="stable")[:, :k]]
+
+
+def _warn_of_unlike(report: LearningReport) -> None:
+    unlike = [f"{name} ({errors:.1f} standard errors)" for name, errors in report.unlike.items()]
+    if unlike:
+        warnings.warn(
+            f"new samples have another mean than those before: {first_ten(unlike)}; chance gives "
+            "about 1. If they show something else, give them a label of their own",
+            stacklevel=4,
+        )
 
 
 def _check_among(names: Iterable[str], classes: Iterable[str]) -> None:

@@ -119,6 +119,16 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
+def natural(name: str) -> list[int | str]:
+    """Return a key that sorts names as people count.
+
+    >>> sorted(["a10.jpg", "a9.jpg", "b.jpg"], key=natural)
+    ['a9.jpg', 'a10.jpg', 'b.jpg']
+    """
+    parts = re.split(r"(\d+)", name)  # every second part is a number
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
 def in_words(value: object) -> str:
     """Return a value as one would type it.
 

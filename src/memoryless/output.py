@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from rich.table import Table as Lines
 from rich.text import Text
 
 from memoryless.errors import ConfigError, OutputError
-from memoryless.names import as_flags, choose, markdown_text, printable, with_reasons
+from memoryless.names import as_flags, choose, counted, markdown_text, printable, with_reasons
 from memoryless.store import cannot_write, to_json
 from memoryless.tables import Table
 
@@ -40,6 +41,7 @@ FORMULA = ("=", "+", "-", "@")
 GAP = 2  # spaces between columns
 NARROWEST = 12  # of the first column
 HEADING = 10  # characters
+NARROW, WIDE = 40, 100  # columns of text
 
 
 def terminal_text(text: str, style: str = "") -> Text:
@@ -88,9 +90,65 @@ def say(text: str) -> None:
         print(printable(text))
 
 
+def columns() -> int:
+    """Return how many columns a line may take: the terminal's, at most 100; 80 without one."""
+    return min(max(shutil.get_terminal_size((80, 24)).columns, NARROW), WIDE)
+
+
+def wrapped(text: str, indent: int = 0, hanging: int = 0) -> list[str]:
+    """Return text in lines that fit the terminal, broken at spaces only.
+
+    The first line is indented by some columns, the others by those and the hanging ones.
+    """
+    lines = [" " * indent]
+    for word in printable(text).split(" "):
+        line = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if lines[-1].strip() and cell_len(line) > columns():
+            line = " " * (indent + hanging) + word
+            lines.append(line)
+        lines[-1] = line
+    return lines
+
+
+def paragraph(text: str, indent: int = 0, hanging: int = 0) -> None:
+    """Print text in lines that fit the terminal."""
+    for line in wrapped(text, indent, hanging):
+        say(line)
+
+
 def print_line(heading: str, text: str) -> None:
-    """Print a line under a heading."""
-    say(f"{heading:{HEADING}}{text}")
+    """Print text beside a heading, indented."""
+    paragraph(f"{heading:{HEADING}}{text}", 2, HEADING)
+
+
+def print_rows(rows: Sequence[Sequence[str]], indent: int = 2) -> None:
+    """Print rows with aligned columns; names in the first are shortened on a narrow terminal."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    if sys.stdout.isatty():  # elsewhere a program may read the names, so they stay whole
+        taken = indent + sum(GAP + width for width in widths[1:])
+        widths[0] = min(widths[0], max(columns() - taken, NARROWEST))
+    for first, *others in cells:
+        parts = [_padded(shortened(first, widths[0]), widths[0])]
+        parts += [_padded(cell, width) for cell, width in zip(others, widths[1:], strict=True)]
+        say((" " * indent + (" " * GAP).join(parts)).rstrip())
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+def shortened(name: str, room: int) -> str:
+    """Return the end of a name that is too wide, which says most about a file.
+
+    >>> shortened("holiday/IMG_0001.jpg", 15)
+    '...IMG_0001.jpg'
+    """
+    if cell_len(name) <= room:
+        return name
+    while cell_len(name) > room - 3:
+        name = name[1:]
+    return f"...{name}"
 
 
 def command(*words: object) -> str:
@@ -102,8 +160,15 @@ def command(*words: object) -> str:
     return shlex.join(["memoryless", *map(str, words)])
 
 
+def print_next(*words: object) -> None:
+    """Print the command that one may want to type next."""
+    line = f"Next: {command(*words)}"
+    for part in [line] if cell_len(line) <= columns() else ["Next:", f"  {command(*words)}"]:
+        say(part)
+
+
 def print_lines(heading: str, sentences: Iterable[str]) -> None:
-    """Print sentences, each under the heading; the settings that they name stand as flags."""
+    """Print sentences, each beside the heading; the settings that they name stand as flags."""
     for sentence in sentences:
         print_line(heading, as_flags(sentence))
 
@@ -115,9 +180,9 @@ def report_broken(problems: Collection[str]) -> int:
     return 1 if problems else 0
 
 
-def reasons(left_out: Mapping[str, str]) -> str:
+def reasons(left_out: Mapping[str, str], one: str = "file", many: str = "files") -> str:
     """Return how many things were left out, and the first of them with the reason."""
-    return f"{len(left_out):,}: {with_reasons(left_out)}"
+    return f"{counted(len(left_out), one, many)}: {with_reasons(left_out)}"
 
 
 def show(table: Table, console: Console | None = None) -> None:

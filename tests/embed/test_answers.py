@@ -10,7 +10,7 @@ from onnx import ModelProto, TensorProto
 from memoryless.embed.answers import KINDS, OUTPUTS, append_answers, kinds_of
 from memoryless.embed.graph import Nodes
 from memoryless.model.trained import lead
-from memoryless.stats.confidence import Confidence, judge
+from memoryless.stats.confidence import Confidence, classify
 from memoryless.stats.scorers import Affine, Linear, Viewed, describe
 
 D, CLASSES = 12, 5
@@ -56,9 +56,9 @@ def test_answers_are_those_of_the_scorer(scorer):
     found = dict(zip(OUTPUTS, session.run(list(OUTPUTS), {"rows": features}), strict=True))
     if scorer is SCORERS[-1]:
         scores = scorer(features)
-        expected = judge(scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1], SURE)
+        expected = classify(scores[:, :-1], scores[:, :-1].max(1) - scores[:, -1], SURE)
     else:
-        expected = judge(scorer(features), lead(scorer(features)), SURE)
+        expected = classify(scorer(features), lead(scorer(features)), SURE)
     for name in OUTPUTS[:3]:
         assert found[name] == pytest.approx(getattr(expected, name), abs=1e-5), name
     assert (found["known"] == expected.known).all()

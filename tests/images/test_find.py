@@ -272,7 +272,7 @@ def test_what_would_be_read_for_ever(name, tmp_path):
         ("a.txt", "", "names no photo: each line must name a file and its label"),
         ("a.txt", "gone.png cat\n", "its label; not read: "),
         ("a.csv", HEAD, "names no photo"),
-        ("a.csv", "file_name,class\n", "has no column label: its first line must name file_name"),
+        ("a.csv", "file_name,class\n", "has no column label, but file_name, class"),
         ("a.csv", "", "has no column file_name and no column label"),
         ("a.csv", f'{HEAD}a.png,"' + "x" * 200_000, "line 1 is not CSV (field larger than"),
     ],
@@ -347,3 +347,27 @@ def test_a_photo_takes_little_more_memory_than_its_name(tmp_path):
     tracemalloc.stop()
     names = sum(sys.getsizeof(photo.name) for photo in photos)
     assert taken - names < 150 * len(photos)
+
+
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+def test_a_table_may_have_other_columns_signs_and_a_byte_order_mark(between, tmp_path):
+    lines = [("nr", "image", "species"), ("1", "a/1.png", "owl"), ("2", "a/2.png", "wren")]
+    make(tmp_path, ("1.png", "2.png"))
+    table = tmp_path / "birds.csv"
+    text = "".join(between.join(line) + "\r\n" for line in lines)
+    table.write_text(text, encoding="utf-8-sig")
+    found = find_photos(table, columns=("image", "species"))
+    assert [photo.label for photo in found.photos] == ["owl", "wren"]
+    with pytest.raises(DataError) as error:
+        find_photos(table)
+    assert error.value.fields["columns"] == ["nr", "image", "species"]
+
+
+@pytest.mark.parametrize("name", ["guide.pdf", "film.mpg", "logo.eps", "notes.txt"])
+def test_files_that_are_no_photos_are_skipped(name):
+    assert not is_image(name)
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.MPO", "a.heic", "a.tiff", "a.webp", "a"])
+def test_files_that_may_be_photos(name):
+    assert is_image(name)

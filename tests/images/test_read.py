@@ -476,3 +476,16 @@ def test_filters_are_restored_by_the_last_thread_that_leaves():
     assert warnings.filters == inside != before
     strictly.__exit__()
     assert warnings.filters == before
+
+
+def test_a_large_jpeg_is_read_at_a_reduced_size(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10_000)
+    monkeypatch.setattr("memoryless.images.read.MOST_DECODED", 300_000)
+    large = Image.new("RGB", (4096, 4096), "red")
+    assert load(make_photo(saved(large, "jpeg")), 100).shape == (512, 512, 3)
+    for kind, options in (("png", {}), ("jpeg", {"progressive": True})):
+        with pytest.raises(UnreadableError, match="more than 300,000 pixels"):
+            load(make_photo(saved(large, kind, **options)), 100)
+    monkeypatch.setattr("memoryless.images.read.LARGEST_JPEG", 1_000_000)
+    with pytest.raises(UnreadableError, match="more than 1,000,000 pixels"):
+        load(make_photo(saved(large, "jpeg")), 100)

@@ -47,9 +47,9 @@ def test_a_folder_is_all_that_a_model_needs(tmp_path):
     parts.learn(*features(2, 3))
     parts.save(tmp_path / "model")
     again, X = Model.load(tmp_path / "model"), features(0, 1, 2, 3)[0]
-    assert np.array_equal(again.scores(X), whole.scores(X))
-    assert np.array_equal(again.judge(X).margin, whole.judge(X).margin)
-    assert np.array_equal(again.judge(X).probabilities, whole.judge(X).probabilities)
+    assert np.array_equal(again.decision_function(X), whole.decision_function(X))
+    assert np.array_equal(again.classify(X).margin, whole.classify(X).margin)
+    assert np.array_equal(again.classify(X).probabilities, whole.classify(X).probabilities)
     assert again.counts == whole.counts
     assert Model.load(tmp_path / "model", number=1).classes == ("class 0", "class 1")
 
@@ -69,12 +69,12 @@ def test_large_numbers_are_no_infinite_ones():
 def test_one_number_that_is_not_finite_leaves_the_model_as_it_was(bad):
     model = taught((0, 1))
     X, spoilt = features(0, 1)[0], features(2, 3)[0]
-    before = model.scores(X)
+    before = model.decision_function(X)
     spoilt[5, 2] = bad
     with pytest.raises(DataError, match=r"^features must be finite numbers: some are nan or inf"):
         model.learn(spoilt, ["new"] * 24)
     assert model.classes == ("class 0", "class 1")
-    assert np.array_equal(model.scores(X), before)
+    assert np.array_equal(model.decision_function(X), before)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_another_head_over_fixed_features_is_the_laboratorys():
 def test_what_no_class_is_like_is_not_known():
     model = Model(backbone="none")
     model.learn(*features(*range(6), number=60, d=40))
-    known, unknown = (model.judge(features(*c, number=60, d=40)[0]).known.mean()
+    known, unknown = (model.classify(features(*c, number=60, d=40)[0]).known.mean()
                       for c in (range(6), range(20, 26)))  # fmt: skip
     assert known > 0.9
     assert unknown < 0.5
@@ -112,28 +112,28 @@ def test_what_no_class_is_like_is_not_known():
 
 def test_photos_of_a_call_are_checked_and_counted_by_class():
     model = taught((0, 1))
-    lesson = model.learn(*features(2, 3, number=20))
-    assert lesson.checked == 40
-    assert {name: of for name, (_, of) in lesson.right_by_class.items()} == {
+    report = model.learn(*features(2, 3, number=20))
+    assert report.checked == 40
+    assert {name: of for name, (_, of) in report.correct_by_class.items()} == {
         "class 2": 20,
         "class 3": 20,
     }
-    assert sum(right for right, _ in lesson.right_by_class.values()) == lesson.right
-    assert all(wrong <= of for *_, wrong, of in lesson.confused)
+    assert sum(right for right, _ in report.correct_by_class.values()) == report.correct
+    assert all(wrong <= of for *_, wrong, of in report.confused)
 
 
 def test_each_photo_is_scored_by_a_model_that_never_had_it():
     """Real refits give the same answers, but for the few where the shrinkage decides."""
     X, names = features(*range(5), number=8, d=12)
     model = Model(backbone="none")
-    lesson, right = model.learn(X, names), 0
+    report, right = model.learn(X, names), 0
     for i in range(len(X)):
         without = Model(backbone="none")
         keep = np.arange(len(X)) != i
         without.learn(X[keep], [name for j, name in enumerate(names) if j != i])
         right += without.predict(X[i : i + 1]) == [names[i]]
-    assert abs(lesson.right - right) <= 1
-    assert lesson.right < len(X)
+    assert abs(report.correct - right) <= 1
+    assert report.correct < len(X)
 
 
 def swapped(names, *photos):
@@ -150,13 +150,13 @@ def test_photos_with_wrong_labels_are_named_by_their_number_in_the_call(monkeypa
     X, names = features(*range(6), number=30, d=20)
     order = np.random.default_rng(0).permutation(180)
     wrong = swapped(names, 10, 100)
-    lesson = taught().learn(X[order], [wrong[i] for i in order])
-    found = {int(order[one.number]): (one.label, one.looks_like) for one in lesson.suspects}
+    report = taught().learn(X[order], [wrong[i] for i in order])
+    found = {int(order[one.number]): (one.label, one.looks_like) for one in report.suspects}
     assert found == {10: ("class 3", "class 0"), 100: ("class 0", "class 3")}
-    assert [one.probability for one in lesson.suspects] == sorted(
-        one.probability for one in lesson.suspects
+    assert [one.probability for one in report.suspects] == sorted(
+        one.probability for one in report.suspects
     )
-    assert 0 <= lesson.suspects[-1].probability < UNLIKELY
+    assert 0 <= report.suspects[-1].probability < UNLIKELY
 
 
 def test_probabilities_of_suspects_are_those_of_real_refits():
@@ -164,13 +164,15 @@ def test_probabilities_of_suspects_are_those_of_real_refits():
     X, names = features(*range(6), number=30, d=20)
     wrong = swapped(names, 10, 100)
     model = taught()
-    lesson = model.learn(X, wrong)
-    assert len(lesson.suspects) == 2
-    for suspect in lesson.suspects:
+    report = model.learn(X, wrong)
+    assert len(report.suspects) == 2
+    for suspect in report.suspects:
         keep = np.arange(180) != suspect.number
         without = taught()
         without.learn(X[keep], [name for i, name in enumerate(wrong) if keep[i]])
-        scores = without.scores(X[suspect.number : suspect.number + 1]) / lesson.temperature
+        scores = (
+            without.decision_function(X[suspect.number : suspect.number + 1]) / report.temperature
+        )
         p = softmax(scores)[0, model.classes.index(suspect.label)]
         assert np.log(suspect.probability) == pytest.approx(np.log(p), rel=0.1)
 
@@ -191,8 +193,8 @@ def test_without_a_temperature_no_photo_is_suspected():
     model = taught()
     model.learn(X, names)
     for check in ("due", "always"):  # this call is not due, and then too small for a temperature
-        lesson = model.learn(X[:3], ["class 5"] * 3, more=True, check=check)
-        assert (lesson.checked, lesson.suspects) == (0 if check == "due" else 3, [])
+        report = model.learn(X[:3], ["class 5"] * 3, more=True, check=check)
+        assert (report.checked, report.suspects) == (0 if check == "due" else 3, [])
 
 
 def test_sums_of_checks_join_in_the_unit_of_each_call():
@@ -200,12 +202,12 @@ def test_sums_of_checks_join_in_the_unit_of_each_call():
     many, few = features(*range(6), number=60, d=20), features(*range(6), number=30, d=20)
     model = Model(backbone="none")
     model.learn(*few)
-    first = model.judge(few[0])
+    first = model.classify(few[0])
     model.learn(*many, more=True)
-    second = model.judge(few[0])
+    second = model.classify(few[0])
     once = Model(backbone="none")
     once.learn(np.concatenate([few[0], many[0]]), few[1] + many[1])
-    ratio = second.probabilities.max(1).mean() / once.judge(few[0]).probabilities.max(1).mean()
+    ratio = second.probabilities.max(1).mean() / once.classify(few[0]).probabilities.max(1).mean()
     assert 0.9 < ratio < 1.1
     assert first.scores.std() != pytest.approx(second.scores.std(), rel=0.05)
 
@@ -222,7 +224,9 @@ def test_a_call_that_is_not_due_adds_and_checks_nothing():
     assert due.checked == 3
     whole = Model(backbone="none")
     whole.learn(np.concatenate([X, X[:12], X[:3]]), names + names[:12] + names[:3])
-    assert np.abs(model.scores(X) - whole.scores(X)).max() <= 1e-6 * np.ptp(whole.scores(X))
+    assert np.abs(model.decision_function(X) - whole.decision_function(X)).max() <= 1e-6 * np.ptp(
+        whole.decision_function(X)
+    )
 
 
 def test_chunks_do_not_change_what_is_learned(monkeypatch):
@@ -235,7 +239,9 @@ def test_chunks_do_not_change_what_is_learned(monkeypatch):
         models.append(Model(backbone="none"))
         models[-1].learn(X, names)
     one, other = models
-    assert np.abs(one.scores(X) - other.scores(X)).max() <= 1e-6 * np.ptp(other.scores(X))
+    assert np.abs(one.decision_function(X) - other.decision_function(X)).max() <= 1e-6 * np.ptp(
+        other.decision_function(X)
+    )
     assert one._current.confidence.temperature == pytest.approx(
         other._current.confidence.temperature
     )
@@ -258,10 +264,10 @@ def test_the_state_keeps_nothing_of_single_photos(tmp_path):
 
 def test_renamed_classes_keep_their_columns(tmp_path):
     model, X = taught((0, 1)), features(0, 1)[0]
-    before = model.scores(X)
+    before = model.decision_function(X)
     model.rename({"class 0": "zero"})
     assert model.classes == ("zero", "class 1")
-    assert np.array_equal(model.scores(X), before)
+    assert np.array_equal(model.decision_function(X), before)
     with pytest.raises(ConfigError, match="unknown class 'class 0'"):
         model.rename({"class 0": "x"})
     with pytest.raises(DataError, match=r"^class 1 would name two classes: choose another name$"):
@@ -271,13 +277,13 @@ def test_renamed_classes_keep_their_columns(tmp_path):
 def test_of_one_class_every_photo_is_known_and_later_ones_are_not_misled():
     model = Model(backbone="none")
     model.learn(*features(0, number=40))
-    assert model.judge(features(0)[0]).known.all()
+    assert model.classify(features(0)[0]).known.all()
     for c in range(1, 6):
         model.learn(*features(c, number=40))
     whole = Model(backbone="none")
     whole.learn(*features(*range(6), number=40))
     X = features(*range(6), number=40)[0]
-    assert abs(model.judge(X).known.mean() - whole.judge(X).known.mean()) < 0.1
+    assert abs(model.classify(X).known.mean() - whole.classify(X).known.mean()) < 0.1
 
 
 def test_the_device_and_folders_of_this_machine_are_not_kept(tiny_backbone, tmp_path):

@@ -50,17 +50,19 @@ def taught(backbone: str, *states: tuple[int, ...], forgettable: bool = False) -
 def assert_alike(one: Model, other: Model) -> None:
     images = photos(*range(5))[0]
     columns = [one.classes.index(name) for name in other.classes]
-    expected = other.scores(images)
-    assert np.abs(one.scores(images)[:, columns] - expected).max() <= 1e-4 * np.ptp(expected)
+    expected = other.decision_function(images)
+    assert np.abs(one.decision_function(images)[:, columns] - expected).max() <= 1e-4 * np.ptp(
+        expected
+    )
 
 
 def test_what_one_group_cannot_tell_another_one_does(backbone):
     model = taught(backbone, range(5))
     own = model._current
     assert own.groups == GROUPS
-    (first, second), lesson = own.answers.chosen, model.learn(*photos(5))
+    (first, second), report = own.answers.chosen, model.learn(*photos(5))
     assert first[0] == 1 and second[0] > 0
-    assert lesson.right == lesson.checked
+    assert report.correct == report.checked
     images, names = photos(*range(5), number=20)
     assert np.mean(np.array(model.predict(images)) == names) > 0.95
 
@@ -71,8 +73,8 @@ def test_features_are_those_of_both_outputs_each_part_at_length_one(backbone):
     planes = image.transpose(2, 0, 1).astype(np.float64)
     colours = planes.mean((1, 2))
     places = planes.reshape(3, 4, 2, 4, 2).mean((2, 4)).ravel()
-    assert np.allclose(model.features([image]), [[*colours, *places]], rtol=1e-4)
-    viewed = model._current.view(model.features([image]))
+    assert np.allclose(model.embed([image]), [[*colours, *places]], rtol=1e-4)
+    viewed = model._current.view(model.embed([image]))
     parts = [np.sqrt(part / np.linalg.norm(part)) for part in (colours, places)]
     assert np.allclose(viewed, [np.concatenate(parts)], rtol=1e-4)
 
@@ -80,14 +82,14 @@ def test_features_are_those_of_both_outputs_each_part_at_length_one(backbone):
 def test_the_layer_is_the_weighted_sum_of_the_groups(backbone):
     model = taught(backbone, range(4))
     own, images = model._current, photos(*range(4))[0]
-    viewed = own.view(model.features(images).astype(np.float64))
+    viewed = own.view(model.embed(images).astype(np.float64))
     discriminant = choose(own.statistics)
     expected = 0.0
     for weight, group, rows in zip(
         discriminant.weights, discriminant.groups, np.split(viewed, [3], axis=1), strict=True
     ):
         expected = expected + weight * ((rows - group.centre) @ group.W.T + group.b)
-    assert np.allclose(model.scores(images), expected, atol=1e-3 * np.ptp(expected))
+    assert np.allclose(model.decision_function(images), expected, atol=1e-3 * np.ptp(expected))
 
 
 @pytest.mark.parametrize("forgettable", [False, True])
@@ -101,10 +103,14 @@ def test_states_merging_and_files_change_no_score(backbone, tmp_path, forgettabl
     assert_alike(Model.merge(parts), whole)
     whole.save(tmp_path / "m")
     again = Model.load(tmp_path / "m")
-    assert np.array_equal(again.scores(photos(0)[0]), whole.scores(photos(0)[0]))
+    assert np.array_equal(
+        again.decision_function(photos(0)[0]), whole.decision_function(photos(0)[0])
+    )
     assert again._current.answers.chosen == whole._current.answers.chosen
     again.rename({"class 0": "zero"})
-    assert np.array_equal(again.scores(photos(0)[0]), whole.scores(photos(0)[0]))
+    assert np.array_equal(
+        again.decision_function(photos(0)[0]), whole.decision_function(photos(0)[0])
+    )
 
 
 def test_forgetting_exactly_is_as_if_a_class_had_never_been(backbone):
@@ -141,7 +147,7 @@ def test_an_exported_graph_gives_the_same_answers(backbone, tmp_path):
     session = onnxruntime.InferenceSession(tmp_path / "out.onnx")
     images = np.stack(photos(*range(4))[0])
     scores, probabilities = session.run(["scores", "probabilities"], {"photos": images})
-    judged = model.judge(list(images))
+    judged = model.classify(list(images))
     assert np.abs(scores - judged.scores).max() < 1e-3 * np.ptp(judged.scores)
     assert np.abs(probabilities - judged.probabilities).max() < 1e-3
 
@@ -166,7 +172,7 @@ def test_the_networks_own_middle_layers_are_a_second_group(tmp_path):
     model.save(tmp_path / "m")
     own = Model.load(tmp_path / "m")._current
     assert own.groups == ((1280,), (240, 480, 672))
-    viewed = own.view(model.features(photos(0)[0][:2]).astype(np.float64))
+    viewed = own.view(model.embed(photos(0)[0][:2]).astype(np.float64))
     ends = np.cumsum((0, 1280, 240, 480, 672))
     for start, end in pairwise(ends):
         assert np.allclose((viewed[:, start:end] ** 4).sum(1), 1)

@@ -31,12 +31,12 @@ def learned(kind: str) -> tuple[Model, np.ndarray]:
 @pytest.mark.parametrize("kind", ["fixed", "trained"])
 def test_what_a_judgement_holds_fits_together(kind):
     model, images = learned(kind)
-    judgement = model.judge(images)
+    judgement = model.classify(images)
     assert judgement.scores.shape == judgement.probabilities.shape == (len(images), 2)
     assert np.allclose(judgement.probabilities.sum(1), 1)
     assert (judgement.probabilities.argmax(1) == judgement.scores.argmax(1)).all()
     assert judgement.known.shape == (len(images),)
-    assert np.array_equal(model.scores(images), judgement.scores)
+    assert np.array_equal(model.decision_function(images), judgement.scores)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "trained"])
@@ -46,7 +46,7 @@ def test_a_model_comes_back_whole(kind, tmp_path):
     again = Model.load(tmp_path / "model")
     assert again.classes == model.classes
     assert (again.counts, again.class_state) == (model.counts, model.class_state)
-    assert np.array_equal(again.scores(images), model.scores(images))
+    assert np.array_equal(again.decision_function(images), model.decision_function(images))
     assert encode(model._stored(None)[0], "m") == encode(again._stored(None)[0], "m")
 
 
@@ -57,7 +57,7 @@ def test_a_model_without_what_learning_needs_learns_nothing(kind, tmp_path):
     again = Model.load(tmp_path / "model", parts=("features", "scorer"))
     with pytest.raises(ConfigError, match="was loaded to predict alone: load it with all its part"):
         again.learn(images, ["owl"] * len(images))
-    assert np.array_equal(again.scores(images), model.scores(images))
+    assert np.array_equal(again.decision_function(images), model.decision_function(images))
 
 
 @pytest.mark.parametrize("kind", ["fixed", "trained"])
@@ -129,11 +129,11 @@ def test_a_model_that_forgot_its_last_class_is_as_new(tmp_path):
     with pytest.raises(
         ConfigError, match=r"^the model knows no class yet: let it learn some first"
     ):
-        again.scores(draw("a")[0])
+        again.decision_function(draw("a")[0])
     again.learn(*draw("cd"))
     new = Model(backbone="none")
     new.learn(*draw("cd"))
-    assert (again.scores(draw("c")[0]) == new.scores(draw("c")[0])).all()
+    assert (again.decision_function(draw("c")[0]) == new.decision_function(draw("c")[0])).all()
 
 
 def test_threads_that_teach_one_model_lose_no_class():
@@ -163,7 +163,7 @@ def strange(number: int = 30, seed: int = 7) -> np.ndarray:
 
 def loss(model: Model, X: np.ndarray, names: list[str]) -> float:
     own = [model.classes.index(name) for name in names]
-    return float(-np.log(model.judge(X).probabilities[np.arange(len(own)), own]).mean())
+    return float(-np.log(model.classify(X).probabilities[np.arange(len(own)), own]).mean())
 
 
 def badly_calibrated() -> tuple[Model, np.ndarray, list[str]]:
@@ -175,13 +175,13 @@ def badly_calibrated() -> tuple[Model, np.ndarray, list[str]]:
 
 def test_calibrating_lowers_the_loss_and_leaves_scores():
     model, X, names = badly_calibrated()
-    scores, before = model.scores(X), loss(model, X, names)
+    scores, before = model.decision_function(X), loss(model, X, names)
     done = model.calibrate(X, names)
     assert loss(model, X, names) < before - 0.05
-    assert (model.scores(X) == scores).all()
+    assert (model.decision_function(X) == scores).all()
     assert (done.photos, done.unknown, done.left_out) == (40, 0, {})
     assert done.after == model._current.confidence != done.before
-    assert model.judge(X).known.mean() == pytest.approx(0.95, abs=0.05)
+    assert model.classify(X).known.mean() == pytest.approx(0.95, abs=0.05)
 
 
 def test_unknown_things_choose_the_threshold():
@@ -190,7 +190,7 @@ def test_unknown_things_choose_the_threshold():
     assert done.unknown == 60
 
     def balanced(threshold: float) -> float:
-        margins = [model.judge(part).margin + done.after.threshold for part in (X, strange(60))]
+        margins = [model.classify(part).margin + done.after.threshold for part in (X, strange(60))]
         return float((margins[0] >= threshold).mean() + (margins[1] < threshold).mean())
 
     tried = max(balanced(t) for t in np.linspace(-30, 30, 601))
@@ -239,8 +239,8 @@ def test_a_calibration_is_saved_and_keeps_nothing_of_its_photos(tmp_path):
     assert min(nearest(arrays, row) for row in (*X, *strange())) > 1e-3
     again = Model.load(tmp_path / "model", parts=("features", "scorer"))
     assert again.calibrated
-    assert (again.judge(X).margin == model.judge(X).margin).all()
-    assert (again.judge(X).probabilities == model.judge(X).probabilities).all()
+    assert (again.classify(X).margin == model.classify(X).margin).all()
+    assert (again.classify(X).probabilities == model.classify(X).probabilities).all()
 
 
 @pytest.mark.parametrize("action", ["learn", "more", "forget", "rename"])
@@ -288,6 +288,16 @@ def test_a_trained_model_is_calibrated_too(tmp_path):
     model.save(tmp_path / "model")
     again = Model.load(tmp_path / "model")
     assert again.calibrated
-    assert (again.judge(X).probabilities == model.judge(X).probabilities).all()
+    assert (again.classify(X).probabilities == model.classify(X).probabilities).all()
     again.learn(*draw_birds(2))
     assert again.calibrated
+
+
+def test_a_model_describes_itself(caplog):
+    model = Model(backbone="none")
+    assert repr(model) == "<Model: 0 classes, 0 photos, fixed+lda over none>"
+    with caplog.at_level("INFO", logger="memoryless"):
+        model.learn(np.random.default_rng(0).normal(size=(20, 3)), ["ant", "bee"] * 10)
+        model.forget("ant")
+    assert repr(model) == "<Model: 1 class, 10 photos, fixed+lda over none>"
+    assert caplog.messages == ["learned 20 photos of 2 classes", "forgot ant"]

@@ -66,7 +66,7 @@ def scene(tmp_path_factory, tiny_backbone):
     subprocess.run(command, env=environment, cwd=places["here"], capture_output=True, check=True)
     model = Model.load(places["here"] / "model")
     model.open()
-    looks = np.stack([model.look(np.asarray(Image.open(path))) for path in photos])
+    looks = np.stack([model.learning_input(np.asarray(Image.open(path))) for path in photos])
     for state in range(2):
         shutil.rmtree(root / f"photos{state}")
     return places, photos, looks
@@ -112,7 +112,7 @@ def test_names_of_suspects_are_printed_and_not_stored(tmp_path, tiny_backbone, c
     (tmp_path / "here").mkdir()
     model = tmp_path / "here" / "model"
     assert main(["learn", str(model), str(photos), *tiny_flags(tiny_backbone)]) == 0
-    assert "Holiday 003.png is in owl, looks like elk" in capsys.readouterr().out
+    assert "Holiday 003.png  in owl  looks like elk" in capsys.readouterr().out
     assert holders(files_of(tmp_path / "here"), "Holiday 003") == []
 
 

@@ -46,7 +46,7 @@ def test_classes_are_learned_by_name_and_recognised():
     model.learn(*draw_birds(1))
     images, names = draw_birds(0, 1, 2, number=20)
     assert model.classes == ("bird 0", "bird 2", "bird 1")
-    assert model.scores(images).shape == (60, 3)
+    assert model.decision_function(images).shape == (60, 3)
     assert np.mean(np.array(model.predict(images)) == names) > 0.7
 
 
@@ -59,7 +59,7 @@ def test_a_folder_is_all_that_a_model_needs(method, tmp_path):
         parts.learn(*draw_birds(*classes))
         parts.save(tmp_path / "model")
         parts = Model.load(tmp_path / "model")
-        assert np.array_equal(parts.scores(images), whole.scores(images))
+        assert np.array_equal(parts.decision_function(images), whole.decision_function(images))
     whole.save(tmp_path / "whole")
     assert load_state(tmp_path / "model").parts == load_state(tmp_path / "whole").parts
 
@@ -107,18 +107,18 @@ def test_a_folder_holds_no_image_and_no_feature_of_one(tmp_path):
 
 def test_what_fails_leaves_the_model_as_it_was(taught, monkeypatch):
     images, names = draw_birds(2, 3)
-    before = taught.scores(images)
+    before = taught.decision_function(images)
 
     def stop(progress):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        taught.learn(images, names, report=stop)
+        taught.learn(images, names, progress=stop)
     monkeypatch.setattr("memoryless.train.learner.Learner._mu", lambda *arguments: float("nan"))
     with pytest.raises(TrainingError, match="gives nan, no scores"):
         taught.learn(images, names)
     assert taught.classes == ("bird 0", "bird 1")
-    assert np.array_equal(taught.scores(images), before)
+    assert np.array_equal(taught.decision_function(images), before)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_labels_that_cannot_be(taught, images, labels, message):
 
 
 def test_other_channels_are_refused(taught):
-    for use in (lambda: taught.scores(np.zeros((2, 8, 8, 3), np.uint8)),
-                lambda: taught.feature(np.zeros((9, 9, 3), np.uint8))):  # fmt: skip
+    for use in (lambda: taught.decision_function(np.zeros((2, 8, 8, 3), np.uint8)),
+                lambda: taught.embed_photo(np.zeros((9, 9, 3), np.uint8))):  # fmt: skip
         with pytest.raises(DataError, match="the images have 3 channels, and the model was taught"):
             use()
 
@@ -156,7 +156,7 @@ def test_settings_that_cannot_be(tmp_path):
         with pytest.raises(ConfigError, match=message):
             Model(method, **SMALL_MODEL).learn(*draw_birds(0, 1))
     with pytest.raises(ConfigError, match="the model knows no class yet"):
-        Model().scores(np.zeros((1, 8, 8), np.uint8))
+        Model().decision_function(np.zeros((1, 8, 8), np.uint8))
 
 
 def test_a_model_that_was_never_taught_can_be_saved(tmp_path):
@@ -184,7 +184,7 @@ import sys; sys.modules['torch'] = None
 import numpy as np
 from memoryless import Model
 model = Model.load('model')
-np.save('scores.npy', model.scores(np.load('images.npy')))
+np.save('scores.npy', model.decision_function(np.load('images.npy')))
 model.rename({'bird 0': 'owl'})
 model.save('model')
 try:
@@ -203,10 +203,10 @@ def test_predicting_and_renaming_need_no_torch(taught, tmp_path):
     assert (
         done.stdout == "this needs torch, which is not installed: pip install 'memoryless[lab]'\n"
     )
-    assert np.array_equal(np.load(tmp_path / "scores.npy"), taught.scores(images))
+    assert np.array_equal(np.load(tmp_path / "scores.npy"), taught.decision_function(images))
     again = Model.load(tmp_path / "model")
     assert again.classes == ("owl", "bird 1")
-    assert np.array_equal(again.scores(images), taught.scores(images))
+    assert np.array_equal(again.decision_function(images), taught.decision_function(images))
 
 
 MIDDLE = {"statistics": "tied", "square_roots": True, "level": "middle"}
@@ -227,7 +227,9 @@ def test_scores_are_those_of_the_network(method, settings, channels):
         images = rng.integers(0, 256, (5, channels, side, side), dtype=np.uint8)
         split = Split.whole(ArrayImages(torch.from_numpy(images)), np.zeros(5))
         expected = learned.scorer(learned.learner().all_features(split))
-        assert np.abs(model.scores(images) - expected).max() < 1e-4 * np.abs(expected).max(), side
+        assert (
+            np.abs(model.decision_function(images) - expected).max() < 1e-4 * np.abs(expected).max()
+        ), side
 
 
 @pytest.mark.parametrize(("crop", "apart"), [(0.875, 0.02), (0.5, 0.1)])
@@ -236,16 +238,19 @@ def test_a_photo_is_seen_as_its_square_is(crop, apart):
     model = Model("FT", **SMALL_MODEL, image_size=32, crop=crop)
     model.learn(*draw_photos())
     photo = np.tile(np.arange(256, dtype=np.uint8)[:, None], (256, 1, 3))
-    alone, square = model.scores([photo]), model.scores(model.look(photo)[None])
+    alone, square = (
+        model.decision_function([photo]),
+        model.decision_function(model.learning_input(photo)[None]),
+    )
     assert np.abs(alone - square).max() < apart * np.abs(square).max()
 
 
 @pytest.mark.parametrize("device", ["cuda:1", "mps"])
 def test_a_device_to_train_on_is_none_to_predict_on(device, taught):
     images, _ = draw_birds(0, 1)
-    expected = taught.scores(images)
+    expected = taught.decision_function(images)
     taught.choose_device(device)
-    assert np.array_equal(taught.scores(images), expected)
+    assert np.array_equal(taught.decision_function(images), expected)
 
 
 def test_settings_that_the_method_needs_are_switched_on():
@@ -267,11 +272,11 @@ def test_photos_are_seen_the_same_way_in_every_state(tmp_path):
     model = Model("inFT_siw", **{**SMALL_MODEL, "image_size": 16})
     photos, names = draw_photos()
     model.open()
-    assert (model.least, model.look(photos[0]).shape) == (18, (18, 18, 3))
+    assert (model.min_side, model.learning_input(photos[0]).shape) == (18, (18, 18, 3))
     model.learn(photos, names)
     model.save(tmp_path / "model")
     again = Model.load(tmp_path / "model")
-    assert again.least == 18
+    assert again.min_side == 18
     train = load_state(tmp_path / "model").description.train
     assert (train.size, train.augment) == (16, ("resized_crop", "flip"))
 
@@ -279,7 +284,10 @@ def test_photos_are_seen_the_same_way_in_every_state(tmp_path):
 def test_without_a_size_photos_are_seen_at_224_pixels():
     model = Model("inFT_siw")
     model.open()
-    assert (model.least, model.look(draw_photos(1)[0][0]).shape) == (256, (256, 256, 3))
+    assert (model.min_side, model.learning_input(draw_photos(1)[0][0]).shape) == (
+        256,
+        (256, 256, 3),
+    )
     assert model._current.settings.image_size == 224
 
 
@@ -287,6 +295,6 @@ def test_photos_of_one_group_are_held_out_together():
     model = Model("finetune+lda", **SMALL_MODEL, held_out=0.3)
     images, names = draw_birds(0, 1)
     alike = np.repeat(np.arange(12), 2)
-    lesson = model.learn_chunks([(images, names)], {*names}, lambda: alike)
-    assert lesson.checked % 2 == 0
-    assert 2 <= lesson.checked <= 8
+    report = model.learn_chunks([(images, names)], {*names}, lambda: alike)
+    assert report.checked % 2 == 0
+    assert 2 <= report.checked <= 8

@@ -12,9 +12,9 @@ def test_check_says_what_is_damaged(cat_and_dog, capsys):
     model.rename({"cat": "lynx"})
     model.save("model")
     path = model._saved.path
-    assert call("check", str(path), capsys=capsys) == (
-        0, f"{path} is whole: every byte of 2 states is as it was written\n", ""
-    )  # fmt: skip
+    code, out, err = call("check", str(path), capsys=capsys)
+    assert (code, err) == (0, "")
+    assert "2 states" in out
     damage(path, "record")  # which both states share
     code, out, err = call("check", str(path), capsys=capsys)
     assert code == 3

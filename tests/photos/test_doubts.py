@@ -19,7 +19,7 @@ def test_only_classes_that_are_taken_for_one_known_class_count():
     """Three of five for cat; half and half; all that no class fits."""
     answers = [0, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0]
     found = SimpleNamespace(scores=np.eye(2)[answers], known=np.array([True] * 9 + [False] * 2))
-    model, counts = SimpleNamespace(judge=lambda rows: found), defaultdict(Counter)
+    model, counts = SimpleNamespace(classify=lambda rows: found), defaultdict(Counter)
     labels = ["kitten"] * 5 + ["owl"] * 4 + ["elk"] * 2
     count_answers(model, np.zeros(11), labels, counts)
     assert taken_for(("cat", "dog"), counts) == {"kitten": ("cat", 3, 5)}
@@ -27,15 +27,15 @@ def test_only_classes_that_are_taken_for_one_known_class_count():
 
 def test_a_class_that_is_recognised_once_it_is_learned_is_no_known_one():
     taken = {"kitten": ("cat", 3, 5), "owl": ("dog", 5, 5), "elk": ("dog", 5, 5)}
-    lesson = SimpleNamespace(right_by_class={"kitten": (2, 3), "owl": (3, 4), "elk": (0, 0)})
-    (warning,) = maybe_known(taken, lesson)
+    report = SimpleNamespace(correct_by_class={"kitten": (2, 3), "owl": (3, 4), "elk": (0, 0)})
+    (warning,) = maybe_known(taken, report)
     assert warning.startswith("kitten may be cat under another name: 3 of its 5 photos ")
 
 
 def test_doubts_about_more_photos():
     """The cat's may be dogs, the dog's are dogs, the owl's are unlike; an elk is new."""
     taken = {"cat": ("dog", 9, 12), "dog": ("dog", 12, 12), "elk": ("cat", 12, 12)}
-    lesson = SimpleNamespace(unlike={"cat": 4.0, "owl": 2.345})
-    cat, owl = maybe_mislabelled(taken, ("cat", "dog", "owl"), lesson)
-    assert cat.startswith("of the 12 new photos of cat 9 were taken for dog ")
-    assert owl.startswith("the new photos of owl look unlike those before: ") and " 2.3 " in owl
+    report = SimpleNamespace(unlike={"cat": 4.0, "owl": 2.345})
+    cat, owl = maybe_mislabelled(taken, ("cat", "dog", "owl"), report)
+    assert cat.startswith("9 of the 12 new photos of cat were classified as dog ")
+    assert owl.startswith("the new photos of owl differ ") and " 2.3 " in owl

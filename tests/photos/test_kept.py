@@ -1,4 +1,4 @@
-"""What is honest to say about privacy, from what a state keeps."""
+"""Sentences on privacy, from the data that a state stores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import structs
 
 from memoryless.model.classes import Classes
 from memoryless.model.description import Training
-from memoryless.photos.kept import privacy
+from memoryless.photos.kept import privacy, privacy_line
 from state_toys import STATE, described, known
 
 
@@ -28,7 +28,7 @@ def test_a_single_photo_has_another_sentence():
 
 def test_it_says_when_the_scatter_gives_its_photos_away():
     """1,257 photos over 32,000 features; over 314 there are four for each, which reveal less."""
-    begin = "The scatter of 1,257 photos over 32,000 features shows almost for certain"
+    begin = "The scatter of 1,257 photos over 32,000 features shows anyone"
     assert privacy(STATE)[1].startswith(begin)
     for state in (
         described(record={"count": 32, "mean": 8 * 4 * 314}),
@@ -54,3 +54,12 @@ def test_two_photos_whose_scatter_is_kept_have_another_sentence():
     about = structs.replace(state.description, record={"mean": 8, "scatter": 8})
     pair = replace(state, description=about, classes=Classes(("owl",), (2,), (0,)))
     assert "owl had two photos, and both" in privacy(pair)[0]
+
+
+def test_one_line_for_each_case():
+    few = known(counts=(20, 1, 7, 30))
+    many = described(record={"count": 32, "mean": 8 * 4 * 314})
+    lines = {privacy_line(state) for state in (STATE, few, many)}
+    assert len(lines) == 3
+    assert "great tit" in privacy_line(few)
+    assert "7 photos" in privacy_line(many)

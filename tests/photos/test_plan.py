@@ -15,7 +15,6 @@ from memoryless.errors import ConfigError, DataError
 from memoryless.model.file import load_state
 from memoryless.photos.plan import (
     ADD,
-    COUNTS_TWICE,
     TRAINED,
     alike_names,
     bytes_kept,
@@ -90,7 +89,7 @@ def test_known_classes_get_more_beside_new_ones(model, tmp_path):
     place = make_colours(tmp_path, "cat", "owl", number=20)
     plan = make_plan(model, [place], more=True)
     assert (plan.new, plan.more) == ({"owl": 20}, {"cat": 20})
-    assert plan.notes == [COUNTS_TWICE]
+    assert plan.notes == []
     assert plan.warnings == []
     assert plan.bytes == bytes_kept(3, 48)
     assert plan.spread == 0
@@ -270,7 +269,7 @@ def test_a_model_keeps_the_settings_that_it_was_made_with(given, made, file, tin
 
 def test_a_setting_that_a_model_was_made_without(tmp_path):
     file = saved(learn_features(Model(backbone="none"), "cat", "dog"), tmp_path)
-    with pytest.raises(ConfigError, match="was made without `mean`, and what it keeps"):
+    with pytest.raises(ConfigError, match="was made without `mean`"):
         of_file(file, {"mean": (0.5, 0.5, 0.5)})
 
 
@@ -320,24 +319,22 @@ def few_of_a_class(root: Path) -> Path:
     return make_colours(root, "dog", number=4)
 
 
-def few_in_all(root: Path) -> Path:
-    return make_colours(root, "cat", "dog", number=9)
+def test_a_class_with_too_few_photos_is_left_out(model, tmp_path):
+    plan = make_plan(model, [few_of_a_class(tmp_path)])
+    assert (plan.counts, plan.left_out, plan.warnings) == ({"cat": 30}, {"dog": 4}, [])
+    assert {photo.label for photo in plan.photos} == {"cat"}
+    allowed = make_plan(model, [tmp_path], allow_few=True)
+    assert (allowed.counts, allowed.left_out) == ({"cat": 30, "dog": 4}, {})
+    assert len(allowed.warnings) == 1
 
 
-SMALL = {
-    few_of_a_class: "a class needs at least 5 different photos, and dog has 4",
-    few_in_all: "a state needs at least 20 different photos, and there are 18",
-}
-
-
-@pytest.mark.parametrize("make", SMALL)
-def test_photos_that_can_be_traced_back_need_few(make, model, tmp_path):
-    place = make(tmp_path)
+@pytest.mark.parametrize(("number", "classes"), [(4, ("cat", "dog")), (9, ("cat", "dog"))])
+def test_too_few_photos_in_all_are_refused(number, classes, model, tmp_path):
+    place = make_colours(tmp_path, *classes, number=number)
     with pytest.raises(DataError) as error:
         make_plan(model, [place])
-    assert str(error.value).startswith(f"{SMALL[make]}: add photos, or add `few=True` ")
-    (warning,) = make_plan(model, [place], few=True).warnings
-    assert warning.startswith(f"{SMALL[make]}; averages over so few can be traced back")
+    assert error.value.fields == {"classes": dict.fromkeys(classes, number)}
+    assert len(make_plan(model, [place], allow_few=True).warnings) == 1
 
 
 @pytest.fixture
@@ -348,19 +345,15 @@ def knowing_dogs(model) -> Model:
 
 
 def test_photos_of_a_known_class_that_came_before_do_not_count(knowing_dogs, tmp_path):
-    place = few_of_a_class(tmp_path)
-    why = "a class needs at least 5 different photos, and dog gets 4 in this state"
-    with pytest.raises(DataError, match=why):
-        make_plan(knowing_dogs, [place], more=True)
-    (warning,) = make_plan(knowing_dogs, [place], few=True, more=True).warnings
-    assert warning.startswith(why)
+    plan = make_plan(knowing_dogs, [few_of_a_class(tmp_path)], more=True)
+    assert (plan.left_out, plan.more) == ({"dog": 4}, {})
 
 
 def test_few_photos_more_are_warned_of(knowing_dogs, tmp_path):
     plan = make_plan(knowing_dogs, [make_colours(tmp_path, "cat", "dog")], more=True)
     assert [warning.partition(";")[0] for warning in plan.warnings] == [
         "fewer than 20 photos: cat 12",
-        "fewer than 20 photos more: dog 12",
+        "fewer than 20 photos added: dog 12",
     ]
 
 
@@ -371,7 +364,7 @@ def test_photos_that_a_class_s_own_scatter_reveals(tiny_backbone, tmp_path):
     model.learn(features, ["cat"] * 18 + ["dog"] * 19 + ["owl"] * 19)
     place = make_colours(tmp_path, "cat", "dog", number=30)
     (warning,) = make_plan(model, [place], more=True).warnings
-    assert "(48)" in warning and warning.endswith("which were used: cat 48")
+    assert "(48)" in warning and warning.endswith("which photos were used: cat 48")
 
 
 @pytest.mark.parametrize("pair", [("Cat", "cat "), ("blue-tit", "Blue tit"), ("café", "cafe")])

@@ -16,8 +16,8 @@ from conftest import call
 from memoryless.images.files import Photo
 from memoryless.images.read import UnreadableError
 from memoryless.photos import predict
-from memoryless.photos.predict import Answer, find_all, predict_photos
-from memoryless.stats.confidence import Judgement
+from memoryless.photos.predict import Answer, find_all, predict_photos, summary
+from memoryless.stats.confidence import Prediction
 from photo_toys import make_colours, tiny_flags
 
 
@@ -59,29 +59,29 @@ def test_what_is_not_there_is_told_and_the_rest_found(place):
 GIVEN = {"a": ((0.1, 0.6, 0.3), 0.5), "c": ((0.3, 0.1, 0.6), -0.5)}
 
 
-def judged(rows: np.ndarray) -> Judgement:
+def judged(rows: np.ndarray) -> Prediction:
     """The answers for features that are numbers of `GIVEN`."""
     probabilities, margins = zip(*(list(GIVEN.values())[int(row)] for row in rows), strict=True)
-    return Judgement(np.log(probabilities), np.array(probabilities), np.array(margins))
+    return Prediction(np.log(probabilities), np.array(probabilities), np.array(margins), 0.7)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 256])
 def test_answers_name_the_best_first(chunk, monkeypatch):
-    model = SimpleNamespace(classes=("ant", "bee", "cow"), judge=judged)
+    model = SimpleNamespace(classes=("ant", "bee", "cow"), classify=judged)
     rows = [np.array(0), UnreadableError("b", "broken"), np.array(1)]
     monkeypatch.setattr(predict, "features", lambda *_: iter(rows))
     monkeypatch.setattr(predict, "CHUNK", chunk)
     a, b, c = (Photo(name, None, io.BytesIO) for name in "abc")
     found = list(predict_photos(model, [a, Answer("x", error="no"), b, c], top=2))
     assert found == [
-        Answer("a", True, (("bee", 0.6), ("cow", 0.3))),
+        Answer("a", "unsure", (("bee", 0.6), ("cow", 0.3))),
         Answer("x", error="no"),
         Answer("b", error=str(UnreadableError("b", "broken"))),
-        Answer("c", False, (("cow", 0.6), ("ant", 0.3))),
+        Answer("c", "unknown", (("cow", 0.6), ("ant", 0.3))),
     ]
 
 
-HEAD = ["file", "known", "label_1", "score_1", "label_2", "score_2", "error"]
+HEAD = ["file", "answer", "label_1", "score_1", "label_2", "score_2", "error"]
 
 
 @pytest.fixture
@@ -103,34 +103,51 @@ def test_json_is_a_list_of_answers(taught, capsys):
     ]  # fmt: skip
     assert [answer["top"][0]["label"] for answer in found] == ["cat", "cat", "dog", "dog"]
     for answer in found:
-        assert set(answer) == {"file", "known", "top"}
+        assert set(answer) == {"file", "answer", "top"}
+        assert answer["answer"] in ("known", "unsure")
         assert len(answer["top"]) == 2  # of three asked for, two are there
         assert sum(entry["score"] for entry in answer["top"]) == pytest.approx(1)
 
 
 def test_none_of_these(taught, capsys):
     (answer,) = json.loads(call("predict", "model", "strange", "--json", capsys=capsys)[1])
-    assert answer["known"] is False
-    out = call("predict", "model", "strange", capsys=capsys)[1]
-    assert "none of these (nearest: " in out
+    assert answer["answer"] == "unknown"
+    assert len(answer["top"]) == 2
+    first, _ = call("predict", "model", "strange", capsys=capsys)[1].split("\n", 1)
+    assert "unknown" in first and "%" not in first
 
 
-def test_a_table_for_people(taught, capsys):
-    code, out, _ = call("predict", "model", "test/cat/0.png", "--top", "1", capsys=capsys)
-    assert code == 0
-    assert out.split()[:6] == ["1", "answer", "file", "answer", "score", "then"]
-    assert "test/cat/0.png" in out and "cat" in out and "dog" not in out
+def test_people_see_one_class_unless_they_ask_for_more(taught, capsys):
+    out = call("predict", "model", "test/cat/0.png", capsys=capsys)[1]
+    assert out.split()[:2] == ["test/cat/0.png", "cat"] and "dog" not in out
+    assert "dog" in call("predict", "model", "test/cat/0.png", "--top", "2", capsys=capsys)[1]
+
+
+def test_photos_are_sorted_as_people_count(taught, capsys):
+    for i in (10, 9, 100):
+        Path("test/dog/1.png").rename(f"test/dog/{i}.png")
+        make_colours(Path("test"), "dog", number=2, seed=1)
+    found = json.loads(call("predict", "model", "test/dog", "--json", capsys=capsys)[1])
+    assert [Path(answer["file"]).stem for answer in found] == ["0", "1", "9", "10", "100"]
+
+
+def test_the_summary_counts_every_answer():
+    given = [("known", "bee"), ("unsure", "bee"), ("known", "ant"), ("unknown", "ant")]
+    text = summary([Answer(str(i), a, ((c, 0.9),)) for i, (a, c) in enumerate(given)])
+    assert text.startswith("4 photos: 2 bee, 1 ant, 1 unknown. The model is unsure about 1 ")
 
 
 def test_csv(taught, capsys):
     Path("test/cat/0.png").rename("=1+1.png")
-    words = ["=1+1.png", "test/cat", "none.jpg", "--csv"]
-    out = call("predict", "model", *words, capsys=capsys)[1]
-    head, *rows = list(csv.reader(io.StringIO(out)))
+    words = ["=1+1.png", "test/cat", "none.jpg", "--csv", "new/answers.csv"]
+    assert call("predict", "model", *words, capsys=capsys)[0] == 1
+    head, *rows = csv.reader(Path("new/answers.csv").read_text().splitlines())
     assert head == HEAD
     assert [row[0] for row in rows] == ["'=1+1.png", "test/cat/1.png", "none.jpg"]
-    assert [row[1] for row in rows] == ["True", "True", ""]
+    assert {row[1] for row in rows[:2]} <= {"known", "unsure"}
+    assert 0.5 < float(rows[0][3]) <= 1
     assert rows[2][1:6] == [""] * 5 and "none.jpg" in rows[2][6]
+    assert call("predict", "model", *words, capsys=capsys)[0] == 1  # its own file is replaced
 
 
 def test_paths_from_standard_input(taught, capsys, monkeypatch):
@@ -141,7 +158,7 @@ def test_paths_from_standard_input(taught, capsys, monkeypatch):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["--json", "--csv", "--top=1"])
+@pytest.mark.parametrize("form", ["--json", "--csv=answers.csv", "--top=1"])
 def test_a_path_that_is_no_text(form, taught, capsys, monkeypatch):
     name = b"test/dog/\xff.png"
     Path("test/dog/1.png").rename(os.fsdecode(name))
@@ -149,7 +166,7 @@ def test_a_path_that_is_no_text(form, taught, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", typed)
     code, out, err = call("predict", "model", "-", form, capsys=capsys)
     assert (code, err) == (0, "")
-    assert "test/dog/" in out
+    assert "test/dog/" in (Path("answers.csv").read_text() if "csv" in form else out)
 
 
 @pytest.mark.parametrize("typed", [io.StringIO("\n"), None])  # None where it is closed
@@ -171,7 +188,7 @@ def test_broken_files_are_listed_and_the_rest_answered(taught, capsys):
     assert err == "".join(f"memoryless: {line}\n" for line in problems)
     found = json.loads(out)
     assert [answer.get("error") for answer in found] == [problems[0], None, None, None, problems[1]]
-    assert found[0] == {"file": "test/cat/0.png", "known": None, "top": [], "error": problems[0]}
+    assert found[0] == {"file": "test/cat/0.png", "answer": None, "top": [], "error": problems[0]}
     code, out, err = call("predict", "model", "no.png", capsys=capsys)
     assert (code, out, err) == (1, "", f"memoryless: {problems[1]}\n")
 
@@ -183,14 +200,16 @@ BAD = {
     "predict model empty": (1, "empty holds no photo: name another place"),
     "predict model": (2, "name at least one photo or folder, or - for one path a line"),
     "predict model test --top 0": (2, "--top 0 names no class: choose 1 or more"),
-    "predict model test --jsn": (2, "unknown option: --jsn: there are --top, --json and --csv"),
-    "predict model test --json --csv": (2, "choose --json or --csv, not both"),
+    "predict model test --jsn": (2, "unknown option: --jsn: there are --top, --json, --csv and"),
+    "predict model test --csv model.memoryless": (2, "model.memoryless is a model: choose"),
+    "predict model test --csv notes.csv": (2, "notes.csv is there and is no table of answers"),
 }
 
 
 @pytest.mark.parametrize("command", BAD)
 def test_bad_input(command, taught, capsys):
     Path("empty").mkdir()
+    Path("notes.csv").write_text("mine")
     code, out, err = call(*command.split(), capsys=capsys)
     assert (code, out) == (BAD[command][0], "")
     assert err.startswith(f"memoryless: {BAD[command][1]}") and err.count("\n") == 1

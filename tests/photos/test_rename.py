@@ -24,12 +24,12 @@ def folder(tmp_path):
 
 
 def test_only_the_name_changes(folder):
-    before = Model.load(folder).scores(FEATURES)
+    before = Model.load(folder).decision_function(FEATURES)
     rename_class(folder, "cat", "Katze 🐈")
     assert load_state(folder).number == 2
     model = Model.load(folder)
     assert model.classes == ("Katze 🐈", "dog")
-    assert (model.scores(FEATURES) == before).all()
+    assert (model.decision_function(FEATURES) == before).all()
     go_back(folder)
     assert Model.load(folder).classes == ("cat", "dog")
 
@@ -83,7 +83,7 @@ def test_names_that_cannot_be(old, new, kind, sentence, folder):
 
 def test_the_command(cat_and_dog, capsys):
     code, out, _ = call("rename", "model", "--", "cat", "-x", capsys=capsys)
-    assert (code, out) == (0, "cat is called -x now; memoryless undo model takes it back\n")
+    assert code == 0 and "memoryless undo model" in out
     assert load_state("model").classes.names == ("-x", "dog")
 
 
@@ -102,4 +102,4 @@ def test_a_model_without_classes_that_is_sent_can_learn(tmp_path, monkeypatch, c
     Model(backbone="none").save("m")
     code, out, _ = call("export", "m", "out.memoryless", capsys=capsys)
     assert code == 0
-    assert out.endswith("next      memoryless learn out.memoryless PHOTOS\n")
+    assert out.endswith("Next: memoryless learn out.memoryless PHOTOS\n")

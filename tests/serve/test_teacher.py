@@ -1,4 +1,4 @@
-"""States that change under a server, and the interval of an accuracy."""
+"""States that change under a server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from memoryless.errors import ConfigError, DataError
 from memoryless.model import Model
-from memoryless.serve.teacher import Teacher, interval
+from memoryless.serve.teacher import Teacher
 from photo_toys import tiny_settings
 
 
@@ -50,11 +50,3 @@ def test_an_image_size_that_differs_is_refused(model):
 def test_a_model_without_photos_is_refused(cat_and_dog):
     with pytest.raises(DataError, match="takes features"):
         Teacher("model").open()
-
-
-def test_wilson_by_hand():
-    """For 1 of 2: center 1/2, half-width 1.96 sqrt(1/8 + 3.8416/16) / (1 + 3.8416/2)."""
-    low, high = interval(1, 2)
-    half = 100 * 1.96 * (1 / 8 + 3.8416 / 16) ** 0.5 / (1 + 3.8416 / 2)
-    assert (low, high) == pytest.approx((50 - half, 50 + half))
-    assert interval(5, 5)[1] == 100

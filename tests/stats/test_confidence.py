@@ -18,7 +18,7 @@ from memoryless.stats.confidence import (
     Confidence,
     best_threshold,
     calibrate,
-    judge,
+    classify,
     softmax,
 )
 
@@ -101,7 +101,7 @@ def test_without_photos_every_photo_is_known():
     assert Confidence(2.0, -3.0).scaled(4.0) == Confidence(8.0, -12.0)
     confidence = Check.none().confidence(7.0)
     assert confidence == Confidence()
-    assert judge(np.ones((2, 1)), np.array([-3.0, 0.0]), confidence).known.all()
+    assert classify(np.ones((2, 1)), np.array([-3.0, 0.0]), confidence).known.all()
 
 
 @pytest.mark.parametrize(("n", "below"), [(4, 0), (19, 0), (39, 1), (1999, 99)])
@@ -191,9 +191,32 @@ def test_photos_are_never_less_likely_than_before(seed, number, scale):
     assert loss(found.temperature) <= loss(past.confidence().temperature) + 0.01
 
 
-def test_a_judgement_by_hand():
+def test_a_prediction_by_hand():
     margin = np.array([5.0, 4.0, 3.9])
-    found = judge(np.log([[1.0, 9.0]] * 3), margin, Confidence(2.0, 4.0))
+    found = classify(np.log([[1.0, 9.0]] * 3), margin, Confidence(2.0, 4.0, 4.5))
     assert found.probabilities.round(6).tolist() == [[0.25, 0.75]] * 3
     assert found.margin.tolist() == pytest.approx([1.0, 0.0, -0.1])
     assert found.known.tolist() == [True, True, False]
+    assert found.answers.tolist() == ["known", "unsure", "unknown"]
+
+
+@pytest.mark.parametrize("number", [100, 2000])
+def test_a_fifth_of_the_photos_above_the_threshold_are_unsure(number):
+    margins = np.random.default_rng(number).normal(20, 20, number)
+    scores, _, labels = draw(number)
+    for found in (
+        Check.of(scores, margins, labels).confidence(),
+        calibrate(scores, margins, labels, margins - 40, Check.none()),
+    ):
+        above = margins[margins >= found.threshold]
+        assert (above < found.sure).mean() == pytest.approx(0.2, abs=0.05)
+        scaled = found.scaled(2.0)
+        assert (scaled.threshold, scaled.sure) == (2 * found.threshold, 2 * found.sure)
+
+
+def test_few_photos_and_equal_margins_leave_sure_above_the_threshold():
+    for margins in (np.zeros(4), np.full(30, 5.0), np.full(30, 1e6)):
+        scores, _, labels = draw(len(margins))
+        found = Check.of(scores, margins, labels).confidence()
+        assert found.sure >= found.threshold
+    assert classify(np.ones((1, 2)), np.zeros(1), Confidence()).answers.tolist() == ["known"]

@@ -36,7 +36,7 @@ WITH_PHOTOS = {
     "learn": "Learn new classes from photos. Creates MODEL if it does not exist.",
     "predict": "Name the class of each photo, or answer that none fits.",
     "evaluate": "Measure a model on test photos of its classes.",
-    "show": "Show the states of a model: when they were learned, classes, photos, and bytes kept.",
+    "show": "Show a model: classes, photos, when they were learned, and what is stored.",
     "undo": "Go back to the state before the last change.",
     "rename": "Give a class another name.",
     "forget": "Forget classes for good: this cannot be undone.",
@@ -186,10 +186,10 @@ def _stopped(words: Sequence[str]) -> str:
     """Return what an interrupted command leaves behind."""
     command = words[0] if words else ""
     if command in WITH_PHOTOS:
-        return "stopped; the model is as it was, unless the command had said that it is done"
+        return "interrupted; the model is unchanged unless the command had printed that it is done"
     if command in TRAINING:
-        return "stopped; the same command goes on from the last finished epoch"
-    return "stopped; the runs are as they were"
+        return "interrupted; the same command continues after the last finished epoch"
+    return "interrupted; the runs are unchanged"
 
 
 def _reason(error: OSError | MemoryError) -> str:

@@ -22,7 +22,7 @@ def kinds_of(facts: Mapping[str, Any]) -> set[str]:
 
 
 def append_answers(model: ModelProto, scorer: Any, classes: int, sure: Any) -> None:
-    """Make a features graph give answers instead: a scorer, then `confidence.judge`."""
+    """Make a features graph give answers instead: a scorer, then `confidence.classify`."""
     nodes = Nodes()
     rows = _score(nodes, scorer, "features")
     over = _margin(nodes, rows, classes, fixed=_rows_of(scorer) > classes)

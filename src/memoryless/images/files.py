@@ -24,6 +24,9 @@ HEIC = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", *TIFF)
 HEAD = 32  # bytes of a file that show whether it may be an image
+Columns = tuple[str, str]
+COLUMNS: Columns = ("file_name", "label")
+"""Columns of a table that name a photo and its class."""
 IGNORED = {"thumbs.db", "desktop.ini", "__macosx"}
 NOWHERE, OUTSIDE = "there is no such file", "its path leads out of the folder"
 LARGEST_FILE = 2**30  # of the images that Pillow takes, none needs more bytes
@@ -81,6 +84,8 @@ class Files:
     unusable: dict[str, str] = field(default_factory=dict)
     """What may be a photo, or photos, and cannot be used, and why."""
     notes: list[str] = field(default_factory=list)
+    columns: Columns = COLUMNS
+    """Which columns a table among them has."""
 
     def shown(self, path: str) -> str:
         """Return a path within this place as messages show it."""

@@ -20,9 +20,11 @@ from PIL import Image
 
 from memoryless.errors import DataError, cause
 from memoryless.images.files import (
+    COLUMNS,
     HEAD,
     NOWHERE,
     OUTSIDE,
+    Columns,
     Files,
     Photo,
     begins_as_image,
@@ -41,6 +43,8 @@ HALVES |= dict.fromkeys(("val", "valid", "validation"), "val")
 EXAMPLE = "{0}/cat/1.jpg and {0}/dog/1.jpg"
 HEIC_SUFFIXES = (".heic", ".heif", ".hif")
 
+UNREAD = {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"}
+"""Formats that Pillow recognises and does not decode, or only with other programs."""
 Labels = dict[str, str]
 """The label of each photo's path."""
 Row = tuple[str, str, str]
@@ -70,17 +74,18 @@ class Found:
         return self.skipped | self.unusable
 
 
-def find_photos(place: Path, labelled: bool = True) -> Found:
+def find_photos(place: Path, labelled: bool = True, columns: Columns = COLUMNS) -> Found:
     """Find the photos of a folder, zip, table or list: those to learn, with their classes.
 
-    Without `labelled`, folders are no classes, and a photo's own path will do.
+    Without `labelled`, folders are no classes, and a photo's own path will do. `columns` of a table
+    name a photo and its class.
     """
-    return _find(place, ["train"])[0] if labelled else _find_all(place)
+    return _find(place, ["train"], columns)[0] if labelled else _find_all(place)
 
 
-def find_test(place: Path) -> Found:
+def find_test(place: Path, columns: Columns = COLUMNS) -> Found:
     """Find the photos of a place to evaluate on: those in test/ if it has train/ and test/."""
-    return _find(place, ["test"])[0]
+    return _find(place, ["test"], columns)[0]
 
 
 def find_splits(place: Path) -> list[Found]:
@@ -88,14 +93,15 @@ def find_splits(place: Path) -> list[Found]:
     return _find(place, ["train", "test"])
 
 
-def find_listed(file: Path, root: Path | None = None) -> Found:
+def find_listed(file: Path, root: Path | None = None, columns: Columns = COLUMNS) -> Found:
     """Find the photos that a table or a list names, relative to it or to `root`."""
     if file.suffix and is_image(file.name):
         raise DataError(
             f"{file} is a photo: name the folder that holds a folder of photos for each class"
         )
     table = file.suffix.lower() == ".csv"
-    rows = (read_table if table else read_list)(str(file), read_text(file))
+    text = read_text(file)
+    rows = read_table(str(file), text, columns) if table else read_list(str(file), text)
     files = pick_files(root or file.parent, {path for _, path, _ in rows if path})
     labels = _named(files, "", rows)
     if not labels:
@@ -116,11 +122,12 @@ def _find_all(place: Path) -> Found:
     return Found(layout, photos, files.skipped, files.unusable, files.notes)
 
 
-def _find(place: Path, wanted: Sequence[str]) -> list[Found]:
+def _find(place: Path, wanted: Sequence[str], columns: Columns = COLUMNS) -> list[Found]:
     """Find the photos of each wanted half of a place; all of them once where nothing parts them."""
     files = _open(place)
     if files is None:
-        return [find_listed(place)]
+        return [find_listed(place, columns=columns)]
+    files.columns = columns
     above = _wrapper(files) if _is_zip(place) else ""
     halves = _halves(files, above)
     if len(wanted) > 1 and set(halves) == {"train"}:
@@ -251,7 +258,7 @@ def by_table(files: Files, base: str) -> Labels | None:
     """Read photos that metadata.csv names."""
     if base + TABLE not in files.by_path:
         return None
-    rows = read_table(files.shown(base + TABLE), files.photo(base + TABLE).text())
+    rows = read_table(files.shown(base + TABLE), files.photo(base + TABLE).text(), files.columns)
     return _only_named(files, base, rows, TABLE)
 
 
@@ -322,22 +329,31 @@ def _why_no_image(files: Files, path: str) -> str:
 def is_image(name: str) -> bool:
     """Return whether a file may be an image by its name; one without a suffix may."""
     suffix = posixpath.splitext(name)[1].lower()
-    return not suffix or suffix in Image.registered_extensions() or suffix in HEIC_SUFFIXES
+    kind = Image.registered_extensions().get(suffix)
+    decoded = kind == "MPO" or (kind in Image.OPEN and kind not in UNREAD)  # MPO opens as JPEG
+    return not suffix or decoded or suffix in HEIC_SUFFIXES
 
 
-def read_table(name: str, text: str) -> list[Row]:
-    """Read the rows of a table with the columns file_name and label."""
+def read_table(name: str, text: str, columns: Columns = COLUMNS) -> list[Row]:
+    """Read the rows of a table; commas, semicolons or tabs stand between its columns."""
+    head = text.partition("\n")[0]
+    between = max(",;\t", key=head.count)
     try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
-        missing = [c for c in ("file_name", "label") if c not in (reader.fieldnames or ())]
-        if missing:
+        reader = csv.DictReader(
+            io.StringIO(text, newline=""), skipinitialspace=True, delimiter=between
+        )
+        there = [column.strip() for column in reader.fieldnames or ()]
+        reader.fieldnames = there
+        if missing := [column for column in columns if column not in there]:
             raise DataError(
-                f"{name} has no column {' and no column '.join(missing)}: its first line must "
-                "name file_name and label, with a comma between"
+                f"{name} has no column {' and no column '.join(missing)}, but {first_ten(there)}: "
+                "name the right ones by `path_column` and `label_column`",
+                columns=there,
             )
+        path, label = columns
         return [
-            (f"{name} line {reader.line_num}", (row["file_name"] or "").strip(),
-             (row["label"] or "").strip())
+            (f"{name} line {reader.line_num}", (row[path] or "").strip(),
+             (row[label] or "").strip())
             for row in reader
         ]  # fmt: skip
     except csv.Error as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
 import os
 import re
 import threading
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
+from PIL.JpegImagePlugin import JpegImageFile
 
 from memoryless.errors import DataError, cause
 from memoryless.images.duplicates import perceptual_hash
@@ -26,6 +28,9 @@ from memoryless.names import note
 from memoryless.threads import ahead
 
 T = TypeVar("T")
+JPEG = b"\xff\xd8"
+MOST_DECODED = 89_478_485  # pixels in memory; Pillow warns from here on
+LARGEST_JPEG = 500_000_000  # pixels, which a reduced size brings to an eighth of each side
 LEAST_SIDE = 512  # JPEGs are not decoded to a shorter side below this, whatever is needed
 GREY = ("1", "L", "LA", "La")
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
@@ -174,6 +179,8 @@ def read_pixels(
         if box is None:
             side = max(LEAST_SIDE, 2 * min_side)
             image.draft("RGB", (side, side))
+        if math.prod(image.size) > MOST_DECODED:
+            raise OSError(f"it has more than {MOST_DECODED:,} pixels")
         return pillow_pixels(image, exif, box)
 
 
@@ -199,9 +206,11 @@ def open_image(file: BinaryIO, exif: bool = True) -> Image.Image:
     """
     head = file.read(HEAD)
     file.seek(0)
-    if not exif and head.startswith(b"\xff\xd8"):  # JPEG: Pillow reads these on opening
+    if not exif and head.startswith(JPEG):  # Pillow reads these on opening
         content = re.sub(rb"Exif\0\0|MPF\0", lambda found: bytes(len(found[0])), file.read())
         file = io.BytesIO(content)
+    if head.startswith(JPEG):
+        return _open_jpeg(file)
     try:
         image = Image.open(file)
     except UnidentifiedImageError:
@@ -212,6 +221,21 @@ def open_image(file: BinaryIO, exif: bool = True) -> Image.Image:
         image = Image.open(file)
     if image.format == "EPS":
         raise OSError("EPS, which is a program that Pillow would have run: convert it to PNG")
+    return image
+
+
+def _open_jpeg(file: BinaryIO) -> Image.Image:
+    """Open a JPEG of up to `LARGEST_JPEG` pixels, which Pillow would refuse.
+
+    It is decoded at a reduced size; a progressive one is held in memory at its full size.
+    """
+    try:
+        image = JpegImageFile(file)
+    except SyntaxError as error:
+        raise UnidentifiedImageError(str(error)) from error
+    most = MOST_DECODED if "progressive" in image.info else LARGEST_JPEG
+    if math.prod(image.size) > most:
+        raise OSError(f"it has more than {most:,} pixels")
     return image
 
 
@@ -320,7 +344,7 @@ def reason(error: Exception) -> str:
     if isinstance(error, UnidentifiedImageError):
         return "not an image"
     if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
-        return f"it has more than {Image.MAX_IMAGE_PIXELS:,} pixels"
+        return f"it has more than {MOST_DECODED:,} pixels"
     expected = isinstance(error, OSError | SyntaxError | ValueError | Warning) and str(error)
     return cause(error) if expected else f"broken: {cause(error)}"
 

@@ -23,7 +23,7 @@ from memoryless.embed import (
 )
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.model.description import PREDICTS_ALONE, FeatureGroup, State, scorer_facts
-from memoryless.model.lesson import Lesson, Suspect
+from memoryless.model.report import LearningReport, Suspect
 from memoryless.settings import ModelSettings
 from memoryless.stats.choice import choose
 from memoryless.stats.class_statistics import ClassStatistics
@@ -168,13 +168,13 @@ class FixedFeatures:
         parts = tuple(size for group in self.groups for size in group)
         return View(square_roots=self.square_roots, parts=parts)
 
-    def sizes(self, d: int) -> tuple[int, ...]:
+    def group_sizes(self, d: int) -> tuple[int, ...]:
         """Return how many of d features each group has."""
         return tuple(map(sum, self.groups)) or (d,)
 
     def _by_group(self, features: np.ndarray) -> list[np.ndarray]:
         """Return what the statistics of each group are computed from."""
-        ends = np.cumsum(self.sizes(features.shape[1]))[:-1]
+        ends = np.cumsum(self.group_sizes(features.shape[1]))[:-1]
         return np.split(self.view(features), ends, axis=1)
 
     @property
@@ -186,7 +186,7 @@ class FixedFeatures:
         return layer and layer.W.shape[1]
 
     @property
-    def least(self) -> int:
+    def min_side(self) -> int:
         """The shorter side that the pixels of a photo should at least have."""
         if self.preparation is None:
             raise DataError(
@@ -216,7 +216,7 @@ class FixedFeatures:
         brought: np.ndarray,
         alike: Callable[[], np.ndarray] | None = None,
         check: bool = True,
-    ) -> tuple[FixedFeatures, Lesson]:
+    ) -> tuple[FixedFeatures, LearningReport]:
         """Return what is known after a call that brings some classes, and what it taught.
 
         Chunks are added to the sums one after another. A sample of their rows waits for the check,
@@ -243,7 +243,7 @@ class FixedFeatures:
             after.unchecked = self.unchecked + whole.photos - (past.photos if past else 0)
         confidence = after.confidence if sample else Confidence()
         unlike = _unlike(past, whole, names) if past else {}
-        return after, Lesson.of(names, brought, found, labels, confidence, unlike, suspects)
+        return after, LearningReport.of(names, brought, found, labels, confidence, unlike, suspects)
 
     def _check(
         self, sample: Sample, alike: Callable[[], np.ndarray] | None, names: Sequence[str]
@@ -329,7 +329,7 @@ class FixedFeatures:
         """
         each = [part for part, _ in parts]
         forgettable = all(part.forgettable for part in each)
-        whole = ClassStatistics.empty(*each[0].sizes(each[0].d or 0), forgettable=forgettable)
+        whole = ClassStatistics.empty(*each[0].group_sizes(each[0].d or 0), forgettable=forgettable)
         check = Check.none()
         for part, places in parts:
             whole, check = whole.join(part.sums, places), check.join(part.check)

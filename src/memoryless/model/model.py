@@ -1,4 +1,4 @@
-"""A model that learns classes state by state, scores images, and is rebuilt from its file alone.
+"""A model that learns classes state by state and is rebuilt from its file alone.
 
 Features are fixed (`fixed.py`), or trained in every state (`trained.py`). Only training, and making
 a model over a backbone of torch, import torch.
@@ -7,16 +7,17 @@ a model over a backbone of torch, import torch.
 from __future__ import annotations
 
 import copy
+import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
 from importlib.metadata import version
-from itertools import combinations, islice
-from pathlib import Path, PurePath
+from itertools import islice
+from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -35,23 +36,33 @@ from memoryless.model.description import (
     given_back,
     now,
 )
+from memoryless.model.evaluation import Evaluation
 from memoryless.model.file import Writer, load_state, writing
 from memoryless.model.fixed import METHOD, FixedFeatures
+from memoryless.model.inputs import (
+    FewPhotos,
+    Repeats,
+    are_features,
+    check_number,
+    labelled,
+    several,
+)
 from memoryless.model.labels import LabelType
-from memoryless.model.lesson import Calibration, Lesson
+from memoryless.model.merging import check_alike, check_counted_once, check_distinct, named
+from memoryless.model.report import Calibration, LearningReport
 from memoryless.model.trained import TrainedFeatures
 from memoryless.names import choose, class_names, counted, first_ten
 from memoryless.settings import ModelSettings
-from memoryless.stats.confidence import LEAST_TO_CALIBRATE, Judgement, judge
+from memoryless.stats.confidence import LEAST_TO_CALIBRATE, Prediction, classify
 from memoryless.strategies import filled
 from memoryless.tensors import to_bytes
 from memoryless.threads import ahead
 
 if TYPE_CHECKING:
     from memoryless.embed.session import Extractor, SquareExtractor
-    from memoryless.images import Images
     from memoryless.progress import TrainingProgress
 
+log = logging.getLogger("memoryless")
 CHUNK = 4096
 """Photos that are added to the sums at once. It is the same everywhere: sums of other chunks differ
 in the last bits."""
@@ -71,12 +82,33 @@ def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concat
 
 
 class Model:
-    """A model that learns new classes, keeps no image of them, and scores images over all.
+    """A model that learns new classes and keeps no image of them.
 
-    By default features are fixed: those of a pretrained backbone. A method with another strategy
-    than `fixed` trains a backbone. A `forgettable` model also keeps each class's own scatter, so
-    that `forget` is exact. `settings` are fields of `ModelSettings`; what the method needs is
-    switched on.
+    Parameters
+    ----------
+    method
+        What learns; by default a linear discriminant over the fixed features of a pretrained
+        backbone. Methods with another strategy than `fixed` train the backbone.
+    seed
+        Seed of all random draws.
+    forgettable
+        Whether to keep each class's own scatter too, so that `forget` is exact.
+    settings
+        Fields of `ModelSettings`, such as `backbone`, `image_size` and `device`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(60, 4)) + 5 * np.eye(4).repeat(15, 0)
+    >>> model = Model(backbone="none")
+    >>> report = model.learn(X[:30], ["cat"] * 15 + ["dog"] * 15)
+    >>> report = model.learn(X[30:], ["owl"] * 15 + ["wren"] * 15)
+    >>> model
+    <Model: 4 classes, 60 photos, fixed+lda over none>
+    >>> model.predict(X[[0, 20, 40, 59]])
+    ['cat', 'dog', 'owl', 'wren']
+    >>> model.evaluate(X, ["cat"] * 15 + ["dog"] * 15 + ["owl"] * 15 + ["wren"] * 15).top1
+    1.0
     """
 
     def __init__(
@@ -108,6 +140,12 @@ class Model:
         self._traceable = False
         """Whether one photo could be computed from this state and the one that was saved last."""
         self._lock = RLock()
+
+    def __repr__(self) -> str:
+        own = self._features.settings if self._features else self._given
+        over = f"{self.method} over {own.backbone}" if own.backbone else self.method
+        classes, photos = counted(len(self.classes), "class", "classes"), sum(self.counts)
+        return f"<Model: {classes}, {counted(photos, 'photo', 'photos')}, {over}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all but the lock, and sessions of onnxruntime, which are opened again."""
@@ -169,7 +207,7 @@ class Model:
 
     @property
     def _current(self) -> FixedFeatures | TrainedFeatures:
-        """What the model knows; the backbone is made if it is not there yet."""
+        """Class statistics and backbone; the backbone is made if it is not there yet."""
         if self._features is None and self.fixed:
             given = filled(replace(self._given, strategy="fixed"))
             self._features = FixedFeatures.first(given, self.forgettable)
@@ -186,35 +224,35 @@ class Model:
             self._extractor = Extractor(own.graph, own.device)
 
     @property
-    def least(self) -> int:
+    def min_side(self) -> int:
         """The shorter side that the pixels of a photo should at least have."""
-        return self._current.least
+        return self._current.min_side
 
-    def sizes(self, d: int) -> tuple[int, ...]:
+    def group_sizes(self, d: int) -> tuple[int, ...]:
         """Return how many of d features of a photo each group has; one where all are alike."""
         own = self._current
-        return own.sizes(d) if isinstance(own, FixedFeatures) else (d,)
+        return own.group_sizes(d) if isinstance(own, FixedFeatures) else (d,)
 
-    def look(self, photo: np.ndarray) -> np.ndarray:
+    def learning_input(self, photo: np.ndarray) -> np.ndarray:
         """Return what the model learns from a photo, uint8 (H, W, 3): its feature (d,), or, where
         features are trained, its central square.
         """
-        return self.feature(photo) if self.fixed else central_square(photo, self.least)
+        return self.embed_photo(photo) if self.fixed else central_square(photo, self.min_side)
 
-    def feature(self, photo: np.ndarray) -> np.ndarray:
+    def embed_photo(self, photo: np.ndarray) -> np.ndarray:
         """Return the feature (d,) of a photo, uint8 (H, W, 3)."""
-        assert self.least  # raises where the model takes no photos
+        assert self.min_side  # raises where the model takes no photos
         if isinstance(self._current, TrainedFeatures):
             self._current.check_channels(photo.shape[2])
         self.open()
         assert self._extractor is not None
         return self._extractor.feature(photo)
 
-    def features(self, images: np.ndarray | Iterable[Any] | Images) -> np.ndarray:
-        """Return features (n, d) of images, of whatever `learn` takes; features are given back."""
-        _check_images(images)
-        own, given = self._current, cast(Any, images)
-        if isinstance(own, TrainedFeatures) and not _are_features(given) and not one_by_one(given):
+    def embed(self, images: Any) -> np.ndarray:
+        """Return features (n, d) of images, as `learn` takes them; features are returned as is."""
+        given = several(images)
+        own = self._current
+        if isinstance(own, TrainedFeatures) and not are_features(given) and not one_by_one(given):
             return self._features_of_squares(own, given)
         rows = [*self._chunks(given)]
         d = own.d if isinstance(own, FixedFeatures) else None
@@ -225,12 +263,12 @@ class Model:
 
     def _chunks(self, images: Any) -> Iterator[np.ndarray]:
         """Yield the features of images, `CHUNK` rows at a time."""
-        if _are_features(images):
+        if are_features(images):
             yield from (images[i : i + CHUNK] for i in range(0, len(images), CHUNK))
             return
         self.open()
         own = self._current
-        rows = ahead(lambda one: self.feature(pixels_of(one, own.least)), ready(images))
+        rows = ahead(lambda one: self.embed_photo(pixels_of(one, own.min_side)), ready(images))
         while chunk := list(islice(rows, CHUNK)):
             yield np.stack(chunk)
 
@@ -250,35 +288,32 @@ class Model:
     @one_at_a_time
     def learn(
         self,
-        images: np.ndarray | Iterable[np.ndarray] | Images,
+        images: Any,
         labels: Iterable[str],
-        report: Callable[[TrainingProgress], None] = lambda progress: None,
+        progress: Callable[[TrainingProgress], None] = lambda done: None,
         more: bool = False,
         check: Literal["always", "due"] = "always",
-    ) -> Lesson:
+    ) -> LearningReport:
         """Learn the classes that the labels name, one string an image.
 
         With `more`, some may be known already: the model is then as if all their images had come at
-        once. Images are paths, Pillow images or arrays of pixels, uint8, of any sizes; one array
-        (n, H, W), (n, C, H, W) or (n, H, W, C); or what `look` gave. If anything fails, the model
-        is as it was before.
+        once. Images are paths, Pillow images or arrays of pixels, uint8, of any sizes, in a list or
+        a pandas column; one array (n, H, W), (n, C, H, W) or (n, H, W, C); or features (n, d). If
+        anything fails, the model is as it was before.
 
         Over fixed features leave-one-out checks the images of a call; with `check="due"` only where
         those since the last check are more than a tenth of all.
         """
         names = self._checked(labels, new=not more)
-        _check_images(images)
+        images = several(images)
         if isinstance(images, Sized):
-            _check_number(len(images), names)
+            check_number(len(images), names)
         own = self._current
-        chunks: Iterable[tuple[Any, Sequence[str]]]
         if isinstance(own, TrainedFeatures):
-            chunks = [(images, names)]
-        else:
-            chunks = _labelled(self._chunks(images), names)
-            if own.due(len(names)):
-                check = "always"
-        return self.learn_chunks(chunks, names, None, report, more, check == "always")
+            return self.learn_chunks([(images, names)], names, None, progress, more)
+        checked, repeats = check == "always" or own.due(len(names)), Repeats()
+        chunks = labelled(map(repeats.noted, self._chunks(images)), names)
+        return self.learn_chunks(chunks, names, repeats.groups, progress, more, checked)
 
     @one_at_a_time
     @extras()
@@ -287,11 +322,11 @@ class Model:
         chunks: Iterable[tuple[Any, Sequence[str]]],
         names: Collection[str],
         alike: Callable[[], np.ndarray] | None = None,
-        report: Callable[[TrainingProgress], None] = lambda progress: None,
+        progress: Callable[[TrainingProgress], None] = lambda done: None,
         more: bool = False,
         check: bool = True,
-    ) -> Lesson:
-        """Learn chunks of what `look` gives, each with the names of its classes.
+    ) -> LearningReport:
+        """Learn chunks of what `learning_input` gives, each with the names of its classes.
 
         `names` has every class that comes. Once all have come, `alike` gives a number for each
         image: images of a class with the same number are left out or held out together. Where
@@ -304,7 +339,7 @@ class Model:
         for name in sorted({*names} - index.keys()):
             index[name] = len(index)
         own, count = self._current, Counter[str]()
-        few = _FewPhotos(len(self.classes), self.forgettable)
+        few = FewPhotos(len(self.classes), self.forgettable)
 
         def numbered() -> Iterator[tuple[Any, np.ndarray]]:
             for images, labels in chunks:
@@ -315,56 +350,80 @@ class Model:
                 yield images, numbers
 
         if isinstance(own, TrainedFeatures):
-            self._features, lesson = own.learn(numbered(), [*index], alike, report)
+            self._features, report = own.learn(numbered(), [*index], alike, progress)
             self._extractor = self._squares = None  # of the network as it was
         else:
             brought = np.array(sorted(index[name] for name in {*names}))
-            self._features, lesson = own.learn(numbered(), [*index], brought, alike, check)
+            self._features, report = own.learn(numbered(), [*index], brought, alike, check)
             self._traceable |= few.traceable
         self._classes = self._classes.learn(dict(sorted(count.items())), now())
         self._done = (*self._done, "learn")
-        return lesson
+        log.info("learned %d photos of %d classes", sum(count.values()), len(count))
+        return report
 
-    def judge(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> Judgement:
-        """Return scores, probabilities, and whether any class fits, of images, of what `look` gave,
-        or of features.
+    def classify(self, images: Any) -> Prediction:
+        """Return scores, probabilities and margins of images, all from one reading of them."""
+        self.check_taught()
+        features, own = self.embed(images), self._current
+        confidence = own.confidence
+        return classify(*own.scored(features), confidence)
+
+    def decision_function(self, images: Any) -> np.ndarray:
+        """Return scores (n, classes), the larger the likelier."""
+        return self.classify(images).scores
+
+    def predict_proba(self, images: Any) -> np.ndarray:
+        """Return probabilities (n, classes)."""
+        return self.classify(images).probabilities
+
+    def predict(self, images: Any) -> list[str]:
+        """Return the likeliest class of each image."""
+        return [self.classes[i] for i in self.decision_function(images).argmax(1)]
+
+    def evaluate(
+        self, images: Any, labels: Iterable[str], unknown: Any = None, calibrate: bool = False
+    ) -> Evaluation:
+        """Classify images, one label each, and compare the answers with the labels.
+
+        `unknown` are images of things that the model does not know. With `calibrate`, the model is
+        calibrated on all of them first.
         """
         self.check_taught()
-        features, own = self.features(images), self._current
-        confidence = own.confidence
-        return judge(*own.scored(features), confidence)
-
-    def scores(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> np.ndarray:
-        """Return scores (n, classes), the larger the likelier."""
-        return self.judge(images).scores
-
-    def predict(self, images: np.ndarray | Iterable[np.ndarray] | Images) -> list[str]:
-        """Return the likeliest class of each image."""
-        return [self.classes[i] for i in self.scores(images).argmax(1)]
+        names = self._checked(labels, new=False)
+        self.check_known({*names})
+        rows = self.embed(images)
+        check_number(len(rows), names)
+        strange = rows[:0] if unknown is None else self.embed(unknown)
+        fitted = None
+        if calibrate:
+            fitted = self.calibrate(rows, names, None if unknown is None else strange)
+        found = self.classify(np.concatenate([rows, strange]))
+        each = [*names, *[None] * len(strange)]
+        return Evaluation.of(self.classes, self.class_state, each, found, fitted)
 
     @one_at_a_time
     def calibrate(
         self,
-        images: np.ndarray | Iterable[np.ndarray] | Images,
+        images: Any,
         labels: Iterable[str],
-        unknown: np.ndarray | Iterable[np.ndarray] | Images | None = None,
+        unknown: Any = None,
     ) -> Calibration:
         """Fit temperature and threshold on images that were not learned, one label an image.
 
-        Images of classes that the model does not know are left out. The threshold then lets 95 %
-        of the others pass; with images of `unknown` things it is the one that tells the two best
-        apart. Scores stay as they are. Later states keep what was fitted, in units of the spread
-        of their scores, until images are given again.
+        Images of classes that the model does not know are left out. The threshold then accepts
+        95 % of the others; with images of `unknown` things it separates the two best. Scores stay
+        as they are. Later states keep temperature and threshold, in units of the spread of their
+        scores, until images are given again.
         """
         self.check_taught()
         if len(self.classes) == 1:
             raise ConfigError("a model of one class has nothing to calibrate: learn another first")
         names = self._checked(labels, new=False)
-        rows = self.features(images)
-        _check_number(len(rows), names)
+        rows = self.embed(images)
+        check_number(len(rows), names)
         index = {name: i for i, name in enumerate(self.classes)}
         own = np.array([index.get(name, -1) for name in names])
-        strange = rows[:0] if unknown is None else self.features(unknown)
+        strange = rows[:0] if unknown is None else self.embed(unknown)
         _check_enough(int((own >= 0).sum()), "classes that the model knows")
         if unknown is not None:
             _check_enough(len(strange), "unknown things")
@@ -381,17 +440,16 @@ class Model:
 
     @property
     def calibrated(self) -> bool:
-        """Whether temperature and threshold are those that `calibrate` fitted."""
+        """Whether `calibrate` fitted temperature and threshold."""
         return self._current.calibrated is not None
 
     @one_at_a_time
     def forget(self, *names: str) -> dict[str, float]:
-        """Forget classes; gives the weight that each had in the covariance that classes share.
+        """Forget classes; return the weight that each had in the covariance that classes share.
 
-        A forgettable model is then as if they had never been. In others their spread stays in that
-        covariance with its weight, or with less, if classes were forgotten before; it may still
-        tell which photos were used. A model that forgets its last class is as new. Once the model
-        is saved, no state before it is kept there.
+        A forgettable model then equals one that never learned them. In other models their scatter
+        stays in the shared covariance, with this weight or less, and may reveal which photos were
+        used. Saving the model then deletes all states before.
         """
         own = self._learned("forget a class")
         if not names:
@@ -403,34 +461,36 @@ class Model:
         counts = np.array(self.counts, dtype=np.float64)
         self._features, self._classes = own.forget(gone), self._classes.forget(names)
         self._done = (*self._done, "forget")
+        log.info("forgot %s", first_ten(names))
         weights = counts / counts.sum()
         return {name: float(weights[index[name]]) for name in names}
 
     @classmethod
     def merge(
-        cls, models: Mapping[str, Model], same_class: Literal["refuse", "join"] = "refuse"
+        cls, *parts: Model | Mapping[str, Model], same_class: Literal["refuse", "join"] = "refuse"
     ) -> Model:
-        """Return one model of several, by name or path, over the same features: as if it had
-        learned everything.
+        """Return one model that has learned everything that several have, over the same features.
 
-        Classes of the same name are refused, or joined into one.
+        They come one after another, or as a dict from names, which errors then mention. Classes of
+        the same name are refused, or joined into one.
         """
+        models = named(parts)
         if len(models) < 2:
             raise ConfigError(f"name two models or more to merge, not {len(models)}")
         each = {path: model._learned("be merged", path) for path, model in models.items()}
-        _check_alike(each)
-        _check_counted_once(models)
+        check_alike(each)
+        check_counted_once(models)
         if same_class != "join":
-            _check_distinct(models)
+            check_distinct(models)
         whole = copy.copy(next(iter(models.values())))
         whole._saved, whole._done, whole._traceable = None, ("merge",), False
         whole._classes = Classes()
-        parts = []
+        found = []
         for path, model in models.items():
             whole._classes = whole._classes.merge(model._classes, model_name(path))
             index = {name: i for i, name in enumerate(whole.classes)}
-            parts.append((each[path], np.array([index[name] for name in model.classes])))
-        whole._features = FixedFeatures.merge(parts)
+            found.append((each[path], np.array([index[name] for name in model.classes])))
+        whole._features = FixedFeatures.merge(found)
         whole.forgettable = whole._features.forgettable
         types = {model.label_type for model in models.values()}
         whole.label_type = types.pop() if len(types) == 1 else "str"
@@ -492,6 +552,7 @@ class Model:
         done = ", ".join(dict.fromkeys(self._done)) or "save"
         self._saved = writer.save(done, about, self._classes, contents, not self.keeps_history)
         self._done, self._traceable = (), False
+        log.info("saved state %d in %s", self._saved.number, self._saved.path)
         return self._saved
 
     def _stored(self, history: int | None) -> tuple[Description, dict[str, bytes]]:
@@ -539,6 +600,15 @@ class Model:
         assert isinstance(own, FixedFeatures)
         return own
 
+    def check_known(self, names: Set[str]) -> None:
+        """Raise unless the model knows one of these classes."""
+        if not names & {*self.classes}:
+            raise DataError(
+                f"the model knows none of these classes ({first_ten(sorted(names))}): it knows "
+                f"{first_ten(self.classes)}",
+                classes=sorted(names),
+            )
+
     def check_taught(self) -> None:
         """Raise unless the model knows a class."""
         if not self.classes:
@@ -559,111 +629,9 @@ class Model:
         return names
 
 
-class _FewPhotos:
-    """A note whether features of photos follow from the sums before and after a call.
-
-    Of known classes the sums tell the mean of the photos that came. Of one photo that is its
-    feature; of two, their scatter tells both, where it is kept for each class or nothing else is in
-    that of all.
-    """
-
-    def __init__(self, known: int, forgettable: bool):
-        self.known, self.most = known, 2 if forgettable else 1
-        self.different: dict[int, set[int]] = {}
-        """Hashes of features of each class of the call that differ, three at most."""
-
-    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        enough = [label for label, rows in self.different.items() if len(rows) > 2]
-        for i in np.flatnonzero(~np.isin(labels, enough)):
-            rows = self.different.setdefault(int(labels[i]), set())
-            if len(rows) < 3:
-                rows.add(hash((features[i] + 0.0).tobytes()))  # -0.0 becomes 0.0
-
-    @property
-    def traceable(self) -> bool:
-        number = {c: len(rows) for c, rows in self.different.items()}
-        added = any(count <= self.most for c, count in number.items() if c < self.known)
-        return added or sum(count - 1 for count in number.values()) == 1
-
-
-def _are_features(images: Any) -> bool:
-    return isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f"
-
-
-def _labelled(
-    chunks: Iterable[np.ndarray], names: Sequence[str]
-) -> Iterator[tuple[np.ndarray, Sequence[str]]]:
-    """Yield chunks with their part of the names; raise at the end if there were more or fewer."""
-    start = 0
-    for rows in chunks:
-        if start + len(rows) <= len(names):
-            yield rows, names[start : start + len(rows)]
-        start += len(rows)
-    _check_number(start, names)
-
-
-def _check_number(images: int, names: Sequence[str]) -> None:
-    if images != len(names) or not names:
-        raise DataError(f"there are {images} images and {len(names)} labels: give each one")
-
-
 def _check_enough(photos: int, what: str) -> None:
     if photos < LEAST_TO_CALIBRATE:
         raise DataError(
             f"calibrating takes {LEAST_TO_CALIBRATE} photos or more of {what}, not {photos}: add "
             "some"
-        )
-
-
-def _check_images(images: Any) -> None:
-    """Raise if images are none, or only one."""
-    if isinstance(images, str | PurePath) or not isinstance(images, Iterable | Sized):
-        raise DataError(
-            f"images must be several, in a list of paths or of arrays of pixels, not {images!r}"
-        )
-    shape = tuple(getattr(images, "shape", ()))
-    if hasattr(images, "dtype") and len(shape) == 3 and shape[2] in (1, 3):
-        raise DataError(f"an array of the shape {shape} is one image, not several: give [image]")
-
-
-def _check_alike(each: Mapping[str, FixedFeatures]) -> None:
-    """Raise unless all have features that compare."""
-    (first, own), *others = each.items()
-    for path, other in others:
-        for why in own.differences(other):
-            raise ConfigError(f"{first} and {path} cannot be merged, because {why}")
-
-
-def _check_counted_once(models: Mapping[str, Model]) -> None:
-    """Raise if two models learned the same photos: one is a copy of the other, or contains it."""
-    marks = {path: _marks(model) for path, model in models.items()}
-    for one, two in combinations(marks, 2):
-        if both := [name for mark, name in marks[one].items() if mark in marks[two]]:
-            raise DataError(
-                f"{one} and {two} have learned the same photos of {first_ten(both)}, which would "
-                "count twice: leave out one of the two, or forget these classes in it"
-            )
-
-
-def _marks(model: Model) -> dict[tuple[Any, ...], str]:
-    """Return the name of each class by what tells its photos from others; names may change."""
-    dates = [model._classes.learned[first].date for first in model.class_state]
-    statistics = model._learned("be merged").sums
-    # Nothing tells constant features of one model from those of another.
-    if statistics.first.alike(statistics.count):
-        return {}
-    rows = zip(model.classes, dates, model.counts, statistics.mean, strict=True)
-    return {(date, count, mean.tobytes()): name for name, date, count, mean in rows}
-
-
-def _check_distinct(models: Mapping[str, Model]) -> None:
-    seen: dict[str, list[str]] = {}
-    for path, model in models.items():
-        for name, count in zip(model.classes, model.counts, strict=True):
-            seen.setdefault(name, []).append(f"{counted(count, 'photo', 'photos')} in {path}")
-    twice = [f"{name} ({', '.join(where)})" for name, where in seen.items() if len(where) > 1]
-    if twice:
-        raise DataError(
-            f"several models know {first_ten(twice)}: add `same_class=join` if that is the same "
-            "class, or else rename it in one by memoryless rename"
         )

@@ -17,7 +17,7 @@ from memoryless.errors import ConfigError, DataError
 from memoryless.images.dataset import as_images, hold_out_groups
 from memoryless.images.read import central_square, one_by_one, pixels_of, ready
 from memoryless.model.description import PREDICTS_ALONE, State, Training, scorer_facts
-from memoryless.model.lesson import Lesson
+from memoryless.model.report import LearningReport
 from memoryless.settings import ModelSettings
 from memoryless.settings import restore as restore_settings
 from memoryless.stats.confidence import LEAST, Check, Confidence, calibrate
@@ -99,7 +99,7 @@ class TrainedFeatures:
         self.settings = replace(self.settings, device=device)
 
     @property
-    def least(self) -> int:
+    def min_side(self) -> int:
         """The side of the squares that photos become: what the network sees, and a margin."""
         if self.graph is None and self.settings.image_size is None:
             self.settings = replace(self.settings, image_size=PHOTO_SIDE)
@@ -118,7 +118,7 @@ class TrainedFeatures:
     def squares(self, images: Any) -> Images:
         """Return images that can be read by index; photos of several sizes become squares."""
         if one_by_one(images):
-            side = self.least
+            side = self.min_side
             squares = [central_square(pixels_of(image, side), side) for image in ready(images)]
             images = np.stack(squares)
         found = as_images(images)
@@ -131,7 +131,7 @@ class TrainedFeatures:
         names: Sequence[str],
         alike: Callable[[], np.ndarray] | None,
         report: Any,
-    ) -> tuple[TrainedFeatures, Lesson]:
+    ) -> tuple[TrainedFeatures, LearningReport]:
         """Return what is known after a state of new classes, and what it taught.
 
         Chunks are squares with their classes. They are trained on together; those with the same
@@ -178,7 +178,7 @@ class TrainedFeatures:
             elif scores.shape[1] > 1 and len(own) >= LEAST:
                 check = Check.of(scores / unit, lead(scores) / unit, own)
                 after.confidence = check.confidence(unit)
-        return after, Lesson.of(names, np.unique(labels), answers, own, after.confidence)
+        return after, LearningReport.of(names, np.unique(labels), answers, own, after.confidence)
 
     def calibrate(
         self, features: np.ndarray, labels: np.ndarray, unknown: np.ndarray

@@ -18,7 +18,7 @@ KIND = "page of memoryless"
 
 
 def render(template: str, **parts: Any) -> str:
-    """A page: `template` names a file beside this one, and `parts` are what it shows."""
+    """Return a page from the template of this name and the parts that it shows."""
     return _PAGES.get_template(f"{template}.html.j2").render(mark=Markup(MARK), **parts)
 
 
@@ -40,7 +40,7 @@ def name_of(place: Path | str) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """A name that may be broken into lines after a plus or an underscore.
+    """Return a name that may break into lines after a plus or an underscore.
 
     >>> breakable("inFT_siw+<b>")
     Markup('inFT_<wbr>siw+<wbr>&lt;b&gt;')
@@ -50,7 +50,7 @@ def breakable(name: str) -> Markup:
 
 
 def sentence(text: str) -> Markup:
-    """A sentence whose words between backticks are code.
+    """Return a sentence whose words between backticks are code.
 
     Elsewhere no line ends between a number and its unit, within top-1 or within an interval.
 
@@ -70,7 +70,7 @@ def _unbroken(text: str) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """What a page shows of a value; only markup that we made is no text."""
+    """Return a value as a page shows it: everything but our own markup is text."""
     return value if isinstance(value, Markup) else printable(str(value))
 
 

@@ -1,4 +1,4 @@
-"""memoryless audit: which photos a model learned, as well as attacks find it out."""
+"""memoryless audit: how well attacks find out which photos a model learned."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import numpy as np
 
 from memoryless import pages
 from memoryless.errors import DataError
-from memoryless.images.files import Photo
+from memoryless.images.files import COLUMNS, Photo
 from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import UnreadableError, attempt
 from memoryless.model import Model
 from memoryless.model.description import State, now
 from memoryless.model.file import load_state
 from memoryless.names import as_flags, counted, first_ten
-from memoryless.output import print_line, report_broken, say, show
+from memoryless.output import paragraph, print_line, print_rows, report_broken, say
 from memoryless.photos.embedding import Progress, all_features, silent
 from memoryless.photos.files import check_file, print_places
 from memoryless.photos.kept import honest, parts_kept
@@ -58,38 +58,34 @@ ADVICE = {
     "`members`",
 }
 SWAPPED = (
-    "the others look more used than the members: perhaps `members` and `others` are swapped, or "
+    "attacks take the others for used photos: perhaps `members` and `others` are swapped, or "
     "the model did not learn these members"
 )
 ATTACKS = {
-    "score": "from its answers: how far a photo's own class scores above the best other one",
-    "distance": "from its file: how near a photo's feature is to the stored mean of its class",
-    "scatter": "from its file: how near it is to that mean, measured by the stored scatter; this "
-    "is certain where fewer photos were learned than a feature has numbers",
+    "score": "uses answers: the score of a photo's own class less the best other score",
+    "distance": "uses the file: the distance of a photo's feature to the stored mean of its class",
+    "scatter": "uses the file: the same distance, weighted by the stored scatter, which spans "
+    "exactly the learned photos if these are fewer than the features",
 }
 LEVELS = {
-    99: "for certain",
-    90: "almost for certain",
-    60: "better than by guessing",
-    0: "hardly better than by guessing",
+    90: "reveals which of these photos were used",
+    60: "partly reveals which of these photos were used",
+    0: "hardly reveals which of these photos were used: the attacks are close to guessing",
 }
-"""How well an attack does, by the least AUROC of each."""
+"""The meaning of an AUROC, by the smallest one for each sentence."""
 GIVE = 90
 """From this AUROC on, the file should not be given to others."""
-LIMITS = (
-    "An audit shows what these attacks reach with these photos. It is no proof that none reaches "
-    "more."
-)
+LIMITS = "Other attacks may reach more, and other photos may give other numbers."
 MEASURES = {
     "auroc": (
         "AUROC",
-        "how often a photo that was used looks more so than one that was not: 50 is guessing, 100 "
-        "is certainty; in brackets the interval that 95 % of 1,000 bootstrap draws lie in",
+        "in how many of 100 pairs of a used and an unused photo the attack picks the used one: 50 "
+        "is guessing; in brackets a 95 % bootstrap interval",
     ),
     "tpr": (
-        "TPR at 1 % FPR",
-        "percent of used photos that are found while at most 1 % of the others are taken for used; "
-        "of fewer than 100 others, none is; in brackets the interval as above",
+        "True positive rate",
+        "percent of used photos found at 1 % false positives, or at none where there are fewer "
+        "than 100 others; in brackets a 95 % bootstrap interval",
     ),
 }
 
@@ -105,10 +101,15 @@ class Exposure:
 
     def as_json(self) -> dict[str, Any]:
         attacks = {
-            name: {"auroc": asdict(reached.auroc), "tpr": asdict(reached.tpr)}
+            name: {"auroc": _shares(reached.auroc), "tpr": _shares(reached.tpr)}
             for name, reached in self.attacks.items()
         }
         return {"class": self.name, "members": self.members, "others": self.others} | attacks
+
+
+def _shares(of: Estimate) -> dict[str, float]:
+    """Return an estimate in percent as shares from 0 to 1."""
+    return {name: value / 100 for name, value in asdict(of).items()}
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def audit_photos(
     """Attack a model with photos of both sides; `places` says where each side's photos are from."""
     model = Model.of(state)
     model.check_taught()
-    assert model.least  # raises where the model takes no photos
+    assert model.min_side  # raises where the model takes no photos
     _check_classes(set(model.classes), members, others)
     _check_apart(members, others)
     inside = _attack(state, model, "members", members, progress)
@@ -212,7 +213,7 @@ def _check_apart(members: Sequence[Photo], others: Sequence[Photo]) -> None:
         raise DataError(
             f"{counted(len(both), 'photo', 'photos')} of `others` "
             f"{'is' if len(both) == 1 else 'are'} among the members too: {', '.join(both[:2])}"
-            f"{more}; a photo was used or not, so take such photos out of one side"
+            f"{more}; a photo was used or not: remove these photos from one side"
         )
 
 
@@ -221,7 +222,7 @@ def _digests(photos: Sequence[Photo]) -> dict[bytes, Photo]:
 
 
 def _digest(photo: Photo) -> bytes | None:
-    """The digest of a photo's file, unless it cannot be read."""
+    """Return the digest of a photo's file, unless it cannot be read."""
     try:
         return sha256(attempt(photo.name, lambda exif: photo.content())).digest()
     except UnreadableError:
@@ -231,8 +232,9 @@ def _digest(photo: Photo) -> bytes | None:
 def _attack(
     state: State, model: Model, side: str, photos: Sequence[Photo], progress: Progress
 ) -> Side:
-    """The number of each photo of a side by each attack; what is stored of trained features is no
-    mean of photos, so scores alone attack these.
+    """Return the number of each photo of a side by each attack.
+
+    Models with trained features store no means of photos, so scores alone attack these.
     """
     found = all_features(model, photos, progress)
     left = Counter(photo.label for photo in found.photos)
@@ -242,7 +244,7 @@ def _attack(
             raise DataError(f"too few {side} of {photo.label} can be read: {why}")
     index = {name: i for i, name in enumerate(model.classes)}
     labels = np.array([index[str(photo.label)] for photo in found.photos])
-    attacks = {"score": by_score(model.judge(found.rows).scores, labels)}
+    attacks = {"score": by_score(model.classify(found.rows).scores, labels)}
     if model.fixed:
         sums = ClassStatistics.restore(state.arrays["record"], fixed=True)
         roots = square_roots(found.rows.astype(np.float64))
@@ -252,7 +254,7 @@ def _attack(
 
 
 def _exposures(names: Sequence[str], inside: Side, outside: Side) -> Iterator[Exposure]:
-    """The exposure of all classes together, then of each."""
+    """Yield the exposure of all classes together, then of each."""
     known = np.unique(inside.labels)
     members, others = (
         {attack: [of[side.labels == c] for c in known] for attack, of in side.attacks.items()}
@@ -286,7 +288,7 @@ def _identity(state: State) -> dict[str, Any]:
 
 
 def _doubts(whole: Exposure, members: Mapping[str, np.ndarray]) -> Iterator[str]:
-    """Why the members may not be photos that the model learned."""
+    """Yield why the members may not be photos that the model learned."""
     areas = [reached.auroc for reached in whole.attacks.values()]
     far = int((members.get("scatter", np.zeros(1)) < -OUTSIDE).sum())
     if min(area.high for area in areas) < 50 and max(area.low for area in areas) <= 50:
@@ -307,8 +309,8 @@ def _warnings(rows: Iterable[Exposure], state: State) -> Iterator[str]:
         )
     if more := [row.name for row in rows if row.members > learned[row.name]]:
         yield (
-            f"of {first_ten(more)} there are more members than photos that the model "
-            "learned: some were not used, so it is easier to tell than these numbers say"
+            f"there are more members of {first_ten(more)} than the model learned: some were not "
+            "used, so attacks succeed more often than these numbers say"
         )
 
 
@@ -318,8 +320,11 @@ def audit(
     *,
     members: Path,
     others: Path,
+    details: bool = False,
     json: bool = False,
     html: Path | None = None,
+    path_column: str = COLUMNS[0],
+    label_column: str = COLUMNS[1],
     force: bool = False,
 ) -> int:
     """Measure how well attacks find out which photos a model learned.
@@ -335,14 +340,22 @@ def audit(
         test/, train/ is read.
     others
         Photos of the same classes that it did not learn; of train/ and test/, test/ is read.
+    details
+        Print the numbers of each class and attack.
     json
-        Print every number as JSON, and nothing else.
+        Print every number as JSON, shares from 0 to 1, and nothing else.
     html
         File for one self-contained page, without photos, for a data-protection file.
+    path_column
+        Column of a table that holds the paths of photos.
+    label_column
+        Column of a table that holds their classes.
     force
-        Write the page even if a file is there that is no page of memoryless.
+        Replace a file that is there already and is no page of memoryless.
     """
-    saved, used, unused = load_state(model), find_photos(members), find_test(others)
+    columns = path_column, label_column
+    saved, used = load_state(model), find_photos(members, columns=columns)
+    unused = find_test(others, columns)
     if html:
         check_file(html, "html", pages.MARK, pages.KIND, force)
     both = ((members, used), (others, unused))
@@ -356,77 +369,73 @@ def audit(
         return report_broken(done.broken.values())
     print_places((used, unused))
     for line in summary(done):
-        say(as_flags(line))
-    for measure, (title, caption) in MEASURES.items():
-        show(Table(title, caption, *columns(done, measure)))
-    if done.left_out:
-        rows = [[name] for name in done.left_out]
-        show(Table("not audited", "classes without photos here", ["class"], rows))
-    say(LIMITS)
+        paragraph(as_flags(line))
+    if details:
+        _print_details(done)
     if html:
-        say(f"the page is {html}")
+        say(f"written: {html}")
     else:
-        print_line("next", "the same command with --html FILE writes a page for a data-protection "
-                   "file")  # fmt: skip
+        paragraph("More: --details for each class, --html FILE for a data-protection file.")
     return report_broken(done.broken.values())
 
 
-def summary(found: Audit) -> Iterator[str]:
-    """The result, what is kept, how well attacks do, then warnings.
+def _print_details(found: Audit) -> None:
+    for measure, (title, caption) in MEASURES.items():
+        say("")
+        paragraph(f"{title}: {caption}")
+        head, rows = table_of(found, measure)
+        print_rows([head, *rows])
+    if found.left_out:
+        print_line("left out", f"no photos of {first_ten(found.left_out)}")
 
-    If the members are doubtful, warnings come first.
-    """
-    warnings = [f"Mind: {warning}." for warning in found.warnings]
+
+def summary(found: Audit) -> Iterator[str]:
+    """Yield the verdict, how well attacks do, and warnings, which come first if they spoil it."""
+    warnings = [f"Warning: {warning}." for warning in found.warnings]
     if found.doubtful:
         yield from warnings
-        yield "So nothing that follows shows that the model is safe."
+        yield "So none of these numbers shows that the model is safe."
     else:
-        yield _result(found)
-    model, smallest = found.model, found.smallest
-    yield (
-        f"Of the photos that it learned, the model keeps {sum(model['record'].values()):,} "
-        f"bytes ({', '.join(parts_kept(model['record']))}) for "
-        f"{counted(model['classes'], 'class', 'classes')}; the smallest, "
-        f"{smallest['class']}, had {counted(smallest['photos'], 'photo', 'photos')}."
+        yield _verdict(found)
+    reached = (
+        f"Attack on the {'answers' if name == 'score' else 'file'}, by {name}: {estimate(area)}."
+        for name, area in _reached(found.whole).items()
     )
-    yield _reached(found.whole)
+    yield " ".join(reached)
+    yield (
+        "The number says in how many of 100 pairs of a used and an unused photo the attack picks "
+        "the used one (AUROC, with a 95 % interval). Guessing gives 50."
+    )
+    smallest = found.smallest
+    yield (
+        f"Smallest class: {smallest['class']}, {counted(smallest['photos'], 'photo', 'photos')}."
+    )
     if not found.doubtful:
         yield from warnings
     if found.broken:
         yield f"{counted(len(found.broken), 'photo', 'photos')} could not be read."
+    yield LIMITS
 
 
-def _result(found: Audit) -> str:
-    """The result in one sentence; anyone with the file has the answers too."""
-    areas = {name: reached.auroc.value for name, reached in found.whole.attacks.items()}
-    right = f"is right in {areas['score']:.0f} of 100 pairs of a used and an unused photo."
-    if len(areas) == 1:
-        return f"Anyone who sees this model's answers {right}"
-    best = max(areas.values())
-    level = next(words for least, words in LEVELS.items() if best >= least)
-    sentence = (
-        f"Anyone with this model's file can determine {level} which of these photos were used; "
-        f"anyone who only sees its answers {right}"
-    )
-    give = " Give others the ONNX file that memoryless export writes instead."
-    return sentence + give * (best >= GIVE)
-
-
-def _reached(whole: Exposure) -> str:
+def _reached(whole: Exposure) -> dict[str, Estimate]:
+    """Return the AUROC of the best attack on the file, if it was attacked, and on the answers."""
     areas = {name: reached.auroc for name, reached in whole.attacks.items()}
-    stored = {name: area.value for name, area in areas.items() if name != "score"}
-    text = (
-        "An attack on the model's answers finds out whether a given photo was among them with an "
-        f"AUROC of {estimate(areas['score'])}, where 50 is guessing and 100 is certainty"
-    )
-    if not stored:
-        return f"{text}; its file was not attacked, because its features are trained."
-    best = max(stored, key=lambda name: stored[name])
-    return f"{text}; an attack on its file, by {best}, with one of {estimate(areas[best])}."
+    stored = {name: area for name, area in areas.items() if name != "score"}
+    best = sorted(stored, key=lambda name: -stored[name].value)[:1]
+    return {name: areas[name] for name in [*best, "score"]}
+
+
+def _verdict(found: Audit) -> str:
+    name, area = next(iter(_reached(found.whole).items()))
+    level = next(words for least, words in LEVELS.items() if area.value >= least)
+    if name == "score":
+        return f"Knowing the answers {level}. Of trained features no attack reads the file."
+    give = " Send others the ONNX file that memoryless export writes, which gives only answers."
+    return f"This file {level}.{give * (area.value >= GIVE)}"
 
 
 def estimate(of: Estimate) -> str:
-    """A number with its interval.
+    """Return a number with its interval.
 
     >>> estimate(Estimate(79.61, 77.2, 81.9))
     '79.6 (77-82)'
@@ -434,9 +443,9 @@ def estimate(of: Estimate) -> str:
     return f"{of.value:.1f} ({of.low:.0f}-{of.high:.0f})"
 
 
-def columns(found: Audit, measure: str) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table of a measure: all classes, then each."""
-    attacks = list(found.whole.attacks)
+def table_of(found: Audit, measure: str) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of a measure: all classes, then each."""
+    attacks = [*reversed(found.whole.attacks)]  # those on the file first
     head = ["class", *(f"by {name}" for name in attacks), "members", "others"]
     rows = [
         [row.name]
@@ -448,21 +457,21 @@ def columns(found: Audit, measure: str) -> tuple[list[str], list[list[str]]]:
 
 
 def render(found: Audit) -> str:
-    """The page of an audit."""
+    """Return the page of an audit."""
     kept = [[name, f"{size:,}"] for name, size in parts_kept(found.model["record"]).items()]
     left_out = [[name] for name in found.left_out]
     return pages.render(
         "audit",
         title=f"Audit of {pages.name_of(found.model['file'])}",
         model=pages.name_of(found.model["file"]),
-        summary=summary(found),
-        limits=[LIMITS, found.honest],
+        summary=list(summary(found)),
+        limits=[found.honest],
         measures=[
-            Table(title, f"{caption[0].upper()}{caption[1:]}.", *columns(found, measure))
+            Table(title, f"{caption[0].upper()}{caption[1:]}.", *table_of(found, measure))
             for measure, (title, caption) in MEASURES.items()
         ],
         attacks=ATTACKS,
-        left_out=Table("Classes of the model that were not audited", "", ["class"], left_out),
-        kept=Table("What is kept of photos", "", ["part", "bytes"], kept),
+        left_out=Table("Classes that were not audited", "", ["class"], left_out),
+        kept=Table("Data stored about photos", "", ["part", "bytes"], kept),
         audit=found,
     )

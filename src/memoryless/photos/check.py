@@ -1,4 +1,4 @@
-"""memoryless check: whether a model's file is whole."""
+"""memoryless check: compare a model's file with its checksums."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def check(model: Path, /) -> None:
             say(problem)
         raise StoreError(problems[-1])
     states = counted(len(kept_states(model)[0]), "state", "states")
-    say(f"{model} is whole: every byte of {states} is as it was written")
+    say(f"{model} is intact: {states}, every byte as written.")

@@ -43,11 +43,11 @@ def embed(
 ) -> Iterator[Embedded | UnreadableError]:
     """Yield what the model learns from each photo, which is read and decoded once."""
     model.open()
-    side = model.least  # raises where the model takes no photos
+    side = model.min_side  # raises where the model takes no photos
 
     def embed_one(photo: Photo) -> Embedded:
         pixels, facts = read(photo, side)
-        return Embedded(photo, model.look(pixels), facts)
+        return Embedded(photo, model.learning_input(pixels), facts)
 
     return _each(embed_one, photos, progress)
 
@@ -57,8 +57,8 @@ def features(
 ) -> Iterator[np.ndarray | UnreadableError]:
     """Yield the feature (d,) of each photo."""
     model.open()
-    side = model.least  # raises where the model takes no photos
-    return _each(lambda photo: model.feature(load(photo, side)), photos, progress)
+    side = model.min_side  # raises where the model takes no photos
+    return _each(lambda photo: model.embed_photo(load(photo, side)), photos, progress)
 
 
 def all_features(model: Model, photos: Sequence[Photo], progress: Progress = silent) -> Features:

@@ -1,86 +1,58 @@
-"""memoryless evaluate: how good a model is on test photos."""
+"""memoryless evaluate: accuracy on test photos, and the mistakes."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
-import numpy as np
 from PIL import Image
 
 from memoryless import pages
 from memoryless.errors import DataError
-from memoryless.images.files import Photo
+from memoryless.images.files import COLUMNS, Photo
 from memoryless.images.find import find_photos, find_test
 from memoryless.images.read import load
-from memoryless.model import Calibration, Model
-from memoryless.names import counted, first_ten
-from memoryless.output import command, report_broken, say, show
-from memoryless.photos.embedding import Features, Progress, all_features, silent
+from memoryless.model import Evaluation, Mistake, Model
+from memoryless.names import counted
+from memoryless.output import command, paragraph, print_next, print_rows, report_broken, say
+from memoryless.photos.embedding import Progress, all_features, silent
 from memoryless.photos.files import changing, check_file, load_to_classify, print_places
 from memoryless.progress import Display
-from memoryless.stats.confidence import Judgement
-from memoryless.stats.metrics import accuracy_at, auroc, calibration_error, ranks
 from memoryless.store import to_json
 from memoryless.tables import Table
 
 SIDE = 200  # pixels of a picture's longer side
 PICTURES = 24
-PAIRS = 10  # of classes, most confused, that are named
-UNLABELLED = "without a class"
+LISTED = 10  # classes that are printed
+NAMED = 5  # mistakes that are printed
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """A photo that was put into a wrong class."""
+class PhotoEvaluation:
+    """The evaluation of photos in files."""
 
-    photo: Photo
-    answer: str
-    probability: float
-    """Of the answer."""
-    own: float
-    """The probability of the photo's own class."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Numbers over the photos of known classes, in percent, and what is left of the others."""
-
-    photos: int
-    top1: float
-    top5: float
-    ece: float
-    """Expected calibration error."""
-    accepted: float
-    """The share of these photos that the model says it knows."""
-    states: list[dict[str, Any]]
-    """The first state is 1."""
-    classes: list[dict[str, Any]]
-    """Worst first."""
-    confused: list[dict[str, Any]]
-    """Pairs of a class and what its photos were taken for, most often first."""
-    unknown: dict[str, int]
-    """Photos of each class that the model does not know."""
-    auroc: float | None
-    """Known against unknown classes, where there are photos of these."""
-    rejected: float | None
-    """The share of photos of unknown classes that the model says it does not know."""
+    result: Evaluation
+    photos: list[Photo]
+    """Those that could be read, in the order of `Mistake.number`."""
     broken: dict[str, str]
-    mistakes: list[Mistake]
-    """Those of known classes, the surest first."""
-    calibration: Calibration | None = None
-    """What was fitted on these photos before they were classified."""
+    """A sentence for each photo that could not be read."""
 
     def as_json(self) -> dict[str, Any]:
-        found = {key: value for key, value in vars(self).items() if key != "mistakes"}
-        return found | {"calibration": msgspec.to_builtins(self.calibration)}
+        """Return every number, and the files of the mistakes."""
+        mistakes = [
+            {"file": self.photos[mistake.number].name, **vars(mistake)}
+            for mistake in self.result.mistakes
+        ]
+        for mistake in mistakes:
+            del mistake["number"]
+        found = vars(self.result) | {"mistakes": mistakes, "broken": self.broken}
+        return found | {"calibration": msgspec.to_builtins(self.result.calibration)}
 
 
 def evaluate_photos(
@@ -89,117 +61,21 @@ def evaluate_photos(
     progress: Progress = silent,
     unknown: Sequence[Photo] = (),
     calibrate: bool = False,
-) -> Evaluation:
+) -> PhotoEvaluation:
     """Classify photos, and compare the answers with their labels.
 
     `unknown` are photos without labels, of things that the model does not know. With `calibrate`
     the model is calibrated on all of them first.
     """
-    here = {photo.label for photo in photos} & set(model.classes)
-    if not here:
-        theirs = first_ten(sorted({str(photo.label) for photo in photos}))
-        raise DataError(
-            f"the model knows none of the classes there ({theirs}): it knows "
-            f"{first_ten(model.classes)}"
-        )
+    model.check_known({str(photo.label) for photo in photos})
     found = all_features(model, [*photos, *unknown], progress)
-    if not any(photo.label in here for photo in found.photos):
+    labels = [photo.label for photo in found.photos if photo.label is not None]
+    if not {*labels} & {*model.classes}:
         why = next(iter(found.broken.values()))
         raise DataError(f"no photo of a known class can be read: {why}")
-    fitted = _calibrate(model, found, bool(unknown)) if calibrate else None
-    done = evaluation_of(model, found.photos, model.judge(found.rows), found.broken)
-    return replace(done, calibration=fitted)
-
-
-def _calibrate(model: Model, found: Features, unknown: bool) -> Calibration:
-    labels = [photo.label for photo in found.photos if photo.label is not None]
-    labelled = np.array([photo.label is not None for photo in found.photos])
-    strange = found.rows[~labelled] if unknown else None
-    return model.calibrate(found.rows[labelled], labels, strange)
-
-
-def evaluation_of(
-    model: Model, photos: Sequence[Photo], found: Judgement, broken: dict[str, str]
-) -> Evaluation:
-    """Compare what a model says of photos with their labels, one of which at least it knows."""
-    index: dict[str | None, int] = {name: i for i, name in enumerate(model.classes)}
-    own = np.array([index.get(photo.label, -1) for photo in photos])
-    inside = own >= 0
-    labels, scores = own[inside], found.scores[inside]
-    rank, some = ranks(scores, labels), not inside.all()
-    strange = Counter(photo.label or UNLABELLED for photo in photos if photo.label not in index)
-    return Evaluation(
-        photos=len(labels),
-        top1=accuracy_at(rank, 1),
-        top5=accuracy_at(rank, min(5, len(index))),
-        ece=calibration_error(found.probabilities[inside], labels),
-        accepted=100 * float(found.known[inside].mean()),
-        states=_by_state(labels, rank, np.array(model.class_state)),
-        classes=_by_class(labels, rank, model.classes, model.class_state),
-        confused=_confused(labels, scores.argmax(1), model.classes),
-        unknown=dict(sorted(strange.items())),
-        auroc=auroc(found.margin[inside], found.margin[~inside]) if some else None,
-        rejected=100 * float((~found.known[~inside]).mean()) if some else None,
-        broken=broken,
-        mistakes=_mistakes(photos, own, found, model.classes),
-    )
-
-
-def _by_state(
-    labels: np.ndarray, rank: np.ndarray, class_state: np.ndarray
-) -> list[dict[str, Any]]:
-    """Accuracies over the photos of each state's classes, among all classes."""
-    state = class_state[labels]
-    return [
-        {
-            "state": int(s) + 1,
-            "classes": len(np.unique(labels[state == s])),
-            **_accuracy(rank[state == s]),
-        }
-        for s in np.unique(state)
-    ]
-
-
-def _by_class(
-    labels: np.ndarray, rank: np.ndarray, names: Sequence[str], class_state: Sequence[int]
-) -> list[dict[str, Any]]:
-    rows = [
-        {"class": names[c], "state": int(class_state[c]) + 1, **_accuracy(rank[labels == c])}
-        for c in np.unique(labels)
-    ]
-    return sorted(rows, key=lambda row: (row["top1"], row["class"]))
-
-
-def _accuracy(rank: np.ndarray) -> dict[str, Any]:
-    return {"photos": len(rank), "top1": accuracy_at(rank, 1)}
-
-
-def _confused(labels: np.ndarray, answer: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
-    wrong = labels != answer
-    pairs = Counter(zip(labels[wrong].tolist(), answer[wrong].tolist(), strict=True))
-    ordered = sorted(pairs.items(), key=lambda pair: (-pair[1], pair[0]))[:PAIRS]
-    photos = np.bincount(labels, minlength=len(names))
-    return [
-        {"class": names[a], "taken_for": names[b], "times": n, "photos": int(photos[a])}
-        for (a, b), n in ordered
-    ]
-
-
-def _mistakes(
-    photos: Sequence[Photo], own: np.ndarray, found: Judgement, names: Sequence[str]
-) -> list[Mistake]:
-    """The photos of known classes that got another answer; `own` is -1 where the class is none."""
-    answer = found.scores.argmax(1)
-    wrong = [
-        Mistake(
-            photos[i],
-            names[answer[i]],
-            probability=float(found.probabilities[i, answer[i]]),
-            own=float(found.probabilities[i, own[i]]),
-        )
-        for i in np.flatnonzero((own >= 0) & (answer != own)).tolist()
-    ]
-    return sorted(wrong, key=lambda mistake: -mistake.probability)
+    known, strange = found.rows[: len(labels)], found.rows[len(labels) :]
+    result = model.evaluate(known, labels, strange if len(unknown) else None, calibrate)
+    return PhotoEvaluation(result, found.photos, found.broken)
 
 
 def evaluate(
@@ -211,6 +87,8 @@ def evaluate(
     calibrate: bool = False,
     json: bool = False,
     html: Path | None = None,
+    path_column: str = COLUMNS[0],
+    label_column: str = COLUMNS[1],
     force: bool = False,
 ) -> int:
     """Measure a model on test photos of its classes.
@@ -228,16 +106,20 @@ def evaluate(
         Photos of things that the model does not know, in folders of any kind.
     calibrate
         Fit the temperature of probabilities and the threshold of `known` on these photos, 20 or
-        more that were not learned, and save both as a state of the model. The threshold lets 95 %
-        of photos of known classes pass; with --unknown it is the one that tells the two best apart.
+        more that were not learned, and save both as a state of the model. The threshold accepts
+        95 % of photos of known classes; with --unknown it separates the two best.
     json
-        Print every number as JSON, and nothing else.
+        Print every number as JSON, shares from 0 to 1, and nothing else.
     html
-        File for one self-contained page, with the worst mistakes as pictures.
+        File for one self-contained page, with the surest mistakes as pictures.
+    path_column
+        Column of a table that holds the paths of photos.
+    label_column
+        Column of a table that holds their classes.
     force
-        Write the page even if a file is there that is no page of memoryless.
+        Replace a file that is there already and is no page of memoryless.
     """
-    loaded, found = load_to_classify(model), find_test(test)
+    loaded, found = load_to_classify(model), find_test(test, (path_column, label_column))
     places = [found, find_photos(unknown, labelled=False)] if unknown else [found]
     strange = places[1].photos if unknown else []
     if html:
@@ -245,7 +127,6 @@ def evaluate(
     with Display("reading photos", len(found.photos) + len(strange)) as bar:
         if calibrate:
             with changing(model) as (_, writable):
-                writable.check_taught()
                 done = evaluate_photos(writable, found.photos, bar, strange, calibrate=True)
         else:
             done = evaluate_photos(loaded, found.photos, bar, strange)
@@ -255,88 +136,133 @@ def evaluate(
         print(to_json(done.as_json()), end="")
         return report_broken(done.broken.values())
     print_places(places)
-    for line in summary(done):
-        say(line)
-    for table in tables(done):
-        show(table)
-    if html:
-        say(f"the page is {html}")
+    _print_result(done)
     if calibrate:
-        say(f"calibrated: {command('undo', model)} takes it back")
+        say(f"The model is calibrated. To undo it: {command('undo', model)}")
+    if html:
+        say(f"written: {html}")
+    elif done.result.mistakes:
+        print_next("evaluate", model, test, "--html", "mistakes.html")
     return report_broken(done.broken.values())
 
 
+def _print_result(found: PhotoEvaluation) -> None:
+    for sentence in summary(found):
+        paragraph(sentence)
+    result = found.result
+    worst = [row for row in result.classes if row["correct"] < row["photos"]]
+    if worst:
+        say("Classes with mistakes, worst first:")
+        print_rows([
+            (row["class"], f"{row['correct']:,} of {row['photos']:,}", _confusion(result, row))
+            for row in worst[:LISTED]
+        ])  # fmt: skip
+        if len(worst) > LISTED:
+            paragraph(f"and {len(worst) - LISTED:,} more (--json, --html)", 2)
+    if result.mistakes:
+        say("Surest mistakes:")
+        print_rows([
+            (found.photos[one.number].name, f"{one.answer} {_percent(one.probability)}")
+            for one in result.mistakes[:NAMED]
+        ])  # fmt: skip
+
+
+def _confusion(result: Evaluation, row: Mapping[str, Any]) -> str:
+    """Say which class the photos of another one were mistaken for most often."""
+    for pair in result.confused:
+        if pair["class"] == row["class"]:
+            return f"{pair['times']:,} as {pair['answer']}"
+    return ""
+
+
 def tables(found: Evaluation) -> Iterator[Table]:
-    """The tables of classes and states, in percent."""
+    """Yield the tables of classes and states of the page, in percent."""
     head = ["photos", "top-1"]
-    states = [[str(s["state"]), s["classes"], s["photos"], s["top1"]] for s in found.states]
-    caption = "top-1 in percent, among all classes"
-    yield Table("by state", caption, ["state", "classes", *head], states)
-    classes = [[c["class"], c["state"], c["photos"], c["top1"]] for c in found.classes]
-    yield Table("by class", "worst first", ["class", "state", *head], classes)
-    pairs = [[c["class"], c["taken_for"], f"{c['times']} of {c['photos']}"] for c in found.confused]
+    classes = [
+        [row["class"], row["state"], row["photos"], 100 * row["top1"]] for row in found.classes
+    ]
+    yield Table("By class", "top-1 in percent, worst first", ["class", "state", *head], classes)
+    states = [
+        [str(row["state"]), row["classes"], row["photos"], 100 * row["top1"]]
+        for row in found.states
+    ]
+    if len(states) > 1:
+        caption = "a state is one call of learn"
+        yield Table("By state", caption, ["state", "classes", *head], states)
+    pairs = [[c["class"], c["answer"], f"{c['times']} of {c['photos']}"] for c in found.confused]
     if pairs:
-        caption = "how many photos of a class were taken for another"
-        yield Table("most confused", caption, ["class", "taken for", "photos"], pairs)
+        yield Table("Most confused", "", ["class", "answer", "photos"], pairs)
     if found.unknown:
-        title, caption = "classes that the model does not know", "left out of the tables above"
-        yield Table(title, caption, ["class", "photos"], list(found.unknown.items()))
+        caption = "left out of the other tables"
+        rows = list(found.unknown.items())
+        yield Table("Classes that the model does not know", caption, ["class", "photos"], rows)
 
 
-def render(model: str, place: str, evaluation: Evaluation) -> str:
-    """The page about a model and its test photos, without the folders that these lie in."""
+def render(model: str, place: str, found: PhotoEvaluation) -> str:
+    """Return the page about a model and its test photos, without the folders that these lie in."""
+    mistakes = found.result.mistakes
     return pages.render(
         "mistakes",
         title=f"{pages.name_of(model)}, evaluated on {pages.name_of(place)}",
-        summary=summary(evaluation),
-        mistakes=len(evaluation.mistakes),
-        pictures=list(pictures(evaluation.mistakes)),
-        tables=list(tables(evaluation)),
+        summary=list(summary(found)),
+        mistakes=len(mistakes),
+        pictures=list(pictures(mistakes, found.photos)),
+        tables=list(tables(found.result)),
     )
 
 
-def summary(found: Evaluation) -> Iterator[str]:
-    """The numbers in sentences."""
+def summary(found: PhotoEvaluation) -> Iterator[str]:
+    """Yield the numbers in sentences."""
+    result = found.result
+    low, high = (f"{100 * end:.0f}" for end in result.interval)
     yield (
-        f"Of {found.photos:,} photos of {counted(len(found.classes), 'class', 'classes')}, "
-        f"{found.top1:.1f} % were put into their class (top-1), and for {found.top5:.1f} % it was "
-        "among the five likeliest (top-5)."
+        f"{result.correct:,} of {counted(result.photos, 'photo', 'photos')} correct: "
+        f"{100 * result.top1:.1f} % (95 % interval {low} to {high})."
     )
+    if result.top5 is not None:
+        yield f"The right class is among the five likeliest for {100 * result.top5:.1f} % (top-5)."
     yield (
-        f"Probabilities are off by {found.ece:.1f} points on average (ECE). The model says of "
-        f"{found.accepted:.1f} % of these photos that it knows their class."
+        f"Answers: {_percent(result.accepted - result.unsure)} known, {_percent(result.unsure)} "
+        f"unsure, {_percent(1 - result.accepted)} unknown. Probabilities are off by "
+        f"{100 * result.ece:.1f} points on average (ECE)."
     )
-    if found.auroc is not None:
-        named = UNLABELLED not in found.unknown
-        what = counted(len(found.unknown), "class", "classes") if named else "things"
+    if result.rejected is not None and result.auroc is not None:
+        strange = counted(sum(result.unknown.values()), "photo", "photos")
         yield (
-            f"{sum(found.unknown.values()):,} more show {what} that the model does not know: it "
-            f"says so of {found.rejected:.1f} %. Known against unknown: AUROC {found.auroc:.1f}. "
-            "They are left out of all other numbers."
+            f"{strange} of unknown things: {_percent(result.rejected)} answered as unknown (AUROC "
+            f"{100 * result.auroc:.1f}, where 50 is guessing)."
         )
-    if fitted := found.calibration:
-        unknown = f" and {fitted.unknown:,} of unknown things" if fitted.unknown else ""
+    if fitted := result.calibration:
         before, after = fitted.before, fitted.after
         yield (
-            f"These photos were used to calibrate, {fitted.photos:,} of known classes{unknown}: "
-            f"temperature {after.temperature:.3g} (before {before.temperature:.3g}), threshold "
-            f"{after.threshold:.3g} (before {before.threshold:.3g}). So ECE and the shares that "
-            "are known or not are no measure for new photos. Top-1 and top-5 are, since "
-            "calibrating changes no answer."
+            f"Calibrated on these photos: temperature {before.temperature:.3g} to "
+            f"{after.temperature:.3g}, threshold {before.threshold:.3g} to {after.threshold:.3g}. "
+            "So the shares accepted and rejected and the ECE do not hold for new photos; the "
+            "accuracy does."
         )
     if found.broken:
         yield f"{counted(len(found.broken), 'photo', 'photos')} could not be read."
 
 
-def pictures(mistakes: Sequence[Mistake]) -> Iterator[tuple[Mistake, str]]:
-    """The worst mistakes whose photos can still be read, with addresses that hold them."""
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def pictures(
+    mistakes: Sequence[Mistake], photos: Sequence[Photo]
+) -> Iterator[tuple[Mistake, str, str]]:
+    """Yield the surest mistakes whose photos can be read, with file and picture.
+
+    Folders further up are left out: they may name a person.
+    """
     for mistake in mistakes[:PICTURES]:
+        photo = photos[mistake.number]
         with suppress(DataError):
-            yield mistake, thumbnail(mistake.photo)
+            yield mistake, "/".join(PurePath(photo.name).parts[-2:]), thumbnail(photo)
 
 
 def thumbnail(photo: Photo) -> str:
-    """A small JPEG of a photo, as an address that holds it."""
+    """Return a small JPEG of a photo, as an address that holds it."""
     image = Image.fromarray(load(photo, SIDE))
     image.thumbnail((SIDE, SIDE))
     content = io.BytesIO()

@@ -32,7 +32,7 @@ from memoryless.model.database import ENDING
 from memoryless.model.description import State, scorer_facts
 from memoryless.model.file import export_state, load_state
 from memoryless.names import counted, printable, size
-from memoryless.output import command, print_line, print_lines, say
+from memoryless.output import paragraph, print_line, print_lines, print_next
 from memoryless.photos.embedding import Progress, silent
 from memoryless.photos.kept import honest, print_privacy
 from memoryless.progress import Display
@@ -116,7 +116,7 @@ def onnx_bytes(
 
 
 def exported(state: State) -> bytes:
-    """A saved state as an ONNX file: uint8 photos (n, h, w, 3) in, `embed.answers.OUTPUTS` out."""
+    """Return a saved state as an ONNX file, which takes uint8 photos (n, h, w, 3)."""
     import onnx
 
     from memoryless.embed.answers import append_answers
@@ -146,12 +146,12 @@ def _check_exportable(state: State) -> None:
     about, path = state.description, state.path
     if about.preparation is None:
         raise ConfigError(
-            f"{path} was made with `backbone=none` and is given features, not photos, so there "
-            "is no way from a photo to an answer to export: read it as docs/model-format.md says"
+            f"{path} was made with `backbone=none` and takes features, not photos: there is no "
+            "network to export"
         )
     if len(about.preparation.mean) != 3:
         raise ConfigError(
-            f"{path} was taught on grey images of one channel, and an exported file takes photos "
+            f"{path} learned grey images of one channel, and an exported file takes photos "
             "in colour: learn images of three channels into another model, and export that"
         )
     if not kinds_of(scorer_facts(about)) <= set(KINDS):
@@ -162,7 +162,7 @@ def _check_exportable(state: State) -> None:
 
 
 def metadata(state: State) -> dict[str, str]:
-    """What the file says about itself; every value is text."""
+    """Return what the file says about itself; every value is text."""
     about = state.description
     assert about.backbone and about.confidence
     return {
@@ -178,7 +178,7 @@ def metadata(state: State) -> dict[str, str]:
 
 
 def answer(session: InferenceSession, photos: np.ndarray) -> dict[str, np.ndarray]:
-    """The outputs of an exported file, by name, for photos of one size, uint8 (n, H, W, 3)."""
+    """Return the outputs of an exported file, by name, for uint8 photos (n, H, W, 3)."""
     names = [output.name for output in session.get_outputs()]
     try:
         found = session.run(names, {"photos": photos})
@@ -195,7 +195,7 @@ def answer(session: InferenceSession, photos: np.ndarray) -> dict[str, np.ndarra
 
 
 def drawings() -> list[list[Photo]]:
-    """Embedded drawings as JPEG photos: a batch of each of some sizes."""
+    """Return embedded drawings as JPEG photos, in batches of one size each."""
     _, drawn = read_drawings()
     return [
         [_jpeg(pixels, size) for pixels in drawn[first :: len(SIZES), 0][:3]]
@@ -231,12 +231,12 @@ def _compare_batch(session: InferenceSession, model: Model, photos: Sequence[Pho
     none = np.zeros(0)
     try:
         pixels, full = (
-            np.stack([load(photo, side) for photo in photos]) for side in (model.least, WHOLE)
+            np.stack([load(photo, side) for photo in photos]) for side in (model.min_side, WHOLE)
         )
     except DataError as error:
         return Compared(none, none, none, none, (str(error),))
     found = answer(session, pixels)
-    own = model.judge(np.stack([model.feature(photo) for photo in pixels]))
+    own = model.classify(np.stack([model.embed_photo(photo) for photo in pixels]))
     reduced = pixels.shape != full.shape
     return Compared(
         np.abs(found["probabilities"] - own.probabilities).max(1),
@@ -247,12 +247,12 @@ def _compare_batch(session: InferenceSession, model: Model, photos: Sequence[Pho
 
 
 def _first(answers: dict[str, np.ndarray]) -> np.ndarray:
-    """The class that comes first, -1 where none fits."""
+    """Return the likeliest class, -1 where none fits."""
     return np.where(answers["known"], answers["probabilities"].argmax(1), -1)
 
 
 def _joined(parts: Sequence[Compared]) -> Compared:
-    """The numbers of all photos, and all that are broken."""
+    """Return the numbers of all photos, and all that are broken."""
     return Compared(
         np.concatenate([part.differences for part in parts]),
         np.concatenate([part.gaps for part in parts]),
@@ -311,41 +311,35 @@ def export(model: Path, file: Path, /, *, check: Path | None = None, force: bool
 
 def _export_state(model: Path, file: Path, force: bool) -> None:
     state = export_state(model, file, force)
-    _print_exported(file, state, f"{state.number} alone")
+    _print_exported(file, state)
+    print_line("contains", f"state {state.number} alone, without those before")
     print_privacy(state)
-    do = ("predict", file, "PHOTO") if state.classes.names else ("learn", file, "PHOTOS")
-    print_line("next", command(*do))
+    print_next(*(("predict", file, "PHOTO") if state.classes.names else ("learn", file, "PHOTOS")))
 
 
-def _print_exported(file: Path, state: State, which: str) -> None:
+def _print_exported(file: Path, state: State) -> None:
     classes = counted(len(state.classes.names), "class", "classes")
-    print_line("exported", f"{file}: {classes}, {size(file.stat().st_size)}, state {which}")
+    paragraph(f"Exported {file}: {classes}, {size(file.stat().st_size)}.")
 
 
 def _print_export(model: Path, file: Path, done: Exported) -> None:
-    _print_exported(file, done.state, done.state.digest[:12])
+    _print_exported(file, done.state)
     print_line("takes", "photos: uint8 (n, height, width, 3), RGB, upright, one size a batch")
-    print_line("gives", "scores, probabilities, margin and known of each photo")
+    print_line("gives", "scores, probabilities, margin and known for each photo")
     _print_compared("drawings", done.drawings)
     if done.photos:
         _print_compared("photos", done.photos)
         for sentence in done.photos.broken:
             print_line("broken", sentence)
-    else:
-        again = command("export", model, file, "--check", "PHOTOS", "--force")
-        print_line("note", f"only drawings were compared; compare photos of your own by {again}")
-    say("")
-    say(honest(done.state))
-    say("")
-    print_line("next", "docs/export.md has ten lines of Python that run it without memoryless")
+    print_line("privacy", "it gives answers only; its answers can still hint at the photos used")
+    if not done.photos:
+        print_next("export", model, file, "--check", "PHOTOS", "--force")
+    paragraph("docs/export.md has ten lines of Python that run the file.")
 
 
 def _print_compared(what: str, compared: Compared) -> None:
     number = f"{len(compared.differences):,} {what}"
-    print_line("compared", f"on {number} probabilities differ by {compared.difference:.1g} at most")
-    if len(compared.same):
-        share = f"{int(compared.same.sum()):,} of {len(compared.same):,} large {what}"
-        percent = f"{100 * compared.same.mean():.1f} %"
-        print_line("decoded", f"in full, {share} ({percent}) get the same answer")
-    else:
-        print_line("decoded", f"in full anyway: none of the {what} is large")
+    print_line("compared", f"probabilities differ by at most {compared.difference:.1g} on {number}")
+    if what == "photos" and len(compared.same):
+        share = f"{int(compared.same.sum()):,} of {len(compared.same):,}"
+        print_line("large", f"{share} large photos get the same answer at full size")

@@ -1,4 +1,4 @@
-"""Files that people name to commands: models, places of photos, and what is to be written."""
+"""Files that people name to commands: models, places of photos, and files to write."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from memoryless.model import Model
 from memoryless.model.database import ENDING
 from memoryless.model.description import State
 from memoryless.model.file import load_state, writing
-from memoryless.output import reasons, say
+from memoryless.output import paragraph, reasons
 from memoryless.store import check_replaceable, making
 
 
 def load_to_classify(path: Path) -> Model:
-    """The model in a file, without what only learning needs."""
+    """Return the model in a file, without the parts that only learning needs."""
     model = Model.of(load_state(path, names=("features", "scorer")))
     model.check_taught()
     return model
 
 
 def print_places(places: Iterable[Found]) -> None:
-    """Print what is to say about places of photos, and what was not read there."""
+    """Print notes about places of photos, and the files that were skipped."""
     for place in places:
-        skipped = [f"not read: {reasons(place.not_read)}"] if place.not_read else []
+        skipped = [f"Skipped {reasons(place.not_read)}."] if place.not_read else []
         for line in [*place.notes, *skipped]:
-            say(line)
+            paragraph(line)
 
 
 @contextmanager

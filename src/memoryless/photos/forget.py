@@ -1,9 +1,9 @@
-"""memoryless forget: classes forgotten for good, and what remains of them."""
+"""memoryless forget: classes forgotten for good, and the traces that remain."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +11,14 @@ from memoryless.model import Model
 from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state
 from memoryless.names import counted, first_ten
-from memoryless.output import command, print_line
+from memoryless.output import paragraph, print_line, print_next
 from memoryless.photos.files import changing
 from memoryless.photos.kept import privacy
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was forgotten, or would be, and what remains of it."""
+    """Classes that were forgotten, or would be, and the traces that remain."""
 
     photos: dict[str, int]
     """How many photos each class had."""
@@ -26,8 +26,19 @@ class Forgotten:
     """How many classes the model still knows."""
     states: int
     """How many earlier states are deleted."""
-    remains: list[str]
-    """What forgetting cannot take out."""
+    weight: float
+    """The share of the shared covariance that still comes from these classes; 0 if none does."""
+    at_most: bool
+    """Whether the weight is an upper bound, because classes were forgotten before."""
+    exposed: bool
+    """Whether the file still shows almost for certain which photos of these classes were used."""
+    calibration: bool
+    """Whether temperature and threshold still count photos of these classes."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether no average includes photos of these classes any more."""
+        return self.weight == 0
 
 
 def forget_classes(path: Path, names: Sequence[str], dry_run: bool = False) -> Forgotten:
@@ -43,43 +54,23 @@ def _forget(before: State, model: Model, names: Sequence[str]) -> Forgotten:
     counts = dict(zip(model.classes, model.counts, strict=True))
     known = [n if n in counts else unicodedata.normalize("NFC", n) for n in names]
     weights = model.forget(*known)
+    traces = bool(model.classes) and not model.forgettable
     return Forgotten(
         photos={name: counts[name] for name in weights},
         left=len(model.classes),
         states=len(kept_states(before.path)[0]),
-        remains=list(_remains(before, model, weights, counts)),
+        weight=sum(weights.values()) if traces else 0.0,
+        at_most=before.description.forgotten is not None,
+        exposed=traces and len(privacy(before)) > 1,
+        calibration=bool(model.classes and before.arrays["record"]["check.count"]),
     )
-
-
-def _remains(
-    before: State, model: Model, weights: Mapping[str, float], counts: Mapping[str, int]
-) -> Iterator[str]:
-    """What stays of classes with these weights in the covariance that all classes share."""
-    if model.classes and model.forgettable:
-        yield "nothing in the covariance: each class's own scatter was kept, and subtracted exactly"
-    elif model.classes:
-        weight = "a weight of at most" if before.description.forgotten else "weight"
-        photos = sum(counts.values())
-        yield "their spread, in the covariance that all classes share: " + first_ten(
-            f"{name} with {weight} {100 * share:.3g} % ({counts[name]:,} of {photos:,} photos)"
-            for name, share in weights.items()
-        )
-        if len(privacy(before)) > 1:
-            yield (
-                "anyone with this file can still determine almost for certain which photos of "
-                "these classes were used; only a model made with learn --forgettable forgets that "
-                "too"
-            )
-    if model.classes and before.arrays["record"]["check.count"]:
-        yield "the sums behind temperature and threshold still include their photos"
-    yield "what was made before: exports, copies, backups and merged models"
 
 
 def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> None:
     """Forget classes for good: this cannot be undone.
 
     Deletes name, count, mean and row of each class, and every earlier state of the model. Prints
-    what remains.
+    which traces remain.
 
     Parameters
     ----------
@@ -90,22 +81,37 @@ def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> Non
     names
         More classes.
     dry_run
-        Print what would go and what would remain, and change nothing.
+        Print which classes would go and which traces would remain, and change nothing.
     """
     done = forget_classes(model, [name, *names], dry_run)
     gone = first_ten(f"{name} ({counted(n, 'photo', 'photos')})" for name, n in done.photos.items())
     left, states = counted(done.left, "class", "classes"), counted(done.states, "state", "states")
-    knows = "would know" if dry_run else "knows"
-    print_line("forgets" if dry_run else "forgot", f"{gone}; {model} {knows} {left} now")
-    deletes = "deletes" if dry_run else "deleted"
-    print_line(deletes, f"{states}: memoryless undo cannot go back there")
-    for sentence in done.remains:
-        print_line("remains", sentence)
-    if done.left == 0:
-        print_line("note", "the model knows no class now, and keeps nothing of those it knew")
+    if dry_run:
+        paragraph(f"Would forget {gone}; {model} would know {left}. Nothing was changed.")
+    else:
+        paragraph(f"Forgot {gone}. {model} knows {left}.")
+    print_line("deleted", f"{states} stored before; undo cannot go back there")
+    print_line("elsewhere", "exports, copies, backups and merged models are unchanged")
     if done.left == 1:
         print_line("warning", "a model of one class gives every photo to it: learn another")
-    if dry_run:
-        print_line("dry run", "nothing was changed; without --dry-run this cannot be undone")
-    else:
-        print_line("next", command("show", model))
+    paragraph(f"Verdict: {verdict(done)}")
+    if not dry_run:
+        print_next("show", model)
+
+
+def verdict(done: Forgotten) -> str:
+    """Say in one sentence whether the classes are gone completely."""
+    one = len(done.photos) == 1
+    whose = "its" if one else "their"
+    if not done.left:
+        return "gone completely. The model is empty."
+    if done.complete:
+        rest = (
+            f"; only the counts behind temperature and threshold include {'it' if one else 'them'}"
+        )
+        return f"gone completely: no average includes {whose} photos{rest * done.calibration}."
+    most = "at most " if done.at_most else ""
+    share = f"{most}{100 * done.weight:.3g} % of the shared covariance"
+    gone = "the class is gone" if one else "the classes are gone"
+    reveals = f", which can reveal which of {whose} photos were used" * done.exposed
+    return f"{gone}, but traces remain: {share}{reveals}."

@@ -1,12 +1,12 @@
-"""What a model keeps of photos, and what is honest to say of privacy."""
+"""The data that a model stores about photos, and what these reveal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from memoryless.model.description import State, given_back
-from memoryless.names import size
-from memoryless.output import say
+from memoryless.names import first_ten, size
+from memoryless.output import print_line, print_lines
 
 HONEST = (
     "Keeps no photo, thumbnail, file name or per-photo feature. Keeps averages; averages over few "
@@ -23,9 +23,9 @@ TWO = (
     "show it: `memoryless audit`."
 )
 EXPOSED = (
-    "The scatter of {photos:,} photos over {d:,} features shows almost for certain, to anyone with "
-    "this file, whether a given photo was used; the ONNX file that `memoryless export` writes "
-    "does not hold it."
+    "The scatter of {photos:,} photos over {d:,} features shows anyone with this file almost for "
+    "certain whether a given photo was used. The ONNX file that `memoryless export` writes does "
+    "not contain it."
 )
 # By the scatter over 1,280 features: AUROC 100 up to 2,000 photos, 98.5 at 4,000, 82.9 at 8,000.
 MANY = 4
@@ -33,7 +33,7 @@ MANY = 4
 
 
 def honest(*states: State) -> str:
-    """What is honest to say about privacy, where a file holds these states."""
+    """Return the sentence on privacy for a file that holds these states."""
     every, few = [], []
     for state in states:
         known = [*zip(state.classes.counts, state.classes.names, strict=True)]
@@ -46,15 +46,13 @@ def honest(*states: State) -> str:
 
 
 def privacy(state: State, *others: State) -> list[str]:
-    """What is honest to say about the whole file, with its other states; nothing about a model
-    without classes.
-    """
+    """Return sentences on privacy for a file with several states; none without classes."""
     sentences = (honest(state, *others), _exposed(state)) if state.classes.names else ()
     return [sentence for sentence in sentences if sentence]
 
 
 def _exposed(state: State) -> str:
-    """What the scatter reveals, if it is of few photos."""
+    """Return a sentence on what the scatter over few photos reveals."""
     if state.description.train:
         return ""
     each = [n for name, n in state.description.record.items() if name.endswith("mean")]
@@ -63,14 +61,30 @@ def _exposed(state: State) -> str:
     return EXPOSED.format(photos=photos, d=d) if photos < MANY * d else ""
 
 
-def print_privacy(state: State) -> None:
-    """Print what is honest to say, between empty lines."""
-    for sentence in ("", *privacy(state), ""):
-        say(sentence)
+def privacy_line(state: State) -> str:
+    """Return one line on what the file reveals about photos."""
+    few = [state.classes.names[i] for i in given_back(state.description, state.classes.counts)]
+    if few:
+        return f"the features of photos of {first_ten(few)} can be computed from the file"
+    if _exposed(state):
+        return "the file can reveal which photos were used"
+    smallest = min(state.classes.counts)
+    return f"no photo is stored, but averages over {smallest:,} photos of a class or more"
+
+
+def print_privacy(state: State, explain: bool = False) -> None:
+    """Print one line on privacy, or all that there is to say; nothing without classes."""
+    if not state.classes.names:
+        return
+    if not explain:
+        print_line("privacy", f"{privacy_line(state)} (show --explain)")
+        return
+    print_line("stored", kept_bytes(state.description.record))
+    print_lines("privacy", privacy(state))
 
 
 def parts_kept(record: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of each part; arrays that belong together, such as check.losses, are one part.
+    """Return the bytes of each part; arrays such as check.losses and check.count are one part.
 
     >>> parts_kept({"mean": 8, "check.losses": 4, "check.count": 1})
     {'mean': 8, 'check': 5}
@@ -83,7 +97,7 @@ def parts_kept(record: Mapping[str, int]) -> dict[str, int]:
 
 
 def kept_bytes(record: Mapping[str, int]) -> str:
-    """How many bytes are kept, in all and of each part.
+    """Return how many bytes are stored, in all and for each part.
 
     >>> kept_bytes({"mean": 8, "scatter": 4})
     '12 bytes (mean 8 bytes, scatter 4 bytes)'

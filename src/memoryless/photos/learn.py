@@ -1,90 +1,116 @@
-"""memoryless learn: classes from folders of photos into a model."""
+"""memoryless learn: new classes from photos."""
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from cyclopts import Parameter
 
-from memoryless.errors import DataError
-from memoryless.images.duplicates import SEVERAL_LABELS, near_identical, under_several_labels
-from memoryless.images.files import Photo
-from memoryless.images.read import Facts, UnreadableError, remarks
-from memoryless.model import Lesson, Model, Suspect
+from memoryless.errors import ConfigError
+from memoryless.images.files import COLUMNS as TABLE_COLUMNS
+from memoryless.images.read import remarks
+from memoryless.model import LearningReport, Model, Suspect
 from memoryless.model.database import model_file
 from memoryless.model.description import State, check_history
 from memoryless.model.file import load_state, writing
-from memoryless.model.model import CHUNK
 from memoryless.names import counted, first_ten, size
-from memoryless.output import command, print_line, print_lines, reasons, say, to_csv
-from memoryless.photos.doubts import (
-    Answers,
-    count_answers,
-    maybe_known,
-    maybe_mislabelled,
-    taken_for,
+from memoryless.output import (
+    command,
+    paragraph,
+    print_line,
+    print_lines,
+    print_next,
+    print_rows,
+    reasons,
+    say,
+    to_csv,
 )
-from memoryless.photos.embedding import Embedded, Progress, embed, silent
+from memoryless.photos.doubts import maybe_known, maybe_mislabelled, taken_for
+from memoryless.photos.embedding import Progress, silent
 from memoryless.photos.files import check_file
-from memoryless.photos.kept import kept_bytes, print_privacy
-from memoryless.photos.plan import LEAST_IN_ALL, Plan, check_enough, make_plan, model_to_learn
+from memoryless.photos.kept import print_privacy
+from memoryless.photos.plan import LEAST, Plan, make_plan, model_to_learn, none_known
+from memoryless.photos.reading import Reading, TooFewError
 from memoryless.progress import Display
 from memoryless.store import write_bytes
 
-SHOWN = 30  # photos; a share of fewer may be off by ten points and more, and is not printed
-NAMED = 10  # suspects; more stand in the file alone
+LISTED = 24  # classes of a plan that are printed
+NAMED = 5  # suspects and classes that are printed
 COLUMNS = ("file", "class", "looks_like", "probability")
 ALONE = (
-    "no earlier state was kept, so memoryless undo cannot take this back: a photo's feature would "
-    "follow from it, or from the difference of two states"
+    "no earlier state was kept, so undo cannot take this back: the difference of two states would "
+    "give the feature of a photo"
 )
 CALIBRATED = (
-    "temperature and threshold stay as `memoryless evaluate --calibrate` fitted them, in units of "
-    "the spread of scores: calibrate again on photos of all classes"
+    "temperature and threshold stay as evaluate --calibrate fitted them: calibrate again on photos "
+    "of all classes"
+)
+REPEATS = (
+    "photos of earlier calls cannot be recognised, because nothing is stored per photo. Those that "
+    "come again count twice, so known classes get no accuracy"
 )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What learning the photos of a plan gave."""
+    """The result of learning the photos of a plan."""
 
-    lesson: Lesson
+    plan: Plan
+    """The plan as it was carried out."""
+    late: dict[str, int]
+    """Classes that turned out to have too few photos, and how many different ones each has."""
+    report: LearningReport
     broken: dict[str, str]
     """Photos that could not be used, and why."""
     near: int
-    """Photos that are nearly the same as another one."""
+    """Photos that are nearly the same as another one; leave-one-out leaves these out together."""
     size: int
     """Bytes of the files of all photos that were learned."""
     notes: list[str]
     warnings: list[str]
     """Reasons to go back."""
     suspects: list[tuple[str, Suspect]]
-    """Photos that may be in the wrong folder by their names, the least probable first."""
+    """Photos that may be in the wrong folder, by name, the least probable first."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 if photos or classes were left out, else 0."""
+        return 1 if self.broken or self.plan.left_out else 0
 
 
 def learn_photos(
     plan: Plan,
     progress: Progress = silent,
-    report: Callable[[Any], None] = lambda progress: None,
+    training: Callable[[Any], None] = lambda done: None,
 ) -> Outcome:
-    """Read all photos once, a chunk at a time, and learn those that can be used, if enough."""
-    reading = Reading(plan, progress)
-    lesson = plan.model.learn_chunks(
-        reading.chunks(), plan.counts, lambda: reading.alike, report, more=bool(plan.more)
-    )
+    """Read photos, a chunk at a time, and learn those that can be used.
+
+    Photos may turn out to be broken or repeated. A class that has too few others is left out, and
+    all is read once more.
+    """
+    broken, late = dict[str, str](), dict[str, int]()
+    while True:
+        reading = Reading(plan, progress)
+        try:
+            report = reading.learn(training)
+        except TooFewError as error:
+            broken |= reading.broken
+            late |= error.fields["classes"]
+            plan = plan.without(error.fields["classes"])
+        else:
+            break
     taken = taken_for(plan.known, reading.answers)
     new = {name: found for name, found in taken.items() if name in plan.new}
     return Outcome(
-        lesson=lesson,
-        broken=reading.broken,
+        plan=plan,
+        late=late,
+        report=report,
+        broken=broken | reading.broken,
         near=int((np.bincount(reading.alike)[reading.alike] > 1).sum()),
         size=reading.size,
         notes=[
@@ -93,112 +119,9 @@ def learn_photos(
             *reading.across_classes(),
             *([CALIBRATED] if plan.model.calibrated else []),
         ],
-        warnings=[*maybe_known(new, lesson), *maybe_mislabelled(taken, plan.known, lesson)],
-        suspects=[(reading.learned[one.number].name, one) for one in lesson.suspects],
+        warnings=[*maybe_known(new, report), *maybe_mislabelled(taken, plan.known, report)],
+        suspects=[(reading.learned[one.number].name, one) for one in report.suspects],
     )
-
-
-class Reading:
-    """The photos of a plan as they are read, and what is found out about them.
-
-    Beyond a chunk of features it holds a few numbers for each photo.
-    """
-
-    def __init__(self, plan: Plan, progress: Progress = silent):
-        self.plan, self.progress = plan, progress
-        self.unsure = under_several_labels(plan.photos)
-        self.broken = {photo.name: SEVERAL_LABELS for photo in self.unsure}
-        """Photos that cannot be used, and why."""
-        self.size = 0
-        self.notes: list[str] = []
-        self.odd: list[tuple[Photo, Facts]] = []
-        """Photos that can be used and have something to remark."""
-        self.answers: Answers = defaultdict(Counter)
-        self.learned: list[Photo] = []
-        """The photos that can be used, in the order of the plan."""
-        self._hashes = array("Q")
-        """The perceptual hash of each of them."""
-        self._digests: dict[str, set[str]] = defaultdict(set)
-        """Digests of different files of each class, up to as many as are enough."""
-
-    def chunks(self) -> Iterator[tuple[np.ndarray, list[str]]]:
-        """Yield features of photos with their classes; raise at the end if photos are too few."""
-        sound = self._sound()
-        while chunk := list(islice(sound, CHUNK)):
-            features = np.stack([one.features for one in chunk])
-            labels = [str(one.photo.label) for one in chunk]
-            if self.plan.model.classes:
-                count_answers(self.plan.model, features, labels, self.answers)
-            yield features, labels
-        self.notes = self._check_enough()
-
-    def _sound(self) -> Iterator[Embedded]:
-        """Yield the photos that can be used, and note what is known of them."""
-        plan = self.plan
-        read = embed(plan.model, (photo for photo in plan.photos if photo not in self.unsure))
-        for done, photo in enumerate(plan.photos, 1):
-            if photo not in self.unsure:
-                one = next(read)
-                if isinstance(one, UnreadableError):
-                    self.broken[one.name] = one.why
-                else:
-                    self._note(photo, one.facts)
-                    yield one
-            self.progress(done)
-
-    def _note(self, photo: Photo, facts: Facts) -> None:
-        self.learned.append(photo)
-        self._hashes.append(facts.hash)
-        self.size += facts.size
-        digests = self._digests[str(photo.label)]
-        if len(digests) < LEAST_IN_ALL:
-            digests.add(facts.sha256)
-        if facts.frames > 1 or not facts.exif:
-            self.odd.append((photo, facts))
-
-    def _check_enough(self) -> list[str]:
-        """Raise if a class has too few different photos; return warnings that the plan lacks."""
-        plan, counts = self.plan, {name: len(d) for name, d in sorted(self._digests.items())}
-        lost = {
-            photo.label: f"{photo.label} ({photo.name}: {self.broken[photo.name]})"
-            for photo in plan.photos
-            if photo.label not in counts
-        }
-        if lost:
-            raise DataError(
-                f"{counted(len(lost), 'class has', 'classes have')} no photo that can be used: "
-                f"{first_ten(lost.values())}; add photos, or take "
-                f"{'the class' if len(lost) == 1 else 'these classes'} out"
-            )
-        said = check_enough(counts, plan.known, plan.few)
-        return [sentence for sentence in said if sentence not in plan.warnings]
-
-    @cached_property
-    def alike(self) -> np.ndarray:
-        """A number for each photo that was learned; photos that look the same share one."""
-        return near_identical(np.array(self._hashes, dtype=np.uint64))
-
-    def across_classes(self) -> Iterator[str]:
-        """Yield nearly the same photos in different classes: perhaps a mistake in the labels."""
-        labels: dict[int, dict[str, str]] = {}
-        several = np.flatnonzero(np.bincount(self.alike)[self.alike] > 1)
-        for i in several.tolist():
-            photo = self.learned[i]
-            labels.setdefault(int(self.alike[i]), {}).setdefault(str(photo.label), photo.name)
-        found = [" and ".join(names.values()) for names in labels.values() if len(names) > 1]
-        if found:
-            yield f"nearly the same photo in different classes: {first_ten(found)}"
-
-
-def wrong_folders(suspects: Sequence[tuple[str, Suspect]]) -> str:
-    """Say which photos may be in the wrong folder, the first ten by name."""
-    named = "; ".join(
-        f"{name} is in {suspect.label}, looks like {suspect.looks_like}"
-        for name, suspect in suspects[:NAMED]
-    )
-    more = f"; and {len(suspects) - NAMED:,} more" if len(suspects) > NAMED else ""
-    photos = counted(len(suspects), "photo", "photos")
-    return f"{photos} may be in the wrong folder: {named}{more}"
 
 
 def learn(
@@ -206,8 +129,11 @@ def learn(
     /,
     *photos: Path,
     dry_run: bool = False,
-    few: bool = False,
+    allow_few: Annotated[bool, Parameter(name=("--allow-few", "--few"))] = False,
     more: bool = False,
+    explain: bool = False,
+    path_column: str = TABLE_COLUMNS[0],
+    label_column: str = TABLE_COLUMNS[1],
     forgettable: bool = False,
     train: bool = False,
     method: str | None = None,
@@ -226,25 +152,30 @@ def learn(
 ) -> int:
     """Learn new classes from photos. Creates MODEL if it does not exist.
 
-    Prints a plan, then reads the photos. Only averages are stored, never a photo. Broken photos are
-    left out and listed, and the exit code is then 1. Photos that may be in the wrong folder are
-    listed at the end.
+    Prints a plan, then reads the photos. Only averages are stored, never a photo. Broken photos and
+    classes with too few photos are left out and listed, and the exit code is then 1.
 
     Parameters
     ----------
     model
         File of the model; a name without a suffix gets .memoryless.
     photos
-        Folders with a folder of photos for each class, a metadata.csv with the columns file_name
-        and label, list files with lines "path label", or zips of these.
+        Folders with a folder of photos for each class, tables (.csv) of photos and their classes,
+        list files with lines "path label", or zips of these.
     dry_run
         Print the plan and stop; it counts files and reads only their headers. With --suspects,
         photos are read to find those that may be in the wrong folder, and nothing is learned.
-    few
+    explain
+        Print more: method, image size, what is stored, and what it reveals about photos.
+    allow_few
         Allow fewer than 5 photos per class or 20 in all. The model may then reveal which photos
         were used.
     more
         Add photos to classes that the model knows, as if all had come at once.
+    path_column
+        Column of a table that holds the paths of photos.
+    label_column
+        Column of a table that holds their classes.
     forgettable
         Make a model that also keeps each class's own scatter, so that `forget` is exact. It takes
         more room and reveals more about single photos.
@@ -279,7 +210,7 @@ def learn(
         CSV file for all photos that may be in the wrong folder: file, class, looks_like and the
         probability of the class.
     force
-        Write the file of suspects even if a file is there that is no such list.
+        Replace a file that is there already and is no list of suspects.
     """
     settings = {
         "method": method, "backbone": backbone, "image_size": image_size, "crop": crop,
@@ -291,91 +222,114 @@ def learn(
     given = {name: value for name, value in settings.items() if value is not None}
     if suspects:
         check_file(suspects, "suspects", ",".join(COLUMNS), "list of suspects", force)
+    _check_order(model, photos)
 
     def planned(before: State | None) -> Plan:
         learner = model_to_learn(before, given, train)
         if suspects:
             learner.check_sums("find photos in the wrong folder")
-        plan = make_plan(learner, photos, few, more)
-        _print_plan(plan, model)
+        plan = make_plan(learner, photos, allow_few, more, (path_column, label_column))
+        if more and not plan.more:
+            plan.warnings.extend(none_known(plan.new, plan.known))
+        _print_plan(plan, model, explain)
         return plan
 
     if dry_run:
         plan = planned(load_state(model) if model_file(model).exists() else None)
-        return _try_out(plan, suspects) if suspects else 0
+        if suspects:
+            return _try_out(plan, suspects)
+        return 1 if plan.left_out else 0
     with writing(model) as writer:
         plan = planned(writer.before)
         with Display("learning photos", len(plan.photos)) as bar:
             done = learn_photos(plan, bar, bar.training)
-            saved = plan.model.save_in(writer, history)
-    _print_outcome(plan, done, saved, model, photos, suspects)
-    return 1 if done.broken else 0
+            saved = done.plan.model.save_in(writer, history)
+    _print_outcome(done, saved, model, explain)
+    _print_suspects(done, suspects)
+    tests = [place / "test" for place in photos if (place / "test").is_dir()]
+    print_next("evaluate", model, tests[0] if tests else "TEST_PHOTOS")
+    return done.exit_code
+
+
+def _check_order(model: Path, photos: Sequence[Path]) -> None:
+    """Raise if a folder of photos is named as the model, and a model as the photos."""
+    if model.is_dir() and photos and not any(place.exists() for place in photos):
+        meant = command("learn", *photos, model)
+        raise ConfigError(
+            f"the model comes first, and {model} is a folder: did you mean {meant}?",
+            meant=meant,
+        )
 
 
 def _try_out(plan: Plan, suspects: Path) -> int:
     """Learn into a model that is not saved, to find suspects; return the exit code."""
     with Display("reading photos", len(plan.photos)) as bar:
         done = learn_photos(plan, bar)
-    say("")
-    _print_found(plan, done)
-    _print_suspects(done, suspects, "correct this")
-    print_line("next", "the same without --dry-run: nothing was learned")
-    return 1 if done.broken else 0
+    say(_accuracy(done))
+    _print_found(done)
+    _print_suspects(done, suspects)
+    say("Nothing was learned: type the same without --dry-run to learn.")
+    return done.exit_code
 
 
-def _print_plan(plan: Plan, folder: Path) -> None:
-    model = plan.model
-    knows = counted(len(model.classes), "class", "classes")
-    print_line("model", f"{folder} knows {knows}" if model.classes else f"{folder} will be made")
-    for place, layout in plan.layouts.items():
-        print_line("reads", f"{place}: {layout}")
-    if plan.new:
-        print_line("learns", _listed("of", plan.new, "new class", "new classes"))
-    if plan.more:
-        print_line("adds", _listed("to", plan.more, "known class", "known classes"))
+def _print_plan(plan: Plan, file: Path, explain: bool) -> None:
+    model, known = plan.model, counted(len(plan.model.classes), "class", "classes")
+    new = [counted(len(plan.new), "new class", "new classes")] * bool(plan.new)
+    more = [counted(len(plan.more), "known class", "known classes")] * bool(plan.more)
+    classes = " and ".join([*new, *more])
+    time = "minutes to hours" if plan.seconds is None else duration(plan.seconds)
+    photos = counted(sum(plan.counts.values()), "photo", "photos")
+    where = f"{file} knows {known}" if model.classes else f"{file} is new"
+    paragraph(f"Learning {photos} of {classes} ({where}). About {time}.")
+    listed = [f"{name} {number}" for name, number in plan.counts.items()]
+    more_names = [f"and {len(listed) - LISTED:,} more"] * (len(listed) > LISTED)
+    paragraph("   ".join([*listed[:LISTED], *more_names]), 2)
+    if plan.spread:
+        print_line("keeps", f"{size(plan.spread)} of each class's own scatter, to forget exactly")
     if plan.skipped:
-        print_line("skips", reasons(plan.skipped))
+        print_line("skipped", reasons(plan.skipped))
+    _print_left_out(plan.left_out, plan.allow_few)
     print_lines("note", plan.notes)
-    print_line("method", _method(model))
-    if plan.large is not None:
-        print_lines("size", [_size(plan.large)])
-    if plan.seconds is None:
-        print_line("time", "minutes to hours: what is left is shown once training has begun")
-    else:
-        print_line("time", f"about {duration(plan.seconds)} ({plan.rate:.0f} photos a second)")
-    if plan.bytes is not None:
-        own = f", of which {size(plan.spread)} are each class's own scatter" if plan.spread else ""
-        print_line("keeps", f"{size(plan.bytes)} in all{own}, and no photo")
+    if plan.more:
+        print_line("repeats", REPEATS)
     print_lines("warning", plan.warnings)
+    if explain:
+        for place, layout in plan.layouts.items():
+            print_line("reads", f"{place}: {layout}")
+        print_line("method", _method(model))
+        if plan.large is not None:
+            print_lines("size", [_size(plan.large)])
 
 
-def _listed(where: str, counts: dict[str, int], one: str, several: str) -> str:
-    listed = first_ten(f"{name} {number}" for name, number in counts.items())
-    return f"{sum(counts.values()):,} photos {where} {counted(len(counts), one, several)}: {listed}"
+def _print_left_out(classes: Mapping[str, int], allow_few: bool) -> None:
+    if classes:
+        has = first_ten(f"{name} has {n}" for name, n in classes.items())
+        needed = "1 photo is" if allow_few else f"{LEAST} different photos are"
+        print_line("left out", f"{has}, where {needed} needed" + " (--allow-few)" * (not allow_few))
 
 
 def _size(large: float) -> str:
-    """The image size of a new model, why, and the setting that changes it."""
+    """Say the image size of a new model, why, and which setting changes it."""
     if large >= 0.5:
         return (
-            f"320 pixels, because {large:.0%} of the photos are large enough (366 pixels on the "
-            "shorter side); with `image_size=224` learning takes less than half the time"
+            f"320 pixels: {large:.0%} of the photos are large enough (366 pixels on the shorter "
+            "side). With `image_size=224` learning takes less than half the time"
         )
     return (
-        f"224 pixels, because {large:.0%} of the photos are large enough for 320 (366 pixels on "
-        "the shorter side); `image_size=320` sees more, in 2.6 times the time"
+        f"224 pixels: {large:.0%} of the photos are large enough for 320 (366 pixels on the "
+        "shorter side). With `image_size=320` learning takes 2.6 times as long"
     )
 
 
 def _method(model: Model) -> str:
-    sees = f"at {model.settings.image_size or 224} pixels"
+    size = f"at {model.settings.image_size or 224} pixels"
     if model.fixed:
-        return f"{model.method} over {model.settings.backbone} {sees}, which is never trained"
-    return f"{model.method}; {model.settings.backbone or 'ResNet-18'} {sees} is trained"
+        return f"{model.method} over {model.settings.backbone} {size}, which is never trained"
+    return f"{model.method}; {model.settings.backbone or 'ResNet-18'} {size} is trained"
 
 
 def duration(seconds: float) -> str:
-    """A time as people read it.
+    """Return a time as people read it.
 
     >>> duration(0.4), duration(89.7), duration(3700), duration(86400)
     ('1 s', '90 s', '1:01:40', '1 day, 0:00:00')
@@ -385,80 +339,77 @@ def duration(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-def _print_outcome(
-    plan: Plan,
-    done: Outcome,
-    saved: State,
-    folder: Path,
-    places: tuple[Path, ...],
-    suspects: Path | None,
-) -> None:
-    alone = saved.number > 1 and saved.parent is None
-    say("")
-    print_line("learned", f"{_learned(plan)}: {folder} knows {len(plan.model.classes):,} now")
-    _print_found(plan, done)
-    kept = kept_bytes(saved.description.record)
-    print_line("kept", f"{kept}, and none of the photos, which take {size(done.size)}")
-    way = "to a copy of the model" if alone else f"by {command('undo', folder)}"
-    print_lines("warning", [f"{warning} {way}" for warning in done.warnings])
+def _print_outcome(done: Outcome, saved: State, file: Path, explain: bool) -> None:
+    plan, alone = done.plan, saved.number > 1 and saved.parent is None
+    known = counted(len(plan.model.classes), "class", "classes")
+    photos = counted(sum(plan.model.counts), "photo", "photos")
+    accuracy = _accuracy(done) if plan.new else f"All their photos: {photos}."
+    paragraph(f"Done: {file} knows {known}. {accuracy}")
+    _print_found(done)
+    if done.warnings:
+        way = "undo a copy of the model" if alone else command("undo", file)
+        if saved.number == 1:
+            way = f"delete {model_file(file)}"
+        print_lines("warning", done.warnings)
+        print_line("go back", way)
     if alone:
         print_line("warning", ALONE)
-    print_privacy(saved)
-    back = f"delete {model_file(folder)}" if saved.number == 1 else f"go back {way}"
-    _print_suspects(done, suspects, f"{back}, correct this and learn again")
-    tests = [place / "test" for place in places if (place / "test").is_dir()]
-    then = ("evaluate", folder, tests[0]) if tests else ("predict", folder, "PHOTO")
-    print_line("next", command(*then))
+    size_of_file = size(saved.path.stat().st_size)
+    print_line("file", f"{model_file(file)}, {size_of_file} (the photos: {size(done.size)})")
+    print_privacy(saved, explain)
 
 
-def _print_found(plan: Plan, done: Outcome) -> None:
-    """Print what was found out about the photos."""
-    lesson = done.lesson
+def _print_found(done: Outcome) -> None:
+    """Print facts about the photos and classes."""
+    report, new = done.report, done.plan.new
+    weak = sorted(
+        (correct / n, name, f"{name} {correct} of {n}")
+        for name, (correct, n) in report.correct_by_class.items()
+        if n and name in new and correct < n
+    )
+    if weak and len(done.plan.model.classes) > 1:
+        print_line("weakest", ", ".join(text for *_, text in weak[:NAMED]))
+    if confused := [
+        f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in report.confused if {a, b} & {*new}
+    ]:
+        print_line("confused", ", ".join(confused))
+    _print_left_out(done.late, done.plan.allow_few)
     if done.broken:
-        print_line("broken", f"left out {reasons(done.broken)}")
-    print_line("accuracy", _accuracy(lesson, len(plan.model.classes), plan.model.fixed))
-    if confused := [f"{a} and {b} ({wrong} of {of})" for a, b, wrong, of in lesson.confused]:
-        print_line("confused", f"photos of one class taken for the other: {', '.join(confused)}")
+        print_line("broken", f"left out {reasons(done.broken, 'photo', 'photos')}")
     print_lines("note", done.notes)
     if done.near:
-        print_line("repeats", f"{done.near:,} photos are nearly the same as another; in the "
-                   "accuracy these are left out together")  # fmt: skip
+        near = counted(done.near, "photo is", "photos are")
+        print_line("repeats", f"{near} nearly equal to another; each was checked without the other")
 
 
-def _print_suspects(done: Outcome, file: Path | None, fix: str) -> None:
+def _print_suspects(done: Outcome, file: Path | None) -> None:
     """Print the first photos that may be in the wrong folder, and write all of them as CSV."""
     if done.suspects:
-        print_line("suspects", f"{wrong_folders(done.suspects)}; if so, {fix}")
+        number = counted(len(done.suspects), "photo", "photos")
+        paragraph(f"{number} may be in the wrong folder:")
+        print_rows([
+            (name, f"in {one.label}", f"looks like {one.looks_like}")
+            for name, one in done.suspects[:NAMED]
+        ])  # fmt: skip
+        if len(done.suspects) > NAMED and not file:
+            paragraph("All of them: --suspects FILE.csv", 2)
     if file:
         rows = [
             dict(zip(COLUMNS, (name, one.label, one.looks_like, one.probability), strict=True))
             for name, one in done.suspects
         ]
         write_bytes(file, to_csv(rows, COLUMNS).encode(), "`suspects`")
-        print_line("written", f"{counted(len(done.suspects), 'suspect', 'suspects')}: {file}")
+        print_line("written", f"{file}: {counted(len(done.suspects), 'suspect', 'suspects')}")
 
 
-def _learned(plan: Plan) -> str:
-    """What was learned, such as "1 class, and more photos of 2"."""
-    more = f"more photos of {counted(len(plan.more), 'class', 'classes')}" if plan.more else ""
-    new = counted(len(plan.new), "class", "classes") if plan.new else ""
-    return ", and ".join(filter(None, [new, more]))
-
-
-def _accuracy(lesson: Lesson, classes: int, fixed: bool) -> str:
-    """How many photos of the call are right, measured on photos like these."""
-    if classes == 1:
-        return "a model of one class cannot be wrong yet: learn another"
-    if not lesson.checked:
-        return "not measured: there are too few photos"
-    share = 100 * lesson.right / lesson.checked
-    shown = f"{share:.1f} %, " if lesson.checked >= SHOWN else ""
-    way = "leave-one-out" if fixed else "held out"
-    worst = sorted(
-        ((right / n, name, right, n) for name, (right, n) in lesson.right_by_class.items() if n)
-    )[:3]
-    listed = ", ".join(f"{name} {right} of {n}" for part, name, right, n in worst if part < 1)
-    return (
-        f"{shown}{lesson.right:,} of {lesson.checked:,} photos right among all {classes:,} classes "
-        f"({way}, on photos like these)" + (f"; worst: {listed}" if listed else "")
-    )
+def _accuracy(done: Outcome) -> str:
+    """Say how many photos of new classes are correct, each scored by the model without it."""
+    report, plan = done.report, done.plan
+    if len(plan.model.classes) == 1:
+        return "A model of one class has no accuracy: learn another."
+    pairs = [pair for name, pair in report.correct_by_class.items() if name in plan.new]
+    correct, checked = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    if not checked:
+        return "Too few photos to measure the accuracy."
+    way = "Leave-one-out" if plan.model.fixed else "Held-out photos"
+    return f"{way}: {correct:,} of {checked:,} photos correct ({100 * correct / checked:.1f} %)."

@@ -1,4 +1,4 @@
-"""memoryless merge: several models become one, without a photo."""
+"""memoryless merge: one model from several, without a photo."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from memoryless.model.database import model_file
 from memoryless.model.description import State
 from memoryless.model.file import check_unwritten, load_state, writing
 from memoryless.names import counted, first_ten
-from memoryless.output import command, print_line, print_lines
-from memoryless.photos.kept import kept_bytes, print_privacy
+from memoryless.output import paragraph, print_line, print_lines, print_next, print_rows
+from memoryless.photos.kept import print_privacy
 from memoryless.photos.plan import alike_names
 
 RENAME = "rename one by memoryless rename and merge again with `same_class=join`"
@@ -32,7 +32,7 @@ def merge_models(
             raise _not_new(out)
         parts = {str(path): _read(path) for path in paths}
         models = {path: Model.of(part) for path, part in parts.items()}
-        return parts, Model.merge(models, same_class).save_in(writer)
+        return parts, Model.merge(models, same_class=same_class).save_in(writer)
 
 
 def merge_into(
@@ -47,13 +47,13 @@ def merge_into(
         if before is None:
             raise ConfigError(f"there is no model {path} to merge into: let it learn some first")
         models = {path.name: Model.of(before), str(other.path): Model.of(other)}
-        merged = Model.merge(models, same_class)
+        merged = Model.merge(models, same_class=same_class)
         merged.follow(before, other)
         return before, merged.save_in(writer, before.description.history)
 
 
 def _check_places(out: Path, paths: Sequence[Path]) -> None:
-    """Raise unless the file to be made is a new one, and the others are several."""
+    """Raise unless the file to be made is new, and each model is named once."""
     where: dict[Path, Path] = {}
     for path in paths:
         file = model_file(path).resolve()
@@ -62,7 +62,7 @@ def _check_places(out: Path, paths: Sequence[Path]) -> None:
         where[file] = path
     if model_file(out).resolve() in where:
         raise ConfigError(
-            f"{out} is one of the models to merge, and would be written over: name a new file "
+            f"{out} is one of the models to merge, and would be overwritten: name a new file "
             "first, then the models"
         )
     if model_file(out).exists():
@@ -76,13 +76,13 @@ def _not_new(out: Path) -> ConfigError:
 
 
 def _read(path: Path) -> State:
-    """The current state, unless another is just being written."""
+    """Return the current state, unless another is being written."""
     check_unwritten(path)
     return load_state(path)
 
 
 def _joined(parts: Mapping[str, State]) -> dict[str, list[int]]:
-    """Classes that several models knew, and how many photos of them each."""
+    """Return the classes of several models, and how many photos each had."""
     found: dict[str, list[int]] = {}
     for part in parts.values():
         for name, count in zip(part.classes.names, part.classes.counts, strict=True):
@@ -91,20 +91,20 @@ def _joined(parts: Mapping[str, State]) -> dict[str, list[int]]:
 
 
 def notes(out: Path, parts: Mapping[str, State]) -> Iterator[str]:
-    """What some of the models can and the merged one cannot."""
+    """Yield abilities that the merged model lacks and some of the models have."""
     without = [path for path, part in parts.items() if not part.description.forgettable]
     if 0 < len(without) < len(parts):
         yield (
-            f"{out} cannot forget a class exactly, because {first_ten(without)} did not keep each "
-            "class's own scatter"
+            f"{out} cannot forget exactly: {first_ten(without)} does not store each class's own "
+            "scatter"
         )
     found = [path for path, part in parts.items() if part.description.calibrated]
     if found:
-        yield f"{out} is not calibrated, though {first_ten(found)} was: calibrate it too"
+        yield f"{first_ten(found)} was calibrated, and {out} is not: calibrate it too"
 
 
 def _alike(parts: Mapping[str, State]) -> Iterator[str]:
-    """Names of different models that people would take for the same."""
+    """Yield names of different models that people would confuse."""
     known: list[str] = []
     for part in parts.values():
         names = part.classes.names
@@ -130,20 +130,17 @@ def merge(out: Path, /, *models: Path, same_class: Literal["refuse", "join"] = "
         What to do with a class that several models know: refuse to merge, or join its photos.
     """
     parts, saved = merge_models(out, models, same_class)
-    for path, part in parts.items():
-        states = counted(len(part.classes.learned), "state", "states")
-        print_line("merged", f"{path}: {_classes(part)}, {states}")
+    paragraph(f"Merged {len(parts)} models into {out}: {_classes(saved)}.")
+    print_rows([(path, _classes(part)) for path, part in parts.items()])
     joined = [f"{name} ({' and '.join(map(str, n))} photos)" for name, n in _joined(parts).items()]
     if joined:
         print_line("joined", first_ten(joined))
-    print_line("made", f"{out} knows {_classes(saved)}")
-    print_line("kept", f"{kept_bytes(saved.description.record)}, and no photo")
     print_lines("note", notes(out, parts))
     print_lines("warning", _alike(parts))
     print_privacy(saved)
-    print_line("next", command("evaluate", out, "TEST", "--calibrate"))
+    print_next("evaluate", out, "TEST_PHOTOS", "--calibrate")
 
 
 def _classes(state: State) -> str:
     classes = counted(len(state.classes.names), "class", "classes")
-    return f"{classes} from {sum(state.classes.counts):,} photos"
+    return f"{classes}, {counted(sum(state.classes.counts), 'photo', 'photos')}"

@@ -1,4 +1,4 @@
-"""The plan of what to learn: which model, which photos, at what cost; or an error that refuses it.
+"""The plan of a call of learn: the model, the photos, their classes, and the time it takes.
 
 A plan counts files and reads headers. It times a made-up photo of a common size; the time decides
 nothing.
@@ -14,8 +14,8 @@ import re
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
@@ -24,7 +24,7 @@ import numpy as np
 
 from memoryless.embed import PHOTO_SIDE, PRETRAINED, WITH_MIDDLE
 from memoryless.errors import ConfigError, DataError
-from memoryless.images.files import Photo
+from memoryless.images.files import COLUMNS, Columns, Photo
 from memoryless.images.find import find_photos
 from memoryless.images.read import example_photo, read_pixels, sizes_of
 from memoryless.model import Model
@@ -38,17 +38,16 @@ from memoryless.strategies import filled
 from memoryless.threads import ahead, cores
 
 LEAST, LEAST_IN_ALL = 5, 20
-"""Photos of a class and of a state below which averages reveal single photos: whether a photo of a
-class was used can be found out with an AUROC of 94 at 5, 78 at 10, 66 at 20 photos."""
+"""Photos of a class and of a state below which averages reveal single photos. An attack on the
+averages finds out whether a photo was used with an AUROC of 94 at 5, 78 at 10, 66 at 20 photos."""
 FEW = 20
 TIMED = 2  # photos for each core: enough to keep all busy
 HEADERS = 32  # that are read to see how large photos are
 LARGE = 320
-"""Side in pixels of what a new model's network sees where half of the first photos are large, if it
-can see any size: more right answers for 2.6 times the time (docs/choosing.md)."""
+"""Image size of a new model where half of the first photos are large enough, if its network takes
+any size: more accurate than 224, in 2.6 times the time (docs/choosing.md)."""
 TOGETHER, ADD = "put them together", "call it {other!r}, with `more=True`"
-"""What to do with two names of the same class, and where photos can be added to a known one."""
-COUNTS_TWICE = "photos learned twice are counted twice; this is not detected"
+"""How to join two names of the same class, where photos can or cannot be added to a known one."""
 # The best of the laboratory for trained features, by its results on drawings (docs/results.md), of
 # those that keep one covariance for all classes. rda is better by seven points, but the covariance
 # of a class with fewer photos than features spans just these photos.
@@ -60,7 +59,7 @@ HELD_OUT = 0.1
 
 @dataclass(frozen=True)
 class Plan:
-    """Photos to learn, and everything to print about them first."""
+    """Photos to learn, and what there is to say about them before they are read."""
 
     model: Model
     known: tuple[str, ...]
@@ -70,19 +69,22 @@ class Plan:
     photos: list[Photo]
     counts: dict[str, int]
     """How many photos each class gets."""
-    few: bool
-    """Whether photos may be so few that they can be traced back."""
+    allow_few: bool
+    """Whether classes may have so few photos that these can be identified."""
+    left_out: dict[str, int]
+    """Classes with too few photos, and how many different ones each has."""
     skipped: dict[str, str]
+    """Files that are no photos, and why they are not read."""
     notes: list[str]
-    warnings: list[str]
-    large: float | None
-    """The share of large photos, where that chose what the network of a new model sees."""
-    rate: float | None
+    warnings: list[str] = field(default_factory=list)
+    large: float | None = None
+    """The share of large photos, where that chose the image size of a new model."""
+    rate: float | None = None
     """Photos a second that are embedded; None with trained features, whose training takes the time.
     """
-    bytes: int | None
-    """What will be kept of all photos; None with trained features."""
-    spread: int
+    bytes: int | None = None
+    """Bytes of model data after learning; None with trained features."""
+    spread: int = 0
     """How many of these bytes are each class's own scatter."""
 
     @property
@@ -97,13 +99,22 @@ class Plan:
         known = set(self.known)
         return {name: n for name, n in self.counts.items() if name in known}
 
+    def without(self, classes: Mapping[str, int]) -> Plan:
+        """Return the plan without classes that have so few photos; raise if none is left."""
+        photos = [photo for photo in self.photos if photo.label not in classes]
+        counts = {name: n for name, n in self.counts.items() if name not in classes}
+        if not counts:
+            raise too_few(f"a class needs at least {LEAST} different photos", classes)
+        left_out = self.left_out | dict(classes)
+        return replace(self, photos=photos, counts=counts, left_out=left_out)
+
     @property
     def seconds(self) -> float | None:
         return None if self.rate is None else len(self.photos) / self.rate
 
 
 def model_to_learn(before: State | None, given: Mapping[str, Any], train: bool = False) -> Model:
-    """The model of a file, or a new one with these settings."""
+    """Return the model of a file, or a new one with these settings."""
     if before:
         return _known(before, given, train)
     if train and str(given.get("method")).partition("+")[0] == "fixed":
@@ -119,7 +130,7 @@ def model_to_learn(before: State | None, given: Mapping[str, Any], train: bool =
 
 
 def _known(before: State, given: Mapping[str, Any], train: bool) -> Model:
-    """The model of a file; of what it was made with only the device can change."""
+    """Return the model of a file; of its settings only the device can change."""
     model, path = Model.of(before), before.path
     if given.get("forgettable") and not model.forgettable:
         raise ConfigError(
@@ -133,8 +144,8 @@ def _known(before: State, given: Mapping[str, Any], train: bool) -> Model:
     if other:
         was = first_ten(_made(name, made[name]) for name in other)
         raise ConfigError(
-            f"{path} was made {was}, and what it keeps fits nothing else: leave that "
-            "setting out, or choose another MODEL"
+            f"{path} was made {was}, and this cannot change: leave the setting out, or choose "
+            "another MODEL"
         )
     if "device" in given:
         model.choose_device(given["device"])
@@ -142,13 +153,13 @@ def _known(before: State, given: Mapping[str, Any], train: bool) -> Model:
 
 
 def _made(name: str, value: Any) -> str:
-    """How a model was made: with this value of a setting, or without it."""
+    """Say how a model was made: with this value of a setting, or without it."""
     typed = " ".join(map(str, value)) if isinstance(value, tuple) else value
     return f"without `{name}`" if value is None else f"with `{name}={typed}`"
 
 
 def _same(name: str, value: Any, made: Mapping[str, Any], before: State) -> bool:
-    """Whether a model was made with this value of a setting; files are compared by their graph."""
+    """Return whether a model was made with this value of a setting, files compared by content."""
     backbone = before.description.backbone
     file = name == "backbone_weights" or str(value).startswith("onnx:")
     if file and backbone and made["strategy"] == "fixed":
@@ -158,8 +169,14 @@ def _same(name: str, value: Any, made: Mapping[str, Any], before: State) -> bool
     return name == "device" or bool(made[name] == value)
 
 
-def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: bool = False) -> Plan:
-    """Find photos, refuse what cannot be learned, and time a few.
+def make_plan(
+    model: Model,
+    places: Sequence[Path],
+    allow_few: bool = False,
+    more: bool = False,
+    columns: Columns = COLUMNS,
+) -> Plan:
+    """Find photos, leave out classes with too few, refuse what cannot be learned, and time a few.
 
     With `more`, photos may be of classes that the model knows.
     """
@@ -169,10 +186,32 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
     for place in places:
         if place.suffix == ENDING and place.is_file():
             raise DataError(f"{place} is a model and no photos: name photos to learn")
-    each = {str(place): find_photos(place) for place in places}
+    each = {str(place): find_photos(place, columns=columns) for place in places}
     photos, again = once([photo for found in each.values() for photo in found.photos])
     photos = spelled_as(model.classes, photos)
     counts = dict(sorted(Counter(str(photo.label) for photo in photos).items()))
+    _check_new(model, counts, more)
+    plan = Plan(
+        model=model,
+        known=model.classes,
+        layouts={place: found.layout for place, found in each.items()},
+        photos=photos,
+        counts=counts,
+        allow_few=allow_few,
+        left_out={},
+        skipped={name: why for found in each.values() for name, why in found.not_read.items()},
+        notes=[*(sentence for found in each.values() for sentence in found.notes), *again],
+    )
+    plan = plan.without(few_photos(counts, allow_few))
+    plan.warnings.extend(alike_names(plan.counts, model.classes, ADD if model.fixed else TOGETHER))
+    few = check_enough(plan.counts, allow_few)
+    plan.warnings.extend(few or small_classes(plan.counts, plan.more))
+    plan.warnings.extend(deeper(plan.photos))
+    return plan if not model.fixed else _costed(plan)
+
+
+def _check_new(model: Model, counts: Mapping[str, int], more: bool) -> None:
+    """Raise if photos are of known classes, and were not to be added to these."""
     known = set(model.classes)
     past = [name for name in counts if name in known]
     if past and not more:
@@ -181,39 +220,27 @@ def make_plan(model: Model, places: Sequence[Path], few: bool = False, more: boo
             if model.fixed
             else "give these photos another name, or leave them out"
         )
-        raise DataError(f"the model knows {first_ten(past)} already: {way}")
-    traced = check_enough(counts, past, few)
-    large = share_of_large(model, photos)
+        raise DataError(f"the model knows {first_ten(past)} already: {way}", classes=past)
+
+
+def _costed(plan: Plan) -> Plan:
+    """Return the plan of a model over fixed features with image size, speed and bytes."""
+    model, large = plan.model, share_of_large(plan.model, plan.photos)
     if large is not None and large >= 0.5:
         model = copy.copy(model)
         model.settings = replace(model.settings, image_size=LARGE)
-    rate, sizes = time_embedding(model, photos) if model.fixed else (None, ())
+    rate, sizes = time_embedding(model, plan.photos)
     before = dict(zip(model.classes, model.counts, strict=True))
-    after = before | {name: before.get(name, 0) + n for name, n in counts.items()}
+    after = before | {name: before.get(name, 0) + n for name, n in plan.counts.items()}
     spread = sum(spread_bytes(after, d) for d in sizes) if model.forgettable else 0
-    return Plan(
+    if model.forgettable:
+        plan.warnings.extend(spanned_photos(plan.counts, after, max(sizes)))
+    return replace(
+        plan,
         model=model,
-        known=model.classes,
-        layouts={place: found.layout for place, found in each.items()},
-        photos=photos,
-        counts=counts,
-        few=few,
-        skipped={name: why for found in each.values() for name, why in found.not_read.items()},
-        notes=[
-            *(sentence for found in each.values() for sentence in found.notes),
-            *again,
-            *([COUNTS_TWICE] if past else []),
-        ],
-        warnings=[
-            *(none_known(counts, model.classes) if more and not past else []),
-            *alike_names(counts, model.classes, ADD if model.fixed else TOGETHER),
-            *(traced or small_classes(counts, past)),
-            *(spanned_photos(counts, after, max(sizes)) if model.forgettable else []),
-            *deeper(photos),
-        ],
         large=large,
         rate=rate,
-        bytes=bytes_kept(len(after), *sizes) + spread if model.fixed else None,
+        bytes=bytes_kept(len(after), *sizes) + spread,
         spread=spread,
     )
 
@@ -224,7 +251,7 @@ def check_settings(model: Model, more: bool = False) -> None:
     if more:
         model.check_sums("add photos to known classes")
     if model.classes and model.fixed:
-        _ = model.least  # raises where the model takes no photos
+        _ = model.min_side  # raises where the model takes no photos
     if not model.fixed:
         from memoryless.train.resolve import trained_settings  # imports torch
 
@@ -239,7 +266,7 @@ def check_settings(model: Model, more: bool = False) -> None:
 
 
 def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
-    """Each file of a class once, however many places lead to it, and a note of the others."""
+    """Return each file of a class once, however many places lead to it, and note the others."""
     first: dict[tuple[str, str | None], Photo] = {}
     again = []
     for photo in photos:
@@ -251,7 +278,7 @@ def once(photos: Sequence[Photo]) -> tuple[list[Photo], list[str]]:
 
 
 def spelled_as(known: Sequence[str], photos: Sequence[Photo]) -> list[Photo]:
-    """The photos, each with the name of a known class where Unicode takes the two for the same."""
+    """Return photos with the name of a known class where Unicode takes the two for the same."""
     composed = {unicodedata.normalize("NFC", name): name for name in known}
     return [
         replace(photo, label=name) if (name := composed.get(str(photo.label))) else photo
@@ -260,7 +287,7 @@ def spelled_as(known: Sequence[str], photos: Sequence[Photo]) -> list[Photo]:
 
 
 def share_of_large(model: Model, photos: Sequence[Photo]) -> float | None:
-    """The share of photos large enough for `LARGE`, by their headers; None if the size is fixed."""
+    """Return the share of photos large enough for `LARGE`; None if the image size is fixed."""
     able = model.settings.backbone in (None, PRETRAINED, WITH_MIDDLE)
     if not (able and model.fixed and not model.classes and model.settings.image_size is None):
         return None
@@ -278,10 +305,10 @@ def time_embedding(model: Model, photos: Sequence[Photo]) -> tuple[float, tuple[
     common = some[len(some) // 2] if some else (PHOTO_SIDE, PHOTO_SIDE)
 
     def embed(content: bytes) -> np.ndarray:
-        return model.look(read_pixels(content, model.least))
+        return model.learning_input(read_pixels(content, model.min_side))
 
     photo = example_photo(*common)
-    sizes = model.sizes(len(embed(photo)))  # warms up, too
+    sizes = model.group_sizes(len(embed(photo)))  # warms up, too
     number = TIMED * cores()
     began = time.perf_counter()
     for _ in ahead(embed, [photo] * number):
@@ -302,7 +329,7 @@ def bytes_kept(classes: int, *sizes: int) -> int:
 
 
 def spread_bytes(counts: Mapping[str, int], dimensions: int) -> int:
-    """Bytes of the own scatters of classes with so many photos.
+    """Return the bytes of the own scatters of classes with so many photos.
 
     >>> spread_bytes({"cat": 31, "dog": 2000}, 1280)
     13414400
@@ -311,67 +338,68 @@ def spread_bytes(counts: Mapping[str, int], dimensions: int) -> int:
     return 8 * dimensions * int(rows.sum())
 
 
-def check_enough(counts: Mapping[str, int], known: Sequence[str], few: bool) -> list[str]:
-    """Raise if so few different photos would reveal single ones; if `few` allows it, warn instead.
+def few_photos(counts: Mapping[str, int], allow_few: bool) -> dict[str, int]:
+    """Return the classes with too few photos to learn, and how many they have.
+
+    >>> few_photos({"cat": 4, "dog": 5, "owl": 0}, False), few_photos({"cat": 4, "owl": 0}, True)
+    ({'cat': 4, 'owl': 0}, {'owl': 0})
+    """
+    return {name: n for name, n in counts.items() if n < (1 if allow_few else LEAST)}
+
+
+def too_few(problem: str, classes: Mapping[str, int]) -> DataError:
+    """Return an error about classes of too few photos, or too few photos in all."""
+    has = first_ten(f"{name} has {n}" for name, n in classes.items())
+    return DataError(
+        f"{problem} ({has}): add photos, or pass `allow_few=True` and accept that the model may "
+        "reveal which photos were used",
+        classes=dict(classes),
+    )
+
+
+def check_enough(counts: Mapping[str, int], allow_few: bool) -> list[str]:
+    """Raise if so few different photos would reveal single ones; if allowed, return a warning.
 
     Photos that known classes had before do not count: two kept states differ by those that a state
     brings.
     """
-    past = set(known)
-    small = [
-        f"{label} gets {n} in this state" if label in past else f"{label} has {n}"
-        for label, n in counts.items()
-        if n < LEAST
-    ]
-    photos = sum(counts.values())
-    if small:
-        problem = f"a class needs at least {LEAST} different photos, and {first_ten(small)}"
-    elif photos < LEAST_IN_ALL:
-        problem = f"a state needs at least {LEAST_IN_ALL} different photos, and there are {photos}"
-    else:
-        return []
-    if not few:
-        raise DataError(
-            f"{problem}: add photos, or add `few=True` if anyone with the model may find out "
-            "which photos were used"
-        )
-    return [
-        f"{problem}; averages over so few can be traced back: anyone with the model may find "
-        "out which photos were used, or even what they show"
-    ]
+    if sum(counts.values()) < LEAST_IN_ALL and not allow_few:
+        raise too_few(f"a state needs at least {LEAST_IN_ALL} different photos", counts)
+    if few_photos(counts, False) or sum(counts.values()) < LEAST_IN_ALL:
+        return ["photos are so few that anyone with the model may find out which ones were used"]
+    return []
 
 
-def small_classes(counts: Mapping[str, int], past: Sequence[str]) -> Iterator[str]:
-    """New classes of few photos, and known ones that get few."""
+def small_classes(counts: Mapping[str, int], known: Collection[str]) -> Iterator[str]:
+    """Yield new classes of few photos, and known ones that get few."""
     small = {name: f"{name} {n}" for name, n in counts.items() if n < FEW}
-    added = [small.pop(name) for name in past if name in small]
+    added = [small.pop(name) for name in sorted(known) if name in small]
     if small:
         yield (
-            f"fewer than {FEW} photos: {first_ten(small.values())}; more would be more accurate, "
-            "and hide better which photos were used"
+            f"fewer than {FEW} photos: {first_ten(small.values())}; more would raise accuracy and "
+            "privacy"
         )
     if added:
         yield (
-            f"fewer than {FEW} photos more: {first_ten(added)}; the difference to the previous "
-            "state reveals these few photos; add more"
+            f"fewer than {FEW} photos added: {first_ten(added)}; comparing two saved states can "
+            "reveal so few"
         )
 
 
 def spanned_photos(
     counts: Mapping[str, int], after: Mapping[str, int], dimensions: int
 ) -> Iterator[str]:
-    """Classes whose own scatter reveals which photos they had."""
+    """Yield classes whose own scatter reveals which photos they had."""
     spanned = [f"{name} {after[name]}" for name in counts if after[name] <= dimensions]
     if spanned:
         yield (
-            "each class's own scatter is kept, and that of a class with no more photos than "
-            f"features ({dimensions:,}) spans exactly these photos, so that anyone with the model "
-            f"can find out which were used: {first_ten(spanned)}"
+            "the scatter of a class with no more photos than features "
+            f"({dimensions:,}) reveals which photos were used: {first_ten(spanned)}"
         )
 
 
 def deeper(photos: Sequence[Photo]) -> Iterator[str]:
-    """Classes whose photos all lie in several folders within theirs, which may be the classes."""
+    """Yield classes whose photos lie in several folders within theirs, perhaps the real classes."""
     within: dict[str, set[str]] = {}
     for photo in photos:
         folders, label = PurePath(photo.name).parts[:-1], str(photo.label)
@@ -387,8 +415,9 @@ def deeper(photos: Sequence[Photo]) -> Iterator[str]:
 
 
 def alike_names(classes: Iterable[str], known: Sequence[str], way: str = TOGETHER) -> Iterator[str]:
-    """New names that people would take for another, such as "Cat" and "cat "; `way` says what to do
-    if that one is known already.
+    """Yield new names that people would confuse, such as "Cat" and "cat ".
+
+    `way` says what to do if the other name is known already.
 
     >>> list(alike_names(["Cat", "cat ", "dog"], []))
     ["'cat ' and 'Cat' are almost the same name: if they are the same class, put them together"]
@@ -406,7 +435,7 @@ def alike_names(classes: Iterable[str], known: Sequence[str], way: str = TOGETHE
 
 
 def none_known(classes: Iterable[str], known: Sequence[str]) -> Iterator[str]:
-    """That no class is known, although photos were to be added; perhaps names are misspelled.
+    """Yield that no class is known, although photos were to be added: perhaps a misspelled name.
 
     >>> list(none_known(["Lazuli_Buntin"], ["Lazuli_Bunting"]))
     ['the model knows none of these classes, so all are new; did you mean Lazuli_Bunting?']
@@ -418,6 +447,6 @@ def none_known(classes: Iterable[str], known: Sequence[str]) -> Iterator[str]:
 
 
 def _plain(name: str) -> str:
-    """A name without case, accents, spaces and signs; one of signs alone stays as it is."""
+    """Return a name without case, accents, spaces and signs, unless it has signs alone."""
     apart = unicodedata.normalize("NFKD", name.casefold())
     return re.sub(r"[\W_]|[\u0300-\u036f]", "", apart) or name

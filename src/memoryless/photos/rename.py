@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memoryless.errors import DataError
 from memoryless.names import class_names
-from memoryless.output import command, say
+from memoryless.output import command, paragraph
 from memoryless.photos.files import changing
 
 
@@ -24,7 +24,7 @@ def rename_class(path: Path, old: str, new: str) -> None:
 def rename(model: Path, old: str, new: str, /) -> None:
     """Give a class another name.
 
-    Nothing is learned again, and memoryless undo takes it back.
+    Nothing is learned again. To reverse it: memoryless undo.
 
     Parameters
     ----------
@@ -36,4 +36,4 @@ def rename(model: Path, old: str, new: str, /) -> None:
         Its new name.
     """
     rename_class(model, old, new)
-    say(f"{old} is called {new} now; {command('undo', model)} takes it back")
+    paragraph(f"Renamed {old} to {new}. To undo it: {command('undo', model)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memoryless.images import samples as drawings
-from memoryless.output import command, say
+from memoryless.output import print_next
 
 
 def samples(folder: Path, /) -> None:
@@ -17,4 +17,4 @@ def samples(folder: Path, /) -> None:
         A new or empty folder.
     """
     drawings.write_samples(folder)
-    say(f"next: {command('learn', 'MODEL', folder)}")
+    print_next("learn", "MODEL", folder)

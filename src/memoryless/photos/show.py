@@ -1,27 +1,26 @@
-"""memoryless show: what a model knows and keeps, without loading the model."""
+"""memoryless show: the classes and states of a model, and what it stores."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from memoryless import output
 from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state
 from memoryless.names import counted, first_ten, markdown_text, printable, size
-from memoryless.output import print_line
-from memoryless.photos.kept import kept_bytes, parts_kept, privacy
+from memoryless.output import paragraph, print_line, print_rows, say
+from memoryless.photos.kept import parts_kept, print_privacy, privacy
 from memoryless.store import to_json
-from memoryless.tables import Table
 
 
 def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -> dict[str, Any]:
-    """Everything that `memoryless show` prints; `report` gets a sentence on each damaged state."""
+    """Return all facts about a model; `report` gets a sentence on each damaged state."""
     state = load_state(path, names=())
     about, known = state.description, state.classes
     shown = ("method", "seed", "backbone", "preparation", "confidence", "calibrated", "record",
@@ -42,7 +41,7 @@ def overview(path: Path, report: Callable[[str], None] = lambda problem: None) -
 
 
 def _learned(state: State) -> list[dict[str, Any]]:
-    """The states that were learned, the first is 1: each with the photos that it brought."""
+    """Return the states that were learned, from 1, each with the photos that it brought."""
     brought = state.classes.brought()
     return [
         {
@@ -62,7 +61,7 @@ def _learned(state: State) -> list[dict[str, Any]]:
 
 
 def kept(path: Path, report: Callable[[str], None] = lambda problem: None) -> list[dict[str, Any]]:
-    """The states that one can go to, oldest first; if damage hides which is current, none is."""
+    """Return the states that undo can go to, oldest first; damage may hide which is current."""
     states, current = kept_states(path, report)
     return [
         {
@@ -77,17 +76,21 @@ def kept(path: Path, report: Callable[[str], None] = lambda problem: None) -> li
     ]
 
 
-def show(model: Path, /, *, json: bool = False, markdown: bool = False) -> None:
-    """Show the states of a model: when they were learned, classes, photos, and bytes kept.
+def show(
+    model: Path, /, *, explain: bool = False, json: bool = False, markdown: bool = False
+) -> None:
+    """Show a model: classes, photos, when they were learned, and what is stored.
 
     Parameters
     ----------
     model
         File of the model.
+    explain
+        Print more: settings, what is stored, and what it reveals about photos.
     json
-        Print the same, with every class, as JSON.
+        Print everything, with every class, as JSON.
     markdown
-        Print a model card: a page to publish with the model, on what it knows and keeps.
+        Print a model card: a page to publish with the model.
     """
     if markdown:
         print(card(load_state(model, names=()), *kept_states(model)[0]), end="")
@@ -97,9 +100,11 @@ def show(model: Path, /, *, json: bool = False, markdown: bool = False) -> None:
         print(to_json(found), end="")
         return
     _print_model(found)
+    if explain:
+        _print_details(found)
+        print_privacy(load_state(model, names=()), explain=True)
     for state in found["states"]:
-        print_line(f"state {state['state']}", f"{state['date']}, {_brought(state)}")
-    output.show(kept_table(found["kept"]))
+        paragraph(f"{local_time(state['date'])}  {_brought(state)}", hanging=2)
 
 
 def print_problem(problem: str) -> None:
@@ -107,14 +112,19 @@ def print_problem(problem: str) -> None:
     print(printable(problem), file=sys.stderr)
 
 
+def local_time(date: str) -> str:
+    """Return a date of a model in the time of this machine."""
+    return f"{datetime.fromisoformat(date).astimezone():%Y-%m-%d %H:%M}"
+
+
 def _print_model(found: dict[str, Any]) -> None:
     photos = [c["photos"] for c in found["classes"]]
     classes = counted(len(photos), "class", "classes")
-    print_line("model", f"{found['file']}: {classes}, from {sum(photos):,} photos")
+    say(f"{found['file']}: {classes}, {sum(photos):,} photos, {size(found['bytes'])}")
     backbone = found["backbone"]
     over = f" over {backbone['name']}" if backbone else ""
     seen = f" at {found['preparation']['size']} pixels" if found["preparation"] else ""
-    print_line("method", f"{found['method']}{over}{seen}, seed {found['seed']}")
+    print_line("method", f"{found['method']}{over}{seen}")
     if found["groups"]:
         weighed = (
             f"{sum(group['parts']):,} features: weight {group['weight']:g}, shrinkage "
@@ -122,23 +132,31 @@ def _print_model(found: dict[str, Any]) -> None:
             for group in found["groups"]
         )
         print_line("groups", "; ".join(weighed))
-    print_line("keeps", f"averages, {kept_bytes(found['record'])}, and no photo")
     if found["calibrated"]:
-        print_line("sure", "as memoryless evaluate --calibrate fitted it on labelled photos")
+        print_line("fitted", "temperature and threshold, by evaluate --calibrate")
     if found["forgettable"]:
-        print_line("forgets", "exactly: each class's own scatter is kept")
+        print_line("forget", "exact: each class's own scatter is stored")
     if found["forgotten"]:
-        print_line("forgotten", f"classes, last on {found['forgotten']}")
-    states = counted(len(found["kept"]), "state", "states")
-    print_line("on disk", f"{size(found['bytes'])}, with {states}")
-    print_line("written", f"{found['date']} by memoryless {found['memoryless']}")
+        print_line("forgotten", f"classes, last on {local_time(found['forgotten'])}")
+    earlier = sum(not state["current"] for state in found["kept"])
+    if earlier:
+        print_line(
+            "undo", f"{counted(earlier, 'other state', 'other states')} stored (undo --list)"
+        )
+
+
+def _print_details(found: dict[str, Any]) -> None:
+    print_line("saved", f"{local_time(found['date'])} by memoryless {found['memoryless']}")
+    print_line("seed", str(found["seed"]))
+    if sure := found["confidence"]:
+        print_line("known", f"from a margin of {sure['threshold']:.4g}, unsure below "
+                   f"{sure['sure']:.4g}; temperature {sure['temperature']:.4g}")  # fmt: skip
 
 
 def _brought(state: dict[str, Any]) -> str:
-    """What a state brought that was not forgotten, and the merged model that learned it."""
+    """Say what a state brought that was not forgotten, and which merged model learned it."""
     new, more = state["classes"], state["more"]
-    classes = counted(len(new), "class", "classes")
-    parts = [f"{classes} with their photos: {_listed(new)}"] if new else []
+    parts = [f"{counted(len(new), 'class', 'classes')}: {_listed(new)}"] if new else []
     parts += [f"more photos of {_listed(more)}"] if more else []
     parts = parts or ["no class that is still known"]
     parts += [f"learned by {state['model']}"] if state["model"] else []
@@ -149,25 +167,23 @@ def _listed(photos: list[dict[str, Any]]) -> str:
     return first_ten(f"{of['class']} {of['photos']}" for of in photos)
 
 
-def kept_table(kept: list[dict[str, Any]]) -> Table:
-    """The states of a file that one can go to."""
-    rows = [
-        [
-            str(state["number"]),
-            state["date"],
+def print_states(kept: list[dict[str, Any]]) -> None:
+    """Print the states of a file that one can go to."""
+    print_rows([
+        (
+            f"{state['number']}",
+            local_time(state["date"]),
             state["done"],
-            str(state["classes"]),
+            counted(state["classes"], "class", "classes"),
             size(state["bytes"]),
             "current" if state["current"] else "",
-        ]
+        )
         for state in kept
-    ]
-    columns = ["number", "written", "done", "classes", "size", ""]
-    return Table("kept", "go to one by memoryless undo MODEL --to NUMBER", columns, rows)
+    ])  # fmt: skip
 
 
 def card(state: State, *others: State) -> str:
-    """The card of a model, in Markdown; its file may hold other states."""
+    """Return the card of a model, in Markdown; its file may hold other states."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -1,4 +1,4 @@
-"""memoryless undo: back to an earlier state of a model."""
+"""memoryless undo: return to another stored state of a model."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from memoryless import output
 from memoryless.errors import ConfigError
 from memoryless.model.description import State
 from memoryless.model.file import kept_states, load_state, writing
-from memoryless.names import first_ten
-from memoryless.output import command, say
-from memoryless.photos.show import kept, kept_table, print_problem
+from memoryless.names import counted, first_ten
+from memoryless.output import command, paragraph, print_line
+from memoryless.photos.show import kept, print_problem, print_states
 
 
 def go_back(path: Path, to: int | None = None) -> tuple[State | None, State]:
-    """Make a kept state the current one: `to`, or the one before; gives what was current, and is.
+    """Make a stored state the current one: `to`, or the one before.
 
-    The current state is not read where `to` names another, since it may be the damaged one.
+    Return the state that was current, and the one that is. The former is not read where `to` names
+    another, since it may be the damaged one.
     """
     load_state(path, to, names=())  # raises where there is no model, or no such state
     with writing(path, () if to is None else None) as writer:
@@ -30,24 +30,21 @@ def go_back(path: Path, to: int | None = None) -> tuple[State | None, State]:
 
 
 def _before(state: State) -> int:
-    """The number of the state before, if it is kept."""
+    """Return the number of the state before, if it is stored."""
     if state.parent in [other.number for other in kept_states(state.path)[0]]:
         assert state.parent
         return state.parent
     forgotten = state.description.forgotten
     if state.parent is None and forgotten:
         raise ConfigError(
-            f"classes were forgotten in {state.path} on {forgotten}, and nothing before that is "
-            "kept: learn them again to have them back"
+            f"{state.path} forgot classes on {forgotten} and deleted all states before that: learn "
+            "the classes again"
         )
     if state.parent is None and state.number == 1:
-        raise ConfigError(
-            f"{state.path} is at its first state, and nothing was before it: delete the file to "
-            "start over"
-        )
+        raise ConfigError(f"{state.path} is at its first state: delete the file to start over")
     raise ConfigError(
-        f"{state.path} keeps no state before the current one, {state.number}: learn with a larger "
-        "`history` to keep more"
+        f"{state.path} stores no state before the current one, {state.number}: learn with a larger "
+        "`history` to store more"
     )
 
 
@@ -67,18 +64,22 @@ def undo(
     model
         File of the model.
     list_states
-        List the states that are kept, and change nothing.
+        List the stored states, and change nothing.
     to
         Number of the state to go to, back or forward.
     """
     if list_states:
-        output.show(kept_table(kept(model, print_problem)))
+        print_states(kept(model, print_problem))
         return
     before, now = go_back(model, to)
-    say(f"{model} is at state {now.number} again: {len(now.classes.names):,} classes")
+    classes = counted(len(now.classes.names), "class", "classes")
+    paragraph(f"{model} is back at state {now.number}: {classes}.")
     if before:
-        known = set(now.classes.names)
+        known, old = set(now.classes.names), set(before.classes.names)
         gone = [name for name in before.classes.names if name not in known]
+        back = [name for name in now.classes.names if name not in old]
         if gone:
-            say(f"no longer known: {first_ten(gone)}")
-        say(f"to go forward again: {command('undo', model, '--to', before.number)}")
+            print_line("without", first_ten(gone))
+        if back:
+            print_line("again", first_ten(back))
+        print_line("forward", command("undo", model, "--to", before.number))

@@ -19,6 +19,10 @@ STATUS: dict[type[MemorylessError], int] = {
 """The status of each kind of error; of several that fit, the first."""
 
 
+FIELDS = {"allow_few": "few"}
+"""Fields of requests that have another name than the setting."""
+
+
 class Refusal(Exception):  # noqa: N818 - a request that was refused is no error of ours
     """A request that is not answered, with the status and the sentence that it gets."""
 
@@ -41,9 +45,12 @@ class Refusal(Exception):  # noqa: N818 - a request that was refused is no error
 def as_fields(text: str) -> str:
     """Return a sentence in which settings, written `name=value`, are fields of a request.
 
-    >>> as_fields("add photos, or add `few=True`; check `names`")
+    >>> as_fields("add photos, or add `allow_few=True`; check `names`")
     'add photos, or add few=true; check names'
     """
-    return re.sub(r"`(\w+)=(\w+)`", lambda found: f"{found[1]}={found[2].lower()}", text).replace(
-        "`", ""
+    text = re.sub(
+        r"`(\w+)=(\w+)`",
+        lambda found: f"{FIELDS.get(found[1], found[1])}={found[2].lower()}",
+        text,
     )
+    return text.replace("`", "")

@@ -119,7 +119,7 @@ class Learned(BaseModel):
 
 
 class Evaluated(BaseModel):
-    """How good a model is on photos with their classes, in percent, and the answer for each."""
+    """How good a model is on photos with their classes, in shares, and the answer for each."""
 
     model_config = ConfigDict(extra="allow")
     photos: int
@@ -146,7 +146,7 @@ class Forgotten(BaseModel):
     photos: dict[str, int]
     left: int
     states: int
-    remains: list[str]
+    remains: str
 
 
 class Overview(BaseModel):

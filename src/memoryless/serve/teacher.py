@@ -21,10 +21,10 @@ from memoryless.images.duplicates import SEVERAL_LABELS, near_identical
 from memoryless.images.files import Photo
 from memoryless.images.quickdraw import TRAIN, read_drawings
 from memoryless.images.read import Facts, UnreadableError, attempt, load, open_image, read, remarks
-from memoryless.model import Lesson as Report
-from memoryless.model import Model
+from memoryless.model import LearningReport, Model
 from memoryless.model.database import model_file
 from memoryless.model.description import State
+from memoryless.model.evaluation import Evaluation
 from memoryless.model.file import (
     file_bytes,
     kept_states,
@@ -42,19 +42,21 @@ from memoryless.photos.doubts import (
     maybe_mislabelled,
     taken_for,
 )
-from memoryless.photos.evaluate import evaluation_of
 from memoryless.photos.export import onnx_bytes
-from memoryless.photos.forget import forget_classes
+from memoryless.photos.forget import forget_classes, verdict
 from memoryless.photos.kept import privacy
 from memoryless.photos.learn import ALONE
 from memoryless.photos.merge import merge_into
 from memoryless.photos.plan import (
     ADD,
+    LEAST,
     alike_names,
     check_enough,
+    few_photos,
     model_to_learn,
     small_classes,
     spanned_photos,
+    too_few,
 )
 from memoryless.photos.predict import Answer, likeliest
 from memoryless.photos.rename import rename_class
@@ -70,7 +72,6 @@ LEARNS = ("record", "scorer")
 DRAWN, SHOWN = 10, 3
 """Classes of embedded drawings to begin with, and drawings of each to try afterwards."""
 TAUGHT = 30
-QUANTILE = 1.96  # of the normal distribution, for an interval of 95 %
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Teacher:
         elif given:
             model_to_learn(load_state(self.path), given)  # raises where it has another size
         self.current = self._load(None)
-        _ = self.current.model.least
+        _ = self.current.model.min_side
 
     def refresh(self) -> None:
         """Read the file again if it was changed. While it cannot be read, the last state stays."""
@@ -163,7 +164,7 @@ class Teacher:
         """Return the answer for a photo, as `predict --json` prints it."""
         try:
             self._check_pixels(upload)
-            row = current.model.feature(load(photo_of(upload), current.model.least))
+            row = current.model.embed_photo(load(photo_of(upload), current.model.min_side))
         except UnreadableError as error:
             return _as_json(Answer(upload.name, error=str(error)))
         (found,) = likeliest(current.model, row[None], top)
@@ -173,10 +174,10 @@ class Teacher:
         """Return the feature (d,) of a photo and facts about it, or why it cannot be read."""
         try:
             self._check_pixels(upload)
-            pixels, facts = read(photo_of(upload), current.model.least)
+            pixels, facts = read(photo_of(upload), current.model.min_side)
         except UnreadableError as error:
             return error
-        return current.model.look(pixels), facts
+        return current.model.learning_input(pixels), facts
 
     def _check_pixels(self, upload: Upload) -> None:
         def check(exif: bool) -> None:
@@ -226,7 +227,10 @@ class Teacher:
         counts = Counter(one.label for one in entries.values())
         counts = Counter(dict(sorted(counts.items())))
         past = [name for name in counts if name in known]
-        warnings = check_enough(_different(entries.values()), past, few)
+        different = _different(entries.values())
+        if small := few_photos(different, few):
+            raise too_few(f"a class needs at least {LEAST} different photos", small)
+        warnings = check_enough(different, few)
         alike = near_identical(np.array([e.facts.hash for e in entries.values()], np.uint64))
         answers: Answers = defaultdict(Counter)
 
@@ -267,26 +271,19 @@ class Teacher:
     def evaluate(self, current: Current, entries: Mapping[int, Entry], broken: Mapping[int, str]
                  ) -> dict[str, Any]:  # fmt: skip
         """Return how good the model is on photos with their classes, and the answer for each."""
-        theirs = {one.label for one in entries.values()}
-        if not theirs & {*current.model.classes}:
-            raise DataError(
-                f"the model knows none of the classes there ({first_ten(sorted(theirs))}): it "
-                f"knows {first_ten(current.model.classes)}"
-            )
-        judged = current.model.judge(np.stack([one.row for one in entries.values()]))
-        photos = [Photo(str(i), one.label, _closed) for i, one in entries.items()]
-        found = evaluation_of(current.model, photos, judged, {}).as_json()
+        labels = [one.label for one in entries.values()]
+        current.model.check_known({*labels})
+        judged = current.model.classify(np.stack([one.row for one in entries.values()]))
+        model = current.model
+        found = vars(Evaluation.of(model.classes, model.class_state, labels, judged))
         answers = [
-            {"place": int(photo.name), "class": photo.label, "known": bool(known),
-             "answer": current.model.classes[best], "score": float(p[best])}
-            for photo, known, best, p in zip(
-                photos, judged.known, judged.scores.argmax(1).tolist(), judged.probabilities,
-                strict=True)
+            {"place": place, "class": label, "known": bool(known),
+             "answer": model.classes[best], "score": float(each[best])}
+            for place, label, known, best, each in zip(
+                entries, labels, judged.known, judged.scores.argmax(1).tolist(),
+                judged.probabilities, strict=True)
         ]  # fmt: skip
-        correct = round(found["top1"] * found["photos"] / 100)
-        return found | {
-            "correct": correct,
-            "interval": interval(correct, found["photos"]),
+        return {key: found[key] for key in found if key not in ("mistakes", "calibration")} | {
             "answers": answers,
             "broken": [{"place": i, "why": why} for i, why in broken.items()],
         }
@@ -299,7 +296,8 @@ class Teacher:
 
     def forget(self, names: Sequence[str], dry_run: bool) -> dict[str, Any]:
         """Forget classes for good, or return what that would mean."""
-        return vars(forget_classes(self.path, names, dry_run))
+        done = forget_classes(self.path, names, dry_run)
+        return vars(done) | {"remains": verdict(done)}
 
     def undo(self, to: int | None) -> dict[str, Any]:
         """Make a kept state the current one: `to`, or the one before."""
@@ -353,20 +351,6 @@ def check_label(name: str) -> str:
     return class_names([name])[name]
 
 
-def interval(correct: int, photos: int) -> tuple[float, float]:
-    """Return the interval of 95 % of an accuracy in percent (Wilson 1927).
-
-    >>> [round(end, 1) for end in interval(141, 146)], interval(0, 1)[0]
-    ([92.2, 98.5], 0.0)
-    """
-    share, z2 = correct / photos, QUANTILE**2
-    middle = share + z2 / (2 * photos)
-    width = QUANTILE * np.sqrt(share * (1 - share) / photos + z2 / (4 * photos**2))
-    ends = np.array([middle - width, middle + width]) / (1 + z2 / photos)
-    low, high = (100 * np.clip(ends, 0, 1)).tolist()
-    return low, high
-
-
 def _png(pixels: np.ndarray) -> bytes:
     from PIL import Image
 
@@ -385,10 +369,7 @@ def _named(place: int) -> Photo:
 
 def _as_json(answer: Answer) -> dict[str, Any]:
     """Return an answer as programs read it: known, unsure or unknown, or broken."""
-    found = answer.as_json()
-    known = found.pop("known")
-    kind = "broken" if answer.error else "known" if known else "unknown"
-    return {"file": found.pop("file"), "answer": kind, **found}
+    return answer.as_json() | ({"answer": "broken"} if answer.error else {})
 
 
 def _different(entries: Iterable[Entry]) -> dict[str, int]:
@@ -422,14 +403,14 @@ def _check_names(lesson: Lesson, known: Sequence[str], more: bool) -> None:
         )
 
 
-def _measured(report: Report, places: Sequence[int]) -> dict[str, Any]:
+def _measured(report: LearningReport, places: Sequence[int]) -> dict[str, Any]:
     """Return what leave-one-out says of the photos that were learned."""
     return {
         "checked": report.checked,
-        "correct": report.right,
+        "correct": report.correct,
         "by_class": [
             {"class": name, "correct": right, "checked": checked}
-            for name, (right, checked) in report.right_by_class.items()
+            for name, (right, checked) in report.correct_by_class.items()
         ],
         "confused": [
             {"class": one, "other": other, "times": times, "photos": photos}
@@ -446,5 +427,5 @@ def _measured(report: Report, places: Sequence[int]) -> dict[str, Any]:
 def _spanned(
     model: Model, counts: Mapping[str, int], after: Mapping[str, int], entries: Mapping[int, Entry]
 ) -> Iterator[str]:
-    sizes = model.sizes(len(next(iter(entries.values())).row))
+    sizes = model.group_sizes(len(next(iter(entries.values())).row))
     yield from spanned_photos(counts, after, max(sizes))

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Meta, Struct, structs
 
 ACCEPTED = 0.95  # the share of photos of known classes that the threshold lets pass
+UNSURE = 0.2  # the share of these whose margins are so low that the answer is called unsure
 # Both are counted in units, the median spread of the scores of a call.
 TEMPERATURES = 2.0 ** (np.arange(-16, 17) / 2)  # 1/256 to 256; the best one lies between two
 # From -4,095 to 4,095, finer towards 0, where thresholds lie: steps of a tenth of the margin.
@@ -31,10 +32,13 @@ class Confidence(Struct, frozen=True, forbid_unknown_fields=True):
     temperature: Annotated[float, Meta(gt=0, le=1e30)] = 1.0
     threshold: Annotated[float, Meta(ge=-1e30, le=1e30)] = -1e30
     """The smallest margin of a photo whose class is known; at first every photo has it."""
+    sure: Annotated[float, Meta(ge=-1e30, le=1e30)] = -1e30
+    """The smallest margin of a photo whose class is known and not unsure."""
 
     def scaled(self, unit: float) -> Confidence:
-        """Return both numbers for scores of another unit."""
-        return Confidence(self.temperature * unit, self.threshold * unit)
+        """Return these numbers for scores of another unit."""
+        sure = max(self.sure * unit, -1e30)  # models of before version 0.6 have none
+        return Confidence(self.temperature * unit, self.threshold * unit, sure)
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,13 @@ class Check:
         temperature = _temperature(self.losses + of_any_label * self.any_label / self.count)
         wanted = max(1.0, (1 - ACCEPTED) * (float(self.count) + 1)) - 1  # photos below it
         threshold = float(np.interp(wanted, self.below, MARGINS))
-        return Confidence(temperature, threshold).scaled(unit)
+        return Confidence(temperature, threshold, self.sure(threshold)).scaled(unit)
+
+    def sure(self, threshold: float) -> float:
+        """Return the margin that all but a fifth of the photos above a threshold reach."""
+        missed = float(np.interp(threshold, MARGINS, self.below))
+        wanted = missed + UNSURE * (float(self.count) - missed)
+        return max(threshold, float(np.interp(wanted, self.below, MARGINS)))
 
 
 def calibrate(
@@ -110,7 +120,8 @@ def calibrate(
     found = whole.confidence(of_any_label=share)
     if not len(unknown):
         return found
-    return structs.replace(found, threshold=best_threshold(margins, unknown))
+    threshold = best_threshold(margins, unknown)
+    return structs.replace(found, threshold=threshold, sure=whole.sure(threshold))
 
 
 def best_threshold(known: np.ndarray, unknown: np.ndarray) -> float:
@@ -152,23 +163,31 @@ def _temperature(losses: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """A model's scores, probabilities and margins of n photos."""
+class Prediction:
+    """Scores, probabilities and margins that a model gives to n photos."""
 
     scores: np.ndarray  # (n, N)
     probabilities: np.ndarray  # (n, N)
     margin: np.ndarray  # (n,) how far above the threshold of `known`
+    sure: float = 0.0
+    """The margin below which known classes are unsure."""
 
     @property
     def known(self) -> np.ndarray:
         """Whether any class fits, (n,)."""
         return self.margin >= 0
 
+    @property
+    def answers(self) -> np.ndarray:
+        """Return known, unsure or unknown for each photo, (n,)."""
+        return np.where(self.known, np.where(self.margin < self.sure, "unsure", "known"), "unknown")
 
-def judge(scores: np.ndarray, margin: np.ndarray, confidence: Confidence) -> Judgement:
+
+def classify(scores: np.ndarray, margin: np.ndarray, confidence: Confidence) -> Prediction:
     """Apply a temperature to scores (n, N), and a threshold to margins (n,)."""
     probabilities = softmax(scores / confidence.temperature)
-    return Judgement(scores, probabilities, margin - confidence.threshold)
+    sure = confidence.sure - confidence.threshold
+    return Prediction(scores, probabilities, margin - confidence.threshold, sure)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -33,17 +33,17 @@ async function measure(photos) {
 function show(found) {
   const area = byId("results");
   const share = found.correct / found.photos;
-  const [low, high] = found.interval;
+  const [low, high] = found.interval.map((end) => Math.round(100 * end));
   area.replaceChildren(
     make("div", { class: "card headline" },
       make("p", { class: "huge" }, `${(100 * share).toFixed(1)} %`),
       make("p", {}, `${found.correct.toLocaleString("en")} of ${counted(found.photos, "photo", "photos")} correct. `
-        + `With other photos like these it would be ${low.toFixed(0)} to ${high.toFixed(0)} % (95 % interval).`),
+        + `With other photos like these it would be ${low} to ${high} % (95 % interval).`),
       make("p", { class: "muted" }, aside(found))),
     make("div", { class: "columns even" },
       make("div", { class: "card" }, make("h3", {}, "Weakest classes"), bars(weakest(found))),
       make("div", { class: "card" }, make("h3", {}, "By the lesson that brought the class"),
-        columns(found.states.map((one) => ({ name: `lesson ${one.state}`, share: one.top1 / 100 }))))),
+        columns(found.states.map((one) => ({ name: `lesson ${one.state}`, share: one.top1 }))))),
     ...confusions(found),
     ...wrong(found));
   area.hidden = false;
@@ -53,8 +53,8 @@ function show(found) {
 function aside(found) {
   const strange = Object.entries(found.unknown);
   const others = strange.reduce((sum, [, number]) => sum + number, 0);
-  const parts = [`${found.accepted.toFixed(0)} % were accepted as known.`];
-  if (others) parts.push(`${counted(others, "photo", "photos")} of ${counted(strange.length, "class", "classes")} that it does not know: ${found.rejected.toFixed(0)} % were rejected.`);
+  const parts = [`${percent(found.accepted)} were accepted as known.`];
+  if (others) parts.push(`${counted(others, "photo", "photos")} of ${counted(strange.length, "class", "classes")} that it does not know: ${percent(found.rejected)} were rejected.`);
   const broken = lesson.broken;
   if (broken.length) parts.push(`${counted(broken.length, "file", "files")} could not be read: ${broken.slice(0, 5).map((one) => one.file.name).join(", ")}.`);
   return parts.join(" ");
@@ -66,7 +66,7 @@ function weakest(found) {
   return found.classes.slice(0, WORST).map((one) => {
     const pair = confused.get(one.class);
     return {
-      name: one.class, share: one.top1 / 100, text: `${Math.round(one.top1 * one.photos / 100)} of ${one.photos}`,
+      name: one.class, share: one.top1, text: `${Math.round(one.top1 * one.photos)} of ${one.photos}`,
       note: pair ? `mistaken for ${pair.taken_for} (${pair.times})` : "",
     };
   });

@@ -74,7 +74,7 @@ async function forget(one) {
   const sure = await ask(`Forget ${one.class}?`, [
     `Its name, its count and its mean over ${counted(one.photos, "photo", "photos")} go for good, and with them ${counted(would.states, "saved state", "saved states")}: this cannot be undone.`,
     `The model then knows ${counted(would.left, "class", "classes")}.`,
-    `What remains: ${would.remains.join("; ")}.`,
+    `Afterwards ${would.remains}`,
   ], `Forget ${one.class}`);
   if (!sure) return;
   await post("forget", { classes: [one.class] });

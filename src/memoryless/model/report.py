@@ -1,6 +1,4 @@
-"""What a call of `learn` taught, or one of `calibrate` fitted, on photos that the model scored
-without knowing them.
-"""
+"""Reports of one call of `learn` or `calibrate`."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ class Suspect(NamedTuple):
     """An image that may have the wrong label: another class fits it far better than its own."""
 
     number: int
-    """Which image of the call it is, counted from 0."""
+    """The place of the image in the call, counted from 0."""
     label: str
     looks_like: str
     """The class that fits best."""
@@ -28,8 +26,8 @@ class Suspect(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """The accuracy on the photos of one call of `learn`, each scored by a model without it.
+class LearningReport:
+    """A report on the photos of one call of `learn`, each scored by a model without it.
 
     Over fixed features that is leave-one-out: every photo is learned and counts. Where features are
     trained, some photos were held out of the training.
@@ -37,20 +35,25 @@ class Lesson:
 
     checked: int
     """How many photos were scored."""
-    right: int
+    correct: int
     """How many of them got their own class, among all classes."""
-    right_by_class: dict[str, tuple[int, int]]
-    """For each class of the call how many were right, of how many."""
+    correct_by_class: dict[str, tuple[int, int]]
+    """For each class of the call how many were correct, of how many."""
     confused: list[tuple[str, str, int, int]]
     """Pairs of classes taken for each other, the most often first: how many photos, of how many."""
     temperature: float
     threshold: float
     unlike: dict[str, float] = field(default_factory=dict)
-    """Known classes whose new photos look unlike the ones before: by how many standard errors their
-    means differ, where chance gives about 1."""
+    """Known classes whose new photos differ from those before, and by how many standard errors the
+    two means differ; chance gives about 1."""
     suspects: list[Suspect] = field(default_factory=list)
     """Images whose leave-one-out scores contradict their labels, the least probable first; none
     where features are trained."""
+
+    @property
+    def accuracy(self) -> float:
+        """The share of the scored photos that got their own class, nan if none was scored."""
+        return self.correct / self.checked if self.checked else float("nan")
 
     @classmethod
     def of(
@@ -63,22 +66,22 @@ class Lesson:
         unlike: dict[str, float] | None = None,
         suspects: Sequence[Suspect] = (),
     ) -> Self:
-        """Return the lesson of a call that brought some classes, by answers (n,) and labels (n,).
+        """Return the report on a call that brought some classes, by answers (n,) and labels (n,).
 
         Classes stand as their numbers.
         """
-        right = answers == labels
+        hit = answers == labels
         checked = np.bincount(labels, minlength=len(names))
-        good = np.bincount(labels[right], minlength=len(names))
+        good = np.bincount(labels[hit], minlength=len(names))
         by_class = {names[c]: (int(good[c]), int(checked[c])) for c in brought}
-        pairs = np.sort(np.stack([answers[~right], labels[~right]]), axis=0)
+        pairs = np.sort(np.stack([answers[~hit], labels[~hit]]), axis=0)
         found, times = np.unique(pairs, axis=1, return_counts=True)
         of = checked[found].sum(0)
         most = np.lexsort((-times / np.maximum(of, 1), -times))[:PAIRS]
         return cls(
             checked=len(labels),
-            right=int(right.sum()),
-            right_by_class=dict(sorted(by_class.items())),
+            correct=int(hit.sum()),
+            correct_by_class=dict(sorted(by_class.items())),
             confused=[
                 (names[found[0, i]], names[found[1, i]], int(times[i]), int(of[i])) for i in most
             ],
