@@ -40,3 +40,12 @@ def client(model: Path) -> Iterator[httpx.Client]:
     """A client of a server over it."""
     with served(model) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def patient(tmp_path_factory: pytest.TempPathFactory, taught: bytes) -> Iterator[httpx.Client]:
+    """A client for requests that change nothing."""
+    path = tmp_path_factory.mktemp("patient") / "patient.memoryless"
+    path.write_bytes(taught)
+    with served(path) as found:
+        yield found

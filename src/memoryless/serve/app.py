@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from importlib.metadata import version
@@ -81,6 +81,7 @@ class Server:
         """Return photos with their features and classes, and by number why others are broken."""
         names = {name: check_label(name) for name in {*form.labels()}}
         current = self.teacher.current
+        current.model.check_sums("be taught or measured by a server")
         found = await self.pool.map(partial(self.teacher.embed, current), form.files)
         entries: list[Entry | None] = []
         broken = {}
@@ -103,6 +104,13 @@ class Server:
 def server_of(request: Request) -> Server:
     """Return what all requests share."""
     return request.app.state.server
+
+
+def check_some(entries: Collection[object], broken: dict[int, str]) -> None:
+    """Refuse a request of which no photo can be used."""
+    if not entries:
+        why = next(iter(broken.values()), "none was sent")
+        raise Refusal(422, f"no photo can be read ({why}): send others")
 
 
 def listed(broken: dict[int, str]) -> list[dict[str, Any]]:
@@ -148,6 +156,7 @@ async def learn(request: Request) -> Response:
     form = await read_form(request, server.limits)
     few, more = form.truth("few"), form.truth("more")
     entries, broken = await server.embed(form)
+    check_some([one for one in entries if one], broken)
     lesson = Lesson("", server.teacher.current.backbone, None, 0.0)
     lesson.add(entries)
     found = await server.change(request, server.teacher.learn, lesson, few, more)
@@ -261,9 +270,7 @@ async def evaluate(request: Request) -> Response:
     else:
         found, broken = await server.embed(await read_form(request, server.limits))
         entries = {i: one for i, one in enumerate(found) if one}
-    if not entries:
-        why = next(iter(broken.values()), "none was sent")
-        raise Refusal(422, f"no photo can be read ({why}): send others")
+    check_some(entries, broken)
     current = server.teacher.current
     done = await server.pool.run(server.teacher.evaluate, current, entries, broken)
     return JSONResponse(done)
