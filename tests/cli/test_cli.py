@@ -143,6 +143,12 @@ def test_commands_are_in_two_groups(capsys):
     assert places == sorted(places)
 
 
+@pytest.mark.parametrize("name", WITH_PHOTOS)
+def test_usage_names_the_arguments(name, capsys):
+    first = call(name, "--help", capsys=capsys)[1].strip().splitlines()[0]
+    assert first.startswith(f"Usage: memoryless {name} ") and "ARGS" not in first
+
+
 @pytest.mark.parametrize("words", [["predict", "model", ""], ["learn", "", "photos"]])
 def test_an_empty_argument_is_not_the_folder_one_is_in(words, capsys):
     code, _, err = call(*words, capsys=capsys)

@@ -66,6 +66,13 @@ READING = {
 NAMES = {"list": "Explain the names that settings take: strategies, heads, methods and the rest."}
 LABORATORY = TRAINING | READING | NAMES
 GROUPS = (Group("With photos", sort_key=0), Group("Laboratory", sort_key=1))
+SEVERAL = {
+    "learn": "MODEL PHOTOS...",
+    "predict": "MODEL PHOTOS...",
+    "forget": "MODEL CLASS...",
+    "merge": "OUT MODELS...",
+}
+"""Arguments of commands that take several things, which cyclopts would show as ARGS."""
 NARROWEST = 40  # columns of help
 
 
@@ -81,6 +88,8 @@ def _in_sections(console: Console, options: ConsoleOptions, panel: HelpPanel) ->
 
 
 def _usage(name: str) -> str | None:
+    if name in SEVERAL:
+        return f"memoryless {name} {SEVERAL[name]} [OPTIONS]"
     if name in NAMES:
         return f"memoryless {name} [KIND]"
     return f"memoryless {name} RUNS... [OPTIONS]" if name in READING else None
@@ -103,6 +112,7 @@ for i, (name, about) in enumerate(WITH_PHOTOS.items()):
         help=about,
         group=GROUPS[0],
         sort_key=i,
+        usage=_usage(name),
         default_parameter=Parameter(negative_bool=()),
     )
 for i, (name, about) in enumerate(LABORATORY.items()):

@@ -294,15 +294,28 @@ class Model:
         more: bool = False,
         check: Literal["always", "due"] = "always",
     ) -> LearningReport:
-        """Learn the classes that the labels name, one string an image.
+        """Learn classes from labelled images; if anything fails, the model stays as it was.
 
-        With `more`, some may be known already: the model is then as if all their images had come at
-        once. Images are paths, Pillow images or arrays of pixels, uint8, of any sizes, in a list or
-        a pandas column; one array (n, H, W), (n, C, H, W) or (n, H, W, C); or features (n, d). If
-        anything fails, the model is as it was before.
+        Parameters
+        ----------
+        images
+            Paths, Pillow images or arrays of pixels, uint8, of any sizes, in a list or a pandas
+            column; one array (n, H, W), (n, C, H, W) or (n, H, W, C); or features (n, d).
+        labels
+            The name of each image's class.
+        progress
+            Receives the progress of training, where the backbone is trained.
+        more
+            Whether classes may be known; the model then equals one that got all their images at
+            once.
+        check
+            With "due", images are scored by leave-one-out only if those since the last check are
+            more than a tenth of all.
 
-        Over fixed features leave-one-out checks the images of a call; with `check="due"` only where
-        those since the last check are more than a tenth of all.
+        Returns
+        -------
+        LearningReport
+            Accuracy by leave-one-out, confused classes and suspicious labels.
         """
         names = self._checked(labels, new=not more)
         images = several(images)
@@ -383,10 +396,23 @@ class Model:
     def evaluate(
         self, images: Any, labels: Iterable[str], unknown: Any = None, calibrate: bool = False
     ) -> Evaluation:
-        """Classify images, one label each, and compare the answers with the labels.
+        """Classify images and compare the answers with their labels.
 
-        `unknown` are images of things that the model does not know. With `calibrate`, the model is
-        calibrated on all of them first.
+        Parameters
+        ----------
+        images
+            Images of any form that `learn` takes.
+        labels
+            The name of each image's class.
+        unknown
+            Images of things that the model does not know.
+        calibrate
+            Whether to calibrate the model on all of these images first.
+
+        Returns
+        -------
+        Evaluation
+            Accuracies and errors as shares from 0 to 1, by class and state, and the mistakes.
         """
         self.check_taught()
         names = self._checked(labels, new=False)

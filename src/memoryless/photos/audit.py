@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -467,7 +467,9 @@ def render(found: Audit) -> str:
         summary=list(summary(found)),
         limits=[found.honest],
         measures=[
-            Table(title, f"{caption[0].upper()}{caption[1:]}.", *table_of(found, measure))
+            _unbroken(
+                Table(title, f"{caption[0].upper()}{caption[1:]}.", *table_of(found, measure))
+            )
             for measure, (title, caption) in MEASURES.items()
         ],
         attacks=ATTACKS,
@@ -475,3 +477,9 @@ def render(found: Audit) -> str:
         kept=Table("Data stored about photos", "", ["part", "bytes"], kept),
         audit=found,
     )
+
+
+def _unbroken(table: Table) -> Table:
+    """Return a table whose intervals no browser breaks at their hyphens."""
+    rows = [[name, *(cell.replace("-", "\u2011") for cell in cells)] for name, *cells in table.rows]
+    return replace(table, rows=rows)
