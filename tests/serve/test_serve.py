@@ -61,6 +61,15 @@ def test_a_port_that_is_taken(model, capsys):
     assert port < int(found[1]) <= port + 50
 
 
+def test_without_the_extra_it_says_what_to_install(model, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, _, err = call("serve", str(model), capsys=capsys)
+    assert code == 2
+    assert err == (
+        "memoryless: this needs uvicorn, which is not installed: pip install 'memoryless[serve]'\n"
+    )
+
+
 def test_another_host_needs_a_token(model, capsys, monkeypatch):
     monkeypatch.delenv("MEMORYLESS_TOKEN", raising=False)
     code, _, err = call("serve", str(model), "--host", "0.0.0.0", capsys=capsys)

@@ -139,7 +139,7 @@ function showPlan() {
   byId("progress").value = lesson.read.length / Math.max(1, lesson.read.length + lesson.waiting.length);
   byId("progress-text").textContent = busy ? progress(lesson) : total && !checked ? "Checking the photos …" : "";
   byId("plan-preview").textContent = checked?.checked > 0 && checked.classes > 1
-    ? `${checked.correct} of ${checked.checked} right when each is left out once` : "";
+    ? `${checked.correct} of ${checked.checked} correct, each tested by a model without it` : "";
   const few = total ? tooFew(counts) : "";
   byId("few").hidden = !few;
   byId("few-why").textContent = few && `${few} Add or remove some, or choose:`;
@@ -186,7 +186,7 @@ export function showLearned(found) {
   card.replaceChildren(
     make("h3", { class: "large" }, `Learned ${counted(photos, "photo", "photos")} of ${counted(names.length, "class", "classes")}, and kept none`),
     make("p", { class: "muted" }, `The photos took ${size(found.photo_bytes)}. The averages over all classes that stay take ${size(found.bytes_kept)}.`),
-    measured ? make("p", {}, `${found.correct} of ${found.checked} photos are right when each is left out once`
+    measured ? make("p", {}, `${found.correct} of ${found.checked} photos are correct, each tested by a model without it`
       + (pair ? `; most often confused: ${pair.class} and ${pair.other} (${pair.times} of ${pair.photos}).` : "."))
       : make("p", {}, "A model of one class cannot be wrong yet: teach another."),
     measured ? bars(weakest(found.by_class)) : null,
