@@ -79,7 +79,7 @@ def test_a_lesson_from_beginning_to_end(client, photos):
         path.stat().st_size for name in ("cat", "dog") for path in (photos / name).iterdir()
     )
     assert classes(client) == {"elk": 12, "owl": 12, "cat": 12, "dog": 12}
-    assert "no such lesson" in sentence(client.post(f"{lesson}/learn"), 404)
+    assert "is not open" in sentence(client.post(f"{lesson}/learn"), 404)
 
 
 def test_learning_by_parts_and_at_once_is_the_same(model, photos, tmp_path, taught):
@@ -327,18 +327,18 @@ BAD = {
     "a field too many": (("/undo", {"json": {"x": 1}}), 422, "unknown field 'x': choose from to"),
     "a field too few": (("/rename", {"json": {"class": "owl"}}), 422, "field name is missing"),
     "a wrong type": (("/undo", {"json": {"to": "1"}}), 422, "to must be a whole number from 0"),
-    "no such state": (
+    "an unknown state": (
         ("/undo", {"json": {"to": 9}}),
         422,
         "patient.memoryless has no state 9: choose from 1, 2",
     ),
-    "no such class": (
+    "an unknown class": (
         ("/rename", {"json": {"class": "oul", "name": "x"}}),
         422,
         "did you mean 'owl'?",
     ),
-    "no such lesson": (("/lessons/x/check", {}), 404, "no such lesson"),
-    "no such address": (("/nothing", {}), 404, "there is no such address: see /openapi.json"),
+    "an unknown lesson": (("/lessons/x/check", {}), 404, "this lesson is not open"),
+    "an unknown address": (("/nothing", {}), 404, "this address does not exist: see /openapi.json"),
     "another method": (("/model", {}), 405, "takes another method: see /openapi.json"),
     "unknown classes": (
         ("/evaluate", {"files": [("images", b"x")], "data": {"class": "x"}}),

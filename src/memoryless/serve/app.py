@@ -432,7 +432,7 @@ async def _mistaken(request: Request, error: Any) -> Response:
 
 
 async def _not_found(request: Request, error: Any) -> Response:
-    fix = {405: "this address takes another method", 404: "there is no such address"}
+    fix = {405: "this address takes another method", 404: "this address does not exist"}
     sentence = fix.get(error.status_code, str(error.detail))
     return Refusal(error.status_code, f"{sentence}: see /openapi.json").response()
 

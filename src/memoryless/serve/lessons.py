@@ -95,7 +95,7 @@ class Lessons:
         """Return an open lesson that nobody is learning."""
         self.drop_old()
         if name not in self._open:
-            raise Refusal(404, "there is no such lesson, perhaps it expired: open another")
+            raise Refusal(404, "this lesson is not open, perhaps it expired: open another")
         lesson = self._open[name]
         if lesson.busy:
             raise Refusal(409, "the lesson is being learned or checked: wait for the answer")

@@ -47,8 +47,8 @@ export async function request(method, path, body, more = {}) {
     if (answer.status === 401) await askForToken();
     else if (answer.status === 503 && tries < 20) await wait(Number(answer.headers.get("Retry-After")) || 1);
     else {
-      const told = await answer.json().catch(() => ({}));
-      throw new Refused(answer.status, told.error || `The server answered ${answer.status}.`);
+      const said = await answer.json().catch(() => ({}));
+      throw new Refused(answer.status, said.error || `The server answered ${answer.status}.`);
     }
   }
 }

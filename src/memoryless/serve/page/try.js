@@ -70,7 +70,7 @@ function showOthers() {
   }, make("img", { src: address(one), alt: "" }), make("span", { class: "caption" }, one.answer ? named(brief(one.answer)) : "…"))) : []));
 }
 
-async function look(photos) {
+async function classify(photos) {
   if (!photos.length) return;
   stop();
   for (const one of shown) if (!lesson.photos.has(one.id)) forget(one);
@@ -182,14 +182,14 @@ function offerDrawings() {
   if (!offered || thumbs.children.length) return;
   thumbs.append(...Array.from({ length: DRAWINGS / 3 }, (_, i) => make("button", {
     type: "button", class: "thumb", ariaLabel: `Drawing ${i + 1}`,
-    on: { click: attempt(async () => look([photo(await (await request("GET", `samples/${i}.png`)).blob())])) },
+    on: { click: attempt(async () => classify([photo(await (await request("GET", `samples/${i}.png`)).blob())])) },
   }, make("img", { src: `samples/${i}.png`, alt: "", loading: "lazy" }))));
 }
 
 export function setUp() {
-  droppable(byId("try-drop"), attempt(async (transfer) => look((await fromDrop(transfer)).map(unlabelled))));
+  droppable(byId("try-drop"), attempt(async (transfer) => classify((await fromDrop(transfer)).map(unlabelled))));
   byId("try-choose").addEventListener("click", () => byId("try-files").click());
-  byId("try-files").addEventListener("change", attempt(() => look(fromInput(byId("try-files")))));
+  byId("try-files").addEventListener("change", attempt(() => classify(fromInput(byId("try-files")))));
   byId("try-camera").addEventListener("click", attempt(() => (watching ? stop() : watch())));
   byId("correct").addEventListener("submit", correct);
   byId("tray-allow").addEventListener("change", showTray);
@@ -204,7 +204,7 @@ export function setUp() {
       showTray();
     },
     left: stop,
-    pasted: attempt((files) => look(files.map((file) => photo(file)))),
+    pasted: attempt((files) => classify(files.map((file) => photo(file)))),
     closed: () => lesson.close(),
   };
 }
