@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow test-fuzz test-kills test-browser test-without-torch test-all golden snapshots check docs bench clean
+.PHONY: demo test test-slow test-fuzz test-kills test-browser test-load test-without-torch test-all golden snapshots check docs bench clean
 
 demo: $(READY)
 	$(BIN)/memoryless demo
@@ -26,6 +26,10 @@ test-kills: $(READY)
 # Needs chromium as /usr/bin/chromium (Debian: apt-get install chromium).
 test-browser: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser
+
+# Fifty clients ask a server for ten seconds while one teaches; `make test-slow` does it for a minute.
+test-load: $(READY)
+	OMP_NUM_THREADS=1 MEMORYLESS_LOAD=10 $(BIN)/python -m pytest -m slow tests/serve/test_load.py
 
 # The commands for photos in an environment that has no torch.
 test-without-torch:

@@ -25,6 +25,7 @@ from benchmarks import (
     more,
     privacy,
     scoring,
+    serve,
     sums,
     suspects,
 )
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "loop": loop,
     "scoring": scoring,
     "compare": compare,
+    "serve": serve,
 }
 # They take a folder of photos.
 OF_PHOTOS = {

@@ -69,6 +69,14 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(autouse=True)
+def no_pydantic_in_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags are parsed as in a process of their own, where nothing has imported pydantic yet: where
+    it is there, the parser checks defaults with it, also those that are open.
+    """
+    monkeypatch.setattr("cyclopts.argument._argument.parse_version", lambda text: (1,))
+
+
+@pytest.fixture(autouse=True)
 def fixed_seeds() -> None:
     torch.manual_seed(0)
     np.random.seed(0)

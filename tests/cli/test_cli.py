@@ -22,7 +22,7 @@ def commands() -> list[str]:
 def test_a_command_stands_in_the_file_of_its_name_and_begins_with_its_line(command):
     name = "list_names" if command == "list" else command  # list.py would hide Python's own
     face = "photos" if command in WITH_PHOTOS else "lab"
-    face = "cli" if command == "demo" else face
+    face = {"demo": "cli", "serve": "serve"}.get(command, face)
     function = app[command].default_command
     assert function.__module__ == f"memoryless.{face}.{name}"
     docstring = " ".join(function.__doc__.partition("\n\n")[0].split())

@@ -19,8 +19,11 @@ from memoryless.model.database import SCHEMA
 from memoryless.model.file import (
     check_file,
     export_state,
+    file_bytes,
     kept_states,
     load_state,
+    state_bytes,
+    state_of_bytes,
     writing,
 )
 from photo_toys import draw_photos, tiny_settings
@@ -347,3 +350,45 @@ def test_the_pages_tables_are_ours_and_its_questions_are_answered(path):
     assert known[:2] == [("class 0", 10), ("class 1", 10)]
     assert [row[2] for row in done] == ["learn"] * 3
     assert sure[0][0] == "fixed+lda"
+
+
+def test_a_file_as_bytes(path, tmp_path):
+    """They are those of a file: with the current state alone, or with all."""
+    for content, kept in ((state_bytes(path), [3]), (file_bytes(path), [1, 2, 3])):
+        copy = tmp_path / "copy.memoryless"
+        copy.write_bytes(content)
+        assert list(check_file(copy)) == []
+        assert numbers(copy) == kept
+        assert load_state(copy).digest == load_state(path).digest
+        found = state_of_bytes(content, "copy.memoryless")
+        assert found.digest == load_state(path).digest
+        assert (Model.of(found).decision_function(X) == Model.load(path).decision_function(X)).all()
+
+
+def test_bytes_of_a_stranger_are_checked_as_a_file_is(path, tmp_path):
+    content = state_bytes(path)
+    edit(path, "CREATE TRIGGER t AFTER DELETE ON class BEGIN DELETE FROM blob; END")
+    log = bytearray(content)
+    log[18:20] = b"\2\2"  # a write-ahead log would lie beside it
+    for wrong, why in (
+        (b"", "is no model"),
+        (b"a letter", "is no model"),
+        (bytes(log), "is no model"),
+        (content[: len(content) // 2], "is damaged"),
+        (path.read_bytes(), "has other tables or settings"),
+    ):
+        with pytest.raises(StoreError, match=f"^north {why}"):
+            state_of_bytes(wrong, "north")
+
+
+def test_every_byte_of_a_stranger_that_changes_is_noticed_or_without_effect(path):
+    content = state_bytes(path)
+    digest = state_of_bytes(content, "north").digest
+    for place in random.Random(0).sample(range(len(content)), 300):
+        changed = bytearray(content)
+        changed[place] ^= 0x55
+        try:
+            found = state_of_bytes(bytes(changed), "north")
+        except StoreError:
+            continue
+        assert found.digest == digest

@@ -15,7 +15,7 @@ from databases import damage
 from memoryless import Model
 from memoryless.errors import ConfigError, MemorylessError
 from memoryless.model.file import check_file, load_state, writing
-from memoryless.photos.merge import merge_models, notes
+from memoryless.photos.merge import merge_into, merge_models, notes
 from memoryless.photos.rename import rename_class
 from memoryless.photos.undo import go_back
 from merge_toys import TAUGHT, features, photo_model, refused, teach, teach_north_and_south
@@ -395,3 +395,33 @@ def test_a_note_says_that_a_calibration_is_not_merged(birds, capsys):
     out = call("merge", "new", "model", "a b", "--same-class", "join", capsys=capsys)[1]
     assert "a b was calibrated, and new is not" in out
     assert not Model.load("new").calibrated
+
+
+def test_merging_into_a_model_is_one_state_more(north_and_south):
+    merge_models(Path("out"), [Path("north"), Path("south")], "join")
+    before = load_state("north")
+    one, saved = merge_into(Path("north.memoryless"), load_state("south"), "join")
+    assert one.digest == before.digest
+    assert (saved.number, saved.parent, saved.done) == (before.number + 1, before.number, "merge")
+    assert_equal(Model.load("north"), Model.load("out"))
+    assert go_back(Path("north"))[1].digest == before.digest
+
+
+def test_merging_into_a_model_keeps_its_history_setting(north_and_south):
+    model = Model.load("north")
+    model.save("north", history=2)
+    _, saved = merge_into(Path("north.memoryless"), load_state("south"), "join")
+    assert saved.description.history == 2
+
+
+def test_what_single_photos_would_follow_from_is_not_kept():
+    """The two states differ by the other model: by one whose class had a single photo."""
+    teach("one", {"ant": 20, "bee": 20})
+    teach("two", {"cat": 1, "dog": 20}, seed=1)
+    _, saved = merge_into(Path("one.memoryless"), load_state("two"))
+    assert saved.parent is None
+
+
+def test_merging_into_no_model(north_and_south):
+    with pytest.raises(ConfigError, match=r"there is no model out\.memoryless to merge into"):
+        merge_into(Path("out.memoryless"), load_state("south"))

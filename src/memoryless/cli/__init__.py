@@ -45,6 +45,8 @@ WITH_PHOTOS = {
     "check": "Read all of a model's file and compare it with its checksums.",
     "export": "Write a model as one ONNX file for other programs, or as one .memoryless file to "
     "send.",
+    "serve": "Teach and ask a model in the browser, or over HTTP. Creates MODEL if it does not "
+    "exist.",
     "samples": "Write some drawings as folders of PNG files, to try the commands without photos.",
 }
 TRAINING = {
@@ -102,8 +104,9 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for i, (name, about) in enumerate(WITH_PHOTOS.items()):
+    place = "serve" if name == "serve" else "photos"
     app.command(
-        f"memoryless.photos.{name}:{name}",
+        f"memoryless.{place}.{name}:{name}",
         help=about,
         group=GROUPS[0],
         sort_key=i,

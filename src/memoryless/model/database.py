@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from sqlite3 import Connection
 
-from memoryless.errors import ConfigError, StoreError, WriteError
+from memoryless.errors import BusyError, ConfigError, StoreError, WriteError
 from memoryless.store import HELD, RESTORE, ROOM, cannot_write, make_folder, sync
 
 ENDING = ".memoryless"
@@ -123,6 +123,22 @@ def _open_to_read(path: Path) -> Connection:
 
 
 @contextmanager
+def reading_bytes(content: bytes, path: Path) -> Iterator[Connection]:
+    """Read a model whose file's bytes are in memory, with every check; errors name the path."""
+    if content[:16] != b"SQLite format 3\0" or content[18:20] != b"\1\1":  # no log beside it
+        raise StoreError(f"{path} is no model: name a file that memoryless wrote")
+    with (
+        explained(path, writing=False),
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as db,
+    ):
+        db.deserialize(content)
+        for statement in SETTINGS:
+            db.execute(statement)
+        check_ours(db, path, "memory")
+        yield db
+
+
+@contextmanager
 def writing(path: Path) -> Iterator[Connection]:
     """Hold a model that is there: nobody else writes until the end, and everybody can read."""
     check_there(path)
@@ -167,9 +183,9 @@ def check_there(path: Path) -> None:
         raise ConfigError(f"{path} may not be read: change its permissions")
 
 
-def check_ours(db: Connection, path: Path) -> None:
+def check_ours(db: Connection, path: Path, journal: str = "delete") -> None:
     """Raise unless the database is a model's, with the tables of one and nothing else: a trigger
-    of a stranger would run when we write.
+    of a stranger would run when we write. In a file it has this kind of journal.
     """
     (application,) = db.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:
@@ -180,8 +196,8 @@ def check_ours(db: Connection, path: Path) -> None:
             f"{path} has format {version}, and this version reads format {VERSION}: install a "
             "newer memoryless"
         )
-    (journal,) = db.execute("PRAGMA journal_mode").fetchone()
-    if version != VERSION or journal != "delete" or _objects(db) != _our_objects():
+    (kind,) = db.execute("PRAGMA journal_mode").fetchone()
+    if version != VERSION or kind != journal or _objects(db) != _our_objects():
         raise StoreError(f"{path} has other tables or settings than a model has: {RESTORE}")
 
 
@@ -294,6 +310,13 @@ def build(
                 _clear_new(path)
 
 
+def build_bytes(fill: Callable[[Connection], None]) -> bytes:
+    """Return the bytes of a new database, which was never on the disk."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        _fill(db, fill)
+        return db.serialize()
+
+
 def _fill(db: Connection, fill: Callable[[Connection], None]) -> None:
     """Make the tables of a new database and their rows."""
     db.execute("BEGIN IMMEDIATE")
@@ -331,7 +354,7 @@ def explained(path: Path, writing: bool) -> Iterator[None]:
 
 def _of_reading(path: Path, name: str, error: sqlite3.Error) -> StoreError | WriteError:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return WriteError(f"{path} is being written by another process: wait for it")
+        return BusyError(f"{path} is being written by another process: wait for it")
     if name.startswith("SQLITE_NOTADB"):
         return StoreError(f"{path} is no model: name a file that memoryless wrote")
     if name.startswith(NO_LOCKS) and _beside(path, "-journal").exists():
@@ -344,7 +367,7 @@ def _of_reading(path: Path, name: str, error: sqlite3.Error) -> StoreError | Wri
 
 def _of_writing(path: Path, name: str, error: sqlite3.Error) -> StoreError | WriteError:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return WriteError(
+        return BusyError(
             f"another process is writing {path}: wait for it, or choose another {PLACE}"
         )
     if name.startswith("SQLITE_FULL"):

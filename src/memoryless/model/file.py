@@ -391,3 +391,25 @@ def export_state(path: Path | str, target: Path, force: bool = False) -> State:
     with database.reserved(target):
         _build(replace(state, path=target), contents, force)
     return state
+
+
+def state_bytes(path: Path | str) -> bytes:
+    """Return the bytes of a file with the current state alone, as `export_state` writes one."""
+    path = model_file(path)
+    with reading(path) as db:
+        state = _loaded(db, path, None, PARTS)
+        contents = _contents(db, state, PARTS)
+    return database.build_bytes(lambda db: _insert(db, state, contents))
+
+
+def file_bytes(path: Path | str) -> bytes:
+    """Return the bytes of a file with every kept state, read within one transaction."""
+    with reading(model_file(path)) as db:
+        return db.serialize()
+
+
+def state_of_bytes(content: bytes, name: str) -> State:
+    """Return the current state in the bytes of a file of someone else's making, all checked."""
+    path = Path(name)
+    with database.reading_bytes(content, path) as db:
+        return _loaded(db, path, None, PARTS)

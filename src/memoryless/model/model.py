@@ -528,6 +528,13 @@ class Model:
         whole.label_type = types.pop() if len(types) == 1 else "str"
         return whole
 
+    def follow(self, saved: State, merged: State) -> None:
+        """Stand after a saved state, into which another was merged. What was added is the other
+        one's sums, which give photos away if that did.
+        """
+        self._saved = saved
+        self._traceable = bool(given_back(merged.description, merged.classes.counts))
+
     @one_at_a_time
     def rename(self, names: Mapping[str, str]) -> None:
         """Give classes other names; their columns stay."""

@@ -94,7 +94,15 @@ def export_onnx(
         raise ConfigError(f"{file} does not end in .onnx or .memoryless: name the file so")
     if file.exists() and not force:
         raise WriteError(f"{file} is there already: name another file, or add `force=True`")
-    state = load_state(path, names=("features", "scorer"))
+    content, done = onnx_bytes(load_state(path, names=("features", "scorer")), photos, progress)
+    write_bytes(file, content, "file")
+    return done
+
+
+def onnx_bytes(
+    state: State, photos: Sequence[Photo] = (), progress: Progress = silent
+) -> tuple[bytes, Exported]:
+    """Return a state as an ONNX file, once it was compared on drawings and on photos."""
     model = Model.of(state)
     model.check_taught()
     _check_exportable(state)
@@ -104,8 +112,7 @@ def export_onnx(
     drawn = compare(session, model, drawings())
     named = compare(session, model, [[photo] for photo in photos], progress) if photos else None
     _check_difference(_joined([drawn, named] if named else [drawn]))
-    write_bytes(file, content, "file")
-    return Exported(state, drawn, named)
+    return content, Exported(state, drawn, named)
 
 
 def exported(state: State) -> bytes:

@@ -35,6 +35,23 @@ def merge_models(
         return parts, Model.merge(models, same_class=same_class).save_in(writer)
 
 
+def merge_into(
+    path: Path, other: State, same_class: Literal["refuse", "join"] = "refuse"
+) -> tuple[State, State]:
+    """Merge the state of another model into a model, as its next state.
+
+    Return the state before and the one that it became.
+    """
+    with writing(path) as writer:
+        before = writer.before
+        if before is None:
+            raise ConfigError(f"there is no model {path} to merge into: let it learn some first")
+        models = {path.name: Model.of(before), str(other.path): Model.of(other)}
+        merged = Model.merge(models, same_class=same_class)
+        merged.follow(before, other)
+        return before, merged.save_in(writer, before.description.history)
+
+
 def _check_places(out: Path, paths: Sequence[Path]) -> None:
     """Raise unless the file to be made is new, and each model is named once."""
     where: dict[Path, Path] = {}

@@ -80,15 +80,15 @@ def _answers(
     read = zip(photos, features(model, photos, progress), strict=True)
     while chunk := list(islice(read, CHUNK)):
         rows = [row for _, row in chunk if not isinstance(row, UnreadableError)]
-        likeliest = _likeliest(model, np.stack(rows), top) if rows else iter(())
+        found = likeliest(model, np.stack(rows), top) if rows else iter(())
         for photo, row in chunk:
             if isinstance(row, UnreadableError):
                 yield Answer(photo.name, error=str(row))
             else:
-                yield Answer(photo.name, *next(likeliest))
+                yield Answer(photo.name, *next(found))
 
 
-def _likeliest(
+def likeliest(
     model: Model, rows: np.ndarray, top: int
 ) -> Iterator[tuple[Any, tuple[tuple[str, float], ...]]]:
     """Yield known, unsure or unknown for each of some features, and its likeliest classes."""
