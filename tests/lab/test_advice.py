@@ -99,7 +99,11 @@ def test_an_image_that_breaks_while_training_is_no_lack_of_memory(toy, command, 
     [
         (MemoryError(), 2, "there is not enough memory"),
         (OSError(5, "Input/output error", "disk"), 2, "Input/output error: disk"),
-        (KeyboardInterrupt(), 130, "stopped; the same command goes on from the last finished"),
+        (
+            KeyboardInterrupt(),
+            130,
+            "interrupted; the same command continues after the last finished",
+        ),
         (TrainingError("no"), 2, "no"),
     ],
 )
@@ -122,6 +126,6 @@ def test_a_folder_of_other_files_is_left_alone(command, tmp_path):
 
 
 def test_the_table_of_exit_codes_stands_twice_alike():
-    page = (Path(__file__).parents[2] / "docs" / "runs.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "guide.md").read_text()
     codes = re.findall(r"^(\d+)  ", memoryless.cli.__doc__ or "", flags=re.M)
     assert codes == re.findall(r"^\| (\d+) \|", page, flags=re.M) == ["0", "1", "2", "3", "130"]

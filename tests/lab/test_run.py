@@ -87,7 +87,7 @@ def test_interrupt(photos, capsys, monkeypatch):
     monkeypatch.setattr("memoryless.lab.experiment.run", stop)
     code, _, err = call("run", *PHOTO_FLAGS, "--root", "photos", capsys=capsys)
     assert code == 130
-    assert "the same command goes on from the last finished epoch" in err
+    assert "the same command continues after the last finished epoch" in err
 
 
 def test_a_run_without_its_control(tiny, toy_runs, capsys):
