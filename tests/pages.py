@@ -44,15 +44,22 @@ def commands(page: str) -> list[list[str]]:
 
 
 def headings(lines: list[str]) -> list[str]:
-    """What lines begin with that say one thing each: "learns    90 photos" begins with learns."""
-    return [line[:10].rstrip() for line in lines if re.match(r"[a-z][a-z ]{8} \S", line)]
+    """Return what sentences and indented lines begin with.
+
+    >>> headings(["Done: birds knows 5 classes.", "  file      birds.memoryless, 43 MB", "  owl 24"])
+    ['Done:', 'file']
+    """
+    sentences = [found[0] for line in lines if (found := re.match(r"[A-Z][a-z]+:?(?= )", line))]
+    indented = [line[2:12].rstrip() for line in lines if re.match(r"  [a-z][a-z ]{8} \S", line)]
+    return [*sentences, *indented]
 
 
 def masked(line: str) -> str:
-    """A line without its numbers and spaces, which differ between one training and another.
+    """A line without its numbers, spaces and the mark of the Pareto front, which differ between one
+    training and another.
 
-    >>> masked(" FT   27.9   -1.5   26.0 kB"), masked("FT 3 nothing")
+    >>> masked(" FT   27.9   -1.5   26.0 kB  *"), masked("FT 3 nothing")
     ('FT # # #', 'FT # #')
     """
-    text = re.sub(r"[-+]?\d[\d.,]*", "#", " ".join(line.split()))
+    text = re.sub(r"[-+]?\d[\d.,]*", "#", " ".join(line.removesuffix("*").split()))
     return re.sub(r"# (bytes|kB|MB)|\bnothing\b", "#", text)
