@@ -46,7 +46,7 @@ def commands(page: str) -> list[list[str]]:
 def headings(lines: list[str]) -> list[str]:
     """Return what sentences and indented lines begin with.
 
-    >>> headings(["Done: birds knows 5 classes.", "  file      birds.memoryless, 43 MB", "  owl 24"])
+    >>> headings(["Done: birds knows 5 classes.", "  file      birds.memoryless", "  owl 24"])
     ['Done:', 'file']
     """
     sentences = [found[0] for line in lines if (found := re.match(r"[A-Z][a-z]+:?(?= )", line))]
