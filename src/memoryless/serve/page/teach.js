@@ -14,6 +14,7 @@ const lesson = new Lesson(show);
 let checked = null;
 let version = 0;
 let learning = false;
+let learnedState = 0;  // of the card that says what was learned
 
 // Why so few photos would show which were used; nothing if they are enough.
 export function tooFew(counts) {
@@ -39,8 +40,7 @@ function hint() {
 
 function add(photos) {
   if (!photos.length) return;
-  byId("learned").hidden = true;
-  byId("gather").hidden = false;
+  hideLearned();
   for (const one of photos) one.label = (one.label || label()).normalize("NFC");
   lesson.add(photos);
   if (photos.some((one) => !one.label)) byId("class").focus();
@@ -183,6 +183,7 @@ export function showLearned(found) {
   const [pair] = found.confused;
   const measured = found.classes > 1 && found.checked > 0;
   const card = byId("learned");
+  learnedState = found.state;
   card.replaceChildren(
     make("h3", { class: "large" }, `Learned ${counted(photos, "photo", "photos")} of ${counted(names.length, "class", "classes")}, and kept none`),
     make("p", { class: "muted" }, `The photos took ${size(found.photo_bytes)}. The averages over all classes that stay take ${size(found.bytes_kept)}.`),
@@ -205,9 +206,13 @@ function weakest(classes) {
     .map((one) => ({ name: one.class, share: one.correct / one.checked, text: `${one.correct} of ${one.checked}` }));
 }
 
-function again() {
+function hideLearned() {
   byId("learned").hidden = true;
   byId("gather").hidden = false;
+}
+
+function again() {
+  hideLearned();
   byId("class").value = "";
   hint();
   show();
@@ -278,7 +283,11 @@ export function setUp() {
     if ([" ", "Enter"].includes(event.key) && !event.repeat) { event.preventDefault(); attempt(hold)(); }
   });
   return {
-    changed: () => { hint(); show(); },
+    changed: (model) => {
+      if (model.number < learnedState) hideLearned();  // it was undone
+      hint();
+      show();
+    },
     left: () => { release(); byId("camera").hidden = true; },
     pasted: (files) => add(files.map((file) => photo(file))),
     closed: () => lesson.close(),
