@@ -266,7 +266,7 @@ def test_the_first_visit(width, tmp_path, tiny_backbone):
         page.get_by_role("heading", name="Learned 300 photos of 10 classes").wait_for()
         knows(page, "10 classes, 300 photos seen, none kept")
         assert page.locator("#welcome").is_hidden()
-        assert re.search(r"\d+ of 300 photos are correct", page.locator("#learned").inner_text())
+        assert re.search(r"\d+ of 300 photos are recognized", page.locator("#learned").inner_text())
         check_view(page)
         page.get_by_role("link", name="Try it now").click()
         page.get_by_role("button", name="Drawing 1", exact=True).click()
@@ -437,7 +437,7 @@ def test_names_are_text(zoo, tmp_path, tiny_backbone):
 
 ANSWERS = {
     "known": "owl",
-    "unsure": "Unsure\n\nPerhaps owl: the photo lies at the edge of what was learned.",
+    "unsure": "Unsure\n\nPerhaps owl, but the photo fits this class less well than most.",
     "unknown": "Unknown\n\nNone of the known classes fits. The nearest is owl.",
 }
 
