@@ -97,7 +97,7 @@ async function goTo(number) {
 function showKept() {
   const model = state.model;
   const kept = `The averages take ${size(model.bytes_kept)}, the whole file with its network and history ${size(model.bytes)}.`;
-  byId("kept").textContent = model.photo_bytes ? `${kept} The photos since the start took ${size(model.photo_bytes)}.` : kept;
+  byId("kept").textContent = model.photo_bytes ? `${kept} The photos learned since the server started took ${size(model.photo_bytes)}.` : kept;
   byId("privacy").replaceChildren(...model.privacy.map((text) => make("p", {}, text.replaceAll("`", ""))));
   for (const id of ["get-onnx"]) byId(id).disabled = !model.classes.length;
 }

@@ -110,7 +110,7 @@ function showSuspects() {
   if (!found.length) return;
   area.replaceChildren(
     make("h3", {}, `${counted(found.length, "photo", "photos")} may be in the wrong class`),
-    make("p", { class: "muted" }, "Look at them before they are learned."),
+    make("p", { class: "muted" }, "Check this before you press Learn."),
     make("div", { class: "suspects" }, ...found.slice(0, SHOWN).map(([one, own]) => suspect(one, own))));
 }
 
