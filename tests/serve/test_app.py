@@ -10,10 +10,12 @@ import sys
 import time
 
 import httpx
+import numpy as np
 import pytest
 from PIL import Image
 
 from memoryless.cli import main
+from memoryless.model import Model
 from memoryless.model.file import kept_states, load_state, state_of_bytes, writing
 from memoryless.photos.predict import predict
 from memoryless.serve import teacher
@@ -46,6 +48,53 @@ def test_answers_are_those_of_the_command(patient, model, photos, capsys):
         assert scores[0] == pytest.approx(scores[1], abs=1e-6)
         assert one["file"] == other["file"].rpartition("/")[2]
         assert one["answer"] == other["answer"]
+
+
+def test_known_unsure_and_unknown_by_the_margins(patient, model, tmp_path):
+    """Both thresholds count: that of known, and that of unsure."""
+    photos = make_colours(tmp_path, "elk", "owl", "cat", number=20, seed=3)
+    folders = [photos / name for name in ("elk", "owl", "cat")]
+    found = patient.post("/predict", files=images(*folders)).json()["results"]
+    pixels = [Image.open(path) for folder in folders for path in sorted(folder.iterdir())]
+    judged = Model.load(model).classify(pixels)
+    expected = np.select(
+        [judged.margin < 0, judged.margin < judged.sure], ["unknown", "unsure"], "known"
+    )
+    assert [one["answer"] for one in found] == expected.tolist()
+    assert {*expected[:40]} >= {"known", "unsure"}
+    assert {*expected[40:]} == {"unknown"}
+    assert all(len(one["top"]) == 2 for one in found)
+
+
+def test_a_model_that_trains_its_network_is_asked_but_not_taught(tmp_path, photos):
+    model = Model("finetune+lda", epochs=1, width=2, batch_size=16, image_size=16)
+    model.learn(
+        [Image.open(path) for name in ("elk", "owl") for path in sorted((photos / name).iterdir())],
+        ["elk"] * 12 + ["owl"] * 12,
+    )
+    model.save(tmp_path / "trained.memoryless")
+    photo, cat = images(photos / "owl")[:1], {"class": "cat"}
+    with served(tmp_path / "trained.memoryless") as client:
+        (one,) = client.post("/predict", files=photo).json()["results"]
+        own = model.predict_proba([Image.open(photos / "owl" / "0.png")])[0]
+        scores = {top["label"]: top["score"] for top in one["top"]}
+        assert scores == pytest.approx(
+            dict(zip(model.classes, own.tolist(), strict=True)), abs=1e-5
+        )
+        lesson = f"/lessons/{client.post('/lessons').json()['lesson']}"
+        refused = [
+            client.post("/learn", files=photo, data=cat),
+            client.post(f"{lesson}/photos", files=photo, data=cat),
+            client.post(f"{lesson}/samples"),
+            client.post("/evaluate", files=photo, data=cat),
+        ]
+        assert {sentence(answer, 422) for answer in refused} == {
+            "this model trains its network, which no server does: teach it by memoryless learn "
+            "and measure it by memoryless evaluate, and ask it here"
+        }
+        sentence(client.post("/forget", json={"classes": ["owl"]}), 422)
+        assert client.post("/rename", json={"class": "owl", "name": "eule"}).status_code == 200
+        assert classes(client) == {"elk": 12, "eule": 12}
 
 
 def test_a_photo_as_it_is(patient, photos):

@@ -176,10 +176,11 @@ def first_lesson(page: Any, zoo: Path) -> None:
     knows(page, "3 classes, 60 photos seen")
     page.click("#undo")
     knows(page, "2 classes, 40 photos seen")
+    assert page.locator("#learned").is_hidden()
 
 
 def try_and_correct(page: Any, zoo: Path) -> None:
-    page.get_by_role("link", name="Try it now").click()
+    view(page, "try")
     page.locator("#try-files").set_input_files(str(zoo / "test" / "owl" / "0.png"))
     page.wait_for_selector(".verdict")
     assert page.locator(".verdict").inner_text() == "owl"
@@ -246,6 +247,79 @@ def measure(page: Any, zoo: Path) -> None:
     assert right
     assert number == f"{100 * int(right[1]) / 24:.1f} %"
     check_view(page)
+
+
+@browser
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_first_visit(width, tmp_path, tiny_backbone):
+    """Three steps, and a button that teaches ten drawings where no photos are at hand."""
+    model = empty_model(tmp_path / "new.memoryless", tiny_backbone)
+    with address(model) as base, opened(base, width, "light", bypass_csp=True) as page:
+        steps = page.locator("#welcome .steps li")
+        assert [steps.nth(i).is_visible() for i in range(steps.count())] == [True] * 3
+        assert page.locator("#welcome .steps b").all_inner_texts() == ["Show", "Learn", "Try"]
+        page.wait_for_function(
+            "[...document.querySelectorAll('#sample-drawings img')]"
+            ".filter(image => image.naturalWidth === 28).length === 10"
+        )
+        page.get_by_role("button", name="Teach ten drawings").click()
+        page.get_by_role("heading", name="Learned 300 photos of 10 classes").wait_for()
+        knows(page, "10 classes, 300 photos seen, none kept")
+        assert page.locator("#welcome").is_hidden()
+        assert re.search(r"\d+ of 300 photos are recognized", page.locator("#learned").inner_text())
+        check_view(page)
+        page.get_by_role("link", name="Try it now").click()
+        page.get_by_role("button", name="Drawing 1", exact=True).click()
+        page.wait_for_selector(".verdict")
+        page.click("#undo")
+        knows(page, "knows nothing yet")
+        view(page, "teach")
+        page.wait_for_selector("#welcome:visible")
+
+
+@browser
+def test_a_folder_of_folders_that_is_dropped(zoo, tmp_path, tiny_backbone):
+    """A real drop, so that the page walks through real entries of folders."""
+    (zoo / "zoo" / ".hidden").mkdir()
+    (zoo / "zoo" / ".hidden" / "x.png").write_bytes(b"x")
+    make_colours(zoo / "zoo", "cat", number=120)  # chromium lists 100 entries at a time
+    model = empty_model(tmp_path / "zoo.memoryless", tiny_backbone)
+    with address(model) as base, opened(base, 1280, "light") as page:
+        page.fill("#class", "another")
+        drop(page, "#drop", zoo / "zoo")
+        page.wait_for_selector("#learn:enabled")
+        assert page.locator("#plan th").all_inner_texts() == ["cat\nnew", "elk\nnew", "owl\nnew"]
+        assert page.locator("#plan td").all_inner_texts() == ["120", "19", "21"]
+        assert page.locator("#broken li").all_inner_texts() == ["notes.txt: not an image"]
+
+
+@browser
+def test_a_folder_of_test_photos_that_is_dropped(zoo, tmp_path, tiny_backbone):
+    model = empty_model(tmp_path / "zoo.memoryless", tiny_backbone)
+    with served(model) as client:
+        teach(client, zoo / "test", ["elk", "owl"], few="true")
+    with address(model) as base, opened(base, 1280, "light") as page:
+        view(page, "good")
+        drop(page, "#good-drop", zoo / "test")
+        page.wait_for_selector("#results:visible")
+        assert "of 16 photos correct" in page.locator(".headline").inner_text()
+        assert "8 photos of 1 class that it does not know" in page.locator(".headline").inner_text()
+
+
+def drop(page: Any, area: str, folder: Path) -> None:
+    """Drop a folder as a file manager does: scripts alone cannot make entries of folders."""
+    box = page.locator(area).bounding_box()
+    devtools = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        devtools.send(
+            "Input.dispatchDragEvent",
+            {
+                "type": kind,
+                "x": box["x"] + box["width"] / 2,
+                "y": box["y"] + 20,
+                "data": {"items": [], "files": [str(folder)], "dragOperationsMask": 1},
+            },
+        )
 
 
 @browser
@@ -363,7 +437,7 @@ def test_names_are_text(zoo, tmp_path, tiny_backbone):
 
 ANSWERS = {
     "known": "owl",
-    "unsure": "Unsure\n\nPerhaps owl: the photo lies at the edge of what was learned.",
+    "unsure": "Unsure\n\nPerhaps owl, but the photo fits this class less well than most.",
     "unknown": "Unknown\n\nNone of the known classes fits. The nearest is owl.",
 }
 

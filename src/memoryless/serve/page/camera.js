@@ -3,7 +3,7 @@
 let stream = null;
 
 export const possible = () => Boolean(navigator.mediaDevices?.getUserMedia);
-export const WHERE = "Browsers allow the camera on localhost and on https pages alone: open this page there, or choose photos.";
+export const WHERE = "Browsers allow the camera only on localhost and on https pages: open this page there, or choose photos.";
 
 export async function open(video) {
   close();
@@ -12,7 +12,7 @@ export async function open(video) {
     stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment", width: { ideal: 1280 } } });
   } catch (error) {
     throw new Error(error.name === "NotAllowedError"
-      ? "The browser does not allow the camera here: allow it beside the address, then try again."
+      ? "The browser blocks the camera: allow it beside the address of this page, then try again."
       : "No camera was found: connect one, or choose photos.");
   }
   video.srcObject = stream;

@@ -18,10 +18,10 @@ export function bars(rows, kind = "") {
     note ? make("span", { class: "bar-note muted" }, note) : null)));
 }
 
-// Which classes are taken for which: rows are right, columns are said; deeper means more often.
+// Which classes are taken for which: rows are right, columns are answers; deeper means more often.
 export function heatMap(names, times) {
   const most = Math.max(1, ...names.flatMap((row) => names.filter((n) => n !== row).map((column) => times(row, column))));
-  const head = make("tr", {}, make("th", { scope: "col" }, "is \\ said"), ...names.map((name) => make("th", { scope: "col" }, named(name))));
+  const head = make("tr", {}, make("th", { scope: "col" }, "is \\ answered"), ...names.map((name) => make("th", { scope: "col" }, named(name))));
   const rows = names.map((row) => make("tr", {}, make("th", { scope: "row" }, named(row)), ...names.map((column) => {
     const number = times(row, column);
     const step = row === column ? "right" : number ? `heat-${Math.ceil(4 * number / most)}` : "";

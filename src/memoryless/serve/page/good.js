@@ -17,7 +17,7 @@ function showProgress() {
 
 async function measure(photos) {
   if (!photos.length) return;
-  if (photos.some((one) => !one.label)) throw new Error("Give a folder with a folder of photos for each class: its name says what the photos show.");
+  if (photos.some((one) => !one.label)) throw new Error("Choose a folder that holds one folder of photos for each class, named after the class.");
   lesson.close();
   lesson.add(photos);
   byId("results").hidden = true;
@@ -42,7 +42,7 @@ function show(found) {
       make("p", { class: "muted" }, aside(found))),
     make("div", { class: "columns even" },
       make("div", { class: "card" }, make("h3", {}, "Weakest classes"), bars(weakest(found))),
-      make("div", { class: "card" }, make("h3", {}, "By the lesson that brought the class"),
+      make("div", { class: "card" }, make("h3", {}, "By the lesson in which the class was learned"),
         columns(found.states.map((one) => ({ name: `lesson ${one.state}`, share: one.top1 }))))),
     ...confusions(found),
     ...wrong(found));
@@ -53,8 +53,8 @@ function show(found) {
 function aside(found) {
   const strange = Object.entries(found.unknown);
   const others = strange.reduce((sum, [, number]) => sum + number, 0);
-  const parts = [`${percent(found.accepted)} were accepted as known.`];
-  if (others) parts.push(`${counted(others, "photo", "photos")} of ${counted(strange.length, "class", "classes")} that it does not know: ${percent(found.rejected)} were rejected.`);
+  const parts = [`${percent(found.accepted - found.unsure)} were answered as known, ${percent(found.unsure)} as unsure, ${percent(1 - found.accepted)} as unknown.`];
+  if (others) parts.push(`${counted(others, "photo", "photos")} of ${counted(strange.length, "class", "classes")} that it does not know: ${percent(found.rejected)} were answered as unknown.`);
   const broken = lesson.broken;
   if (broken.length) parts.push(`${counted(broken.length, "file", "files")} could not be read: ${broken.slice(0, 5).map((one) => one.file.name).join(", ")}.`);
   return parts.join(" ");
@@ -83,9 +83,9 @@ function confusions(found) {
   }
   if (!wrongs.size) return [];
   const names = [...wrongs].sort((a, b) => b[1] - a[1]).slice(0, CELLS).map(([name]) => name).sort();
-  return [make("div", { class: "card" }, make("h3", {}, "What is taken for what"),
+  return [make("div", { class: "card" }, make("h3", {}, "Which classes are confused"),
     make("p", { class: "muted" }, wrongs.size > CELLS ? `The ${CELLS} classes with the most mistakes of ${wrongs.size}. ` : "",
-      "Rows are what the photos show, columns what was said."),
+      "Rows are what the photos show, columns what the model answered."),
     heatMap(names, (row, column) => times.get(JSON.stringify([row, column])) || 0))];
 }
 
@@ -94,14 +94,14 @@ function wrong(found) {
   const all = found.answers.filter((one) => knows.has(one.class) && one.answer !== one.class).sort((a, b) => b.score - a.score);
   if (!all.length) return [make("p", { class: "card" }, "No photo got a wrong answer.")];
   return [make("div", { class: "card" }, make("h3", {}, `${counted(all.length, "photo", "photos")} got a wrong answer`),
-    make("p", { class: "muted" }, "The surest mistakes first. They are in this page alone."),
+    make("p", { class: "muted" }, "The mistakes that the model was surest of come first. The photos are in this page alone."),
     make("div", { class: "thumbs mistakes" }, ...all.slice(0, WRONG).map(mistake)))];
 }
 
 function mistake(one) {
   const own = lesson.at(one.place);
   return make("figure", { class: "thumb" }, make("img", { src: own ? address(own) : "", alt: `A photo of ${one.class}`, loading: "lazy" }),
-    make("figcaption", {}, "said ", named(one.answer), ` (${percent(one.score)}), is `, named(one.class), make("small", {}, named(own?.file.name ?? ""))));
+    make("figcaption", {}, "answered ", named(one.answer), ` (${percent(one.score)}), is `, named(one.class), make("small", {}, named(own?.file.name ?? ""))));
 }
 
 export function setUp() {

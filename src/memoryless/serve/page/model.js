@@ -8,7 +8,7 @@ import { droppable } from "./photos.js";
 let order = { key: "class", down: false };
 
 const DONE = {
-  learn: "Learned photos", rename: "Renamed a class", forget: "Forgot classes", merge: "Merged a model", calibrate: "Calibrated", save: "Made, empty",
+  learn: "Learned photos", rename: "Renamed a class", forget: "Forgot classes", merge: "Merged a model", calibrate: "Calibrated", save: "Created without classes",
 };
 
 function rows() {
@@ -72,9 +72,9 @@ function button(name, act) {
 async function forget(one) {
   const would = await post("forget", { classes: [one.class], dry_run: true });
   const sure = await ask(`Forget ${one.class}?`, [
-    `Its name, its count and its mean over ${counted(one.photos, "photo", "photos")} go for good, and with them ${counted(would.states, "saved state", "saved states")}: this cannot be undone.`,
+    `This deletes its name, its count and the average of ${counted(one.photos, "photo", "photos")}, and ${counted(would.states, "saved state", "saved states")}. It cannot be undone.`,
     `The model then knows ${counted(would.left, "class", "classes")}.`,
-    `Afterwards ${would.remains}`,
+    would.remains[0].toUpperCase() + would.remains.slice(1),
   ], `Forget ${one.class}`);
   if (!sure) return;
   await post("forget", { classes: [one.class] });
@@ -97,7 +97,7 @@ async function goTo(number) {
 function showKept() {
   const model = state.model;
   const kept = `The averages take ${size(model.bytes_kept)}, the whole file with its network and history ${size(model.bytes)}.`;
-  byId("kept").textContent = model.photo_bytes ? `${kept} The photos since the start took ${size(model.photo_bytes)}.` : kept;
+  byId("kept").textContent = model.photo_bytes ? `${kept} The photos learned since the server started took ${size(model.photo_bytes)}.` : kept;
   byId("privacy").replaceChildren(...model.privacy.map((text) => make("p", {}, text.replaceAll("`", ""))));
   for (const id of ["get-onnx"]) byId(id).disabled = !model.classes.length;
 }

@@ -14,6 +14,7 @@ const lesson = new Lesson(show);
 let checked = null;
 let version = 0;
 let learning = false;
+let learnedState = 0;  // of the card that says what was learned
 
 // Why so few photos would show which were used; nothing if they are enough.
 export function tooFew(counts) {
@@ -32,15 +33,14 @@ function label() {
 
 function hint() {
   const name = label(), there = known();
-  byId("class-hint").textContent = !name ? "Folders bring their own names."
-    : there.has(name) ? `${name} is known by ${counted(there.get(name), "photo", "photos")}: these are added.`
+  byId("class-hint").textContent = !name ? "The name of a folder becomes its class."
+    : there.has(name) ? `${name} is known already, from ${counted(there.get(name), "photo", "photos")}: the new ones are added.`
       : `${name} is a new class.`;
 }
 
 function add(photos) {
   if (!photos.length) return;
-  byId("learned").hidden = true;
-  byId("gather").hidden = false;
+  hideLearned();
   for (const one of photos) one.label = (one.label || label()).normalize("NFC");
   lesson.add(photos);
   if (photos.some((one) => !one.label)) byId("class").focus();
@@ -110,7 +110,7 @@ function showSuspects() {
   if (!found.length) return;
   area.replaceChildren(
     make("h3", {}, `${counted(found.length, "photo", "photos")} may be in the wrong class`),
-    make("p", { class: "muted" }, "Look at them before they are learned."),
+    make("p", { class: "muted" }, "Check this before you press Learn."),
     make("div", { class: "suspects" }, ...found.slice(0, SHOWN).map(([one, own]) => suspect(one, own))));
 }
 
@@ -122,7 +122,7 @@ function suspect(one, own) {
     make("div", { class: "row tight" },
       make("button", { type: "button", on: act(() => lesson.move(own, one.looks_like)) }, "Move to ", named(one.looks_like)),
       make("button", { type: "button", on: act(() => lesson.drop(own)) }, "Remove"),
-      make("button", { type: "button", class: "quiet", on: { click: () => { own.kept = true; show(); } } }, "It is right")));
+      make("button", { type: "button", class: "quiet", on: { click: () => { own.kept = true; show(); } } }, "The class is right")));
 }
 
 function showPlan() {
@@ -131,7 +131,7 @@ function showPlan() {
   byId("plan-empty").hidden = total > 0;
   byId("plan").hidden = !total;
   byId("plan").tBodies[0].replaceChildren(...[...counts].map(([name, number]) => make("tr", {},
-    make("th", { scope: "row" }, named(name), make("small", {}, there.has(name) ? `more, beside ${there.get(name)}` : "new")),
+    make("th", { scope: "row" }, named(name), make("small", {}, there.has(name) ? `${there.get(name)} learned already` : "new")),
     make("td", { class: "number" }, String(number)))));
   showBroken();
   const busy = lesson.waiting.length > 0;
@@ -139,10 +139,10 @@ function showPlan() {
   byId("progress").value = lesson.read.length / Math.max(1, lesson.read.length + lesson.waiting.length);
   byId("progress-text").textContent = busy ? progress(lesson) : total && !checked ? "Checking the photos …" : "";
   byId("plan-preview").textContent = checked?.checked > 0 && checked.classes > 1
-    ? `${checked.correct} of ${checked.checked} correct, each tested by a model without it` : "";
+    ? `${checked.correct} of ${checked.checked} photos are recognized, each by a model that has not learned it` : "";
   const few = total ? tooFew(counts) : "";
   byId("few").hidden = !few;
-  byId("few-why").textContent = few && `${few} Add or remove some, or choose:`;
+  byId("few-why").textContent = few && `${few} Add more photos, or decide:`;
   byId("learn").disabled = !total || busy || !checked || learning || (few && !byId("few-allow").checked)
     || lesson.all.some((one) => !one.label);
   byId("learn").textContent = learning ? "Learning …" : total ? `Learn ${counted(total, "photo", "photos")}` : "Learn photos";
@@ -151,7 +151,7 @@ function showPlan() {
 function showBroken() {
   const broken = lesson.broken;
   byId("broken").replaceChildren(...(broken.length ? [
-    make("p", {}, `${counted(broken.length, "file", "files")} left out, the rest is learned:`),
+    make("p", {}, `${counted(broken.length, "file", "files")} left out; the rest is learned:`),
     make("ul", {}, ...broken.slice(0, 8).map((one) => make("li", {}, `${one.file.name}: ${one.why}`))),
   ] : []));
 }
@@ -183,12 +183,13 @@ export function showLearned(found) {
   const [pair] = found.confused;
   const measured = found.classes > 1 && found.checked > 0;
   const card = byId("learned");
+  learnedState = found.state;
   card.replaceChildren(
     make("h3", { class: "large" }, `Learned ${counted(photos, "photo", "photos")} of ${counted(names.length, "class", "classes")}, and kept none`),
-    make("p", { class: "muted" }, `The photos took ${size(found.photo_bytes)}. The averages over all classes that stay take ${size(found.bytes_kept)}.`),
-    measured ? make("p", {}, `${found.correct} of ${found.checked} photos are correct, each tested by a model without it`
+    make("p", { class: "muted" }, `The photos took ${size(found.photo_bytes)}. The model keeps averages alone: ${size(found.bytes_kept)} for all classes.`),
+    measured ? make("p", {}, `${found.correct} of ${found.checked} photos are recognized, each by a model that has not learned it`
       + (pair ? `; most often confused: ${pair.class} and ${pair.other} (${pair.times} of ${pair.photos}).` : "."))
-      : make("p", {}, "A model of one class cannot be wrong yet: teach another."),
+      : make("p", {}, "With one class there is nothing to confuse: teach another."),
     measured ? bars(weakest(found.by_class)) : null,
     ...found.warnings.map((text) => make("p", { class: "doubt" }, `${text[0].toUpperCase()}${text.slice(1)}.`)),
     make("p", { class: "row" },
@@ -205,9 +206,13 @@ function weakest(classes) {
     .map((one) => ({ name: one.class, share: one.correct / one.checked, text: `${one.correct} of ${one.checked}` }));
 }
 
-function again() {
+function hideLearned() {
   byId("learned").hidden = true;
   byId("gather").hidden = false;
+}
+
+function again() {
+  hideLearned();
   byId("class").value = "";
   hint();
   show();
@@ -278,7 +283,11 @@ export function setUp() {
     if ([" ", "Enter"].includes(event.key) && !event.repeat) { event.preventDefault(); attempt(hold)(); }
   });
   return {
-    changed: () => { hint(); show(); },
+    changed: (model) => {
+      if (model.number < learnedState) hideLearned();  // it was undone
+      hint();
+      show();
+    },
     left: () => { release(); byId("camera").hidden = true; },
     pasted: (files) => add(files.map((file) => photo(file))),
     closed: () => lesson.close(),

@@ -28,7 +28,7 @@ const likeliest = (answer) => answer.top[0];
 function sentence(answer) {
   const first = likeliest(answer);
   if (answer.answer === "unknown") return `None of the known classes fits. The nearest is ${first.label}.`;
-  if (answer.answer === "unsure") return `Perhaps ${first.label}: the photo lies at the edge of what was learned.`;
+  if (answer.answer === "unsure") return `Perhaps ${first.label}, but the photo fits this class less well than most.`;
   return "";
 }
 
@@ -55,7 +55,7 @@ function showPhoto(one) {
   byId("try-prompt").hidden = true;
   byId("correct").hidden = !one.answer || one.answer.answer === "broken";
   byId("correct-class").value = "";
-  byId("correct-hint").textContent = one.label ? `Kept as ${one.label}.` : "";
+  byId("correct-hint").textContent = one.label ? `Noted as ${one.label}.` : "";
   if (one.answer) showAnswer(one.answer);
 }
 
@@ -125,7 +125,7 @@ function correct(event) {
   current.place = null;
   lesson.add([current]);
   byId("correct-class").value = "";
-  byId("correct-hint").textContent = `Kept as ${name}, to be taught with the others below.`;
+  byId("correct-hint").textContent = `Noted as ${name}: teach it with the other corrections below.`;
   showTray();
 }
 
@@ -141,7 +141,7 @@ function showTray() {
         on: { click: () => { lesson.photos.delete(one.id); one.label = ""; showTray(); } } }, "×")))))));
   const few = tooFew(counts);
   byId("tray-few").hidden = !few;
-  byId("tray-why").textContent = `${few} Correct more photos, or choose:`;
+  byId("tray-why").textContent = `${few} Correct more photos, or decide:`;
   byId("tray-learn").disabled = Boolean(few) && !byId("tray-allow").checked;
   byId("tray-learn").textContent = `Teach ${counted(lesson.sound.length, "correction", "corrections")}`;
 }
@@ -169,7 +169,7 @@ async function askAgain() {
   const answers = shown.length ? await ask(shown.map((one) => one.file)) : [];
   shown.forEach((one, i) => { one.answer = answers[i]; one.label = ""; });
   if (current) showPhoto(current);
-  byId("correct-hint").textContent = "The corrections were learned, and their photos are gone.";
+  byId("correct-hint").textContent = "The corrections were learned, and their photos were not kept.";
   showOthers();
 }
 
