@@ -280,7 +280,9 @@ def _figures(tables: Sequence[Table]) -> pd.DataFrame:
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows as JSON has them, with null for a number that is not there."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+    rows: list[dict[str, Any]]
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows
 
 
 FORMATS: dict[str, Callable[[Sequence[Table]], str | bytes]] = {

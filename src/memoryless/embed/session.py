@@ -122,7 +122,7 @@ def sound_feature(features: np.ndarray) -> np.ndarray:
             "the backbone gives features that are not finite (nan or inf): check its weights, and "
             "`mean` and `std`"
         )
-    return features[0]
+    return np.asarray(features[0])
 
 
 def open_session(graph: bytes, device: str = "cpu") -> onnxruntime.InferenceSession:

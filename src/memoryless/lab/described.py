@@ -143,7 +143,7 @@ class Description(Described, kw_only=True):
 
     def plain(self) -> dict[str, Any]:
         """Return what run.json holds."""
-        plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
         return plain | {"config": own_values(self.config)}
 
     def facts(self) -> dict[str, Any]:

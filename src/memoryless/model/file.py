@@ -97,7 +97,8 @@ def _current(db: Connection, path: Path) -> int:
                       "current.state").fetchall()  # fmt: skip
     if len(rows) != 1 or rows[0][1] != _seal(rows[0][0], rows[0][2]):
         raise StoreError(f"{path} is damaged (which state is the current one is unsure): {RESTORE}")
-    return rows[0][0]
+    number: int = rows[0][0]
+    return number
 
 
 def _seal(number: int, digest: str) -> str:

@@ -136,7 +136,7 @@ def exported(state: State) -> bytes:
     onnx.helper.set_model_props(model, own | metadata(state))
     model.producer_version = version("memoryless")
     onnx.checker.check_model(model)
-    return model.SerializeToString(deterministic=True)
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def _check_exportable(state: State) -> None:

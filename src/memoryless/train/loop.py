@@ -145,7 +145,7 @@ class StateTraining:
         with autocast(self.config, self.device):
             loss = self.strategy.loss(self.model, prepared, labels.to(self.device))
         self.optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
         self.optimiser.step()
         return loss.detach()
 
