@@ -130,7 +130,7 @@ def test_json_is_what_it_was(text):
 
 
 def test_rows_that_begin_like_an_argument_of_the_last():
-    """`\\` takes a star or a bracket after it, even on the next line, as its own."""
+    r"""`\\` takes a star or a bracket after it, even on the next line, as its own."""
     table = Table("t", "c", ["m"], [["x"], ["[2cm]"], ["*"]])
     assert "x \\\\\n{[}2cm] \\\\\n{*} \\\\\n" in written(".tex", table)
 

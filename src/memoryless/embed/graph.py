@@ -257,6 +257,7 @@ def inputs_of(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 
 def images_input(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
+    """Return the one input of a backbone's graph."""
     (images,) = inputs_of(backbone)
     return images
 

@@ -113,7 +113,7 @@ def perceptual_hash(pixels: np.ndarray) -> int | None:
 
 
 def near_identical(hashes: np.ndarray) -> np.ndarray:
-    """The number of each photo's group: photos whose hashes differ in few bits are together.
+    """Return the number of each photo's group: photos whose hashes differ in few bits are together.
 
     What is close to one of a group belongs to it. Two hashes that differ in at most `FARTHEST` bits
     are equal in `EQUAL_BANDS` of their `BANDS` bands, so only such hashes are compared.

@@ -52,6 +52,7 @@ class History:
 
 
 def autocast(config: TrainingSettings, device: torch.device) -> AbstractContextManager[None]:
+    """Compute in the precision of the settings within the block."""
     return torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
 
 

@@ -24,6 +24,8 @@ def less_forget(features: Tensor, old_features: Tensor) -> Tensor:
 
 
 class Lucir(Teacher):
+    """Training with a cosine layer and the less-forget loss (LUCIR)."""
+
     weight = 0.0
     """Of the less-forget loss: grows with the share of past classes."""
 

@@ -34,6 +34,8 @@ def herding(features: Tensor, number: int) -> Tensor:
 
 
 class Replay(Trainer):
+    """Training with a bounded memory of images of the past."""
+
     memory: Split | None = None
 
     @property
