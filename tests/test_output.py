@@ -201,7 +201,8 @@ def test_names_are_shortened_on_a_terminal_alone(terminal, whole, monkeypatch, c
     output.print_rows([(name, "cat"), ("a", "blue tit")])
     first, second = capsys.readouterr().out.splitlines()
     assert (name in first) == whole
-    assert first.endswith("  cat") and first.index("cat") == second.index("blue")
+    assert first.endswith("  cat")
+    assert first.index("cat") == second.index("blue")
 
 
 def test_a_command_that_is_too_long_for_a_line_stands_alone(monkeypatch, capsys):

@@ -36,7 +36,9 @@ class Extractor:
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """Return the feature (d,) of a photo, uint8 (H, W, C)."""
-        assert photo.dtype == np.uint8 and photo.ndim == 3 and photo.shape[2] in (1, 3)
+        assert photo.dtype == np.uint8
+        assert photo.ndim == 3
+        assert photo.shape[2] in (1, 3)
         try:
             (output,) = self._session.run(None, {"photos": photo[None]})
         except MemoryError:

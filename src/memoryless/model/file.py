@@ -270,7 +270,9 @@ class Writer:
 
     def _change(self, change: Callable[[Connection], None], erase: bool = False) -> None:
         """Change the database as long as its path leads to it, and commit."""
-        assert self._db is not None and self._was is not None and self._db.in_transaction
+        assert self._db is not None
+        assert self._was is not None
+        assert self._db.in_transaction
         database.check_same(self.path, self._was)
         change(self._db)
         database.check_same(self.path, self._was)
