@@ -261,7 +261,7 @@ def _converted(value: Any, hint: Any) -> Any:
     return made
 
 
-def as_path(kind: type, value: Any) -> Path:
+def as_path(_kind: type, value: Any) -> Path:
     """Return a value as a path, for msgspec, which has no such type."""
     if not isinstance(value, str | Path):
         raise ValueError("Expected `Path`")

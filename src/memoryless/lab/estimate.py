@@ -61,7 +61,7 @@ def _outputs(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) 
     """Return how many values each layer puts out."""
     shadow, sizes = copy.deepcopy(backbone).to("meta"), []
 
-    def count(module: nn.Module, given: Any, output: Any) -> None:
+    def count(_module: nn.Module, _inputs: Any, output: Any) -> None:
         sizes.append(output.numel() if isinstance(output, torch.Tensor) else 0)
 
     for module in shadow.modules():
