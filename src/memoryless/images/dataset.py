@@ -216,7 +216,7 @@ def from_arrays(
 def as_images(images: np.ndarray | torch.Tensor | Images) -> Images:
     """Return images that can be read by index: arrays are wrapped, others stay as they are."""
     if hasattr(images, "read"):
-        return cast(Images, images)
+        return cast("Images", images)
     return _in_memory(as_pixels(images, len(images)))
 
 

@@ -105,7 +105,7 @@ class StateTraining:
             weight_decay=self.config.weight_decay,
         )
         compiled = torch.compile(self.network) if self.config.compile else self.network
-        self.model = cast(Network, compiled)
+        self.model = cast("Network", compiled)
         self.history = self._resume()
         for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
             with advice(self.config, self._begun):

@@ -36,7 +36,7 @@ class Lucir(Teacher):
         super().begin_state(arrival)
         self.weight = self.settings.lambda_base * math.sqrt(self.past / arrival.new)
         if self.past:
-            layer = cast(CosineLayer, arrival.network.layer)
+            layer = cast("CosineLayer", arrival.network.layer)
             labels = torch.from_numpy(arrival.images.labels)
             layer.imprint(arrival.extract(arrival.images), labels)
 
