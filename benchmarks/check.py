@@ -28,7 +28,7 @@ def name(c: int) -> str:
 
 
 def teach(part: Part, states: int = 1) -> tuple[Model, LearningReport]:
-    """A model that learned the classes of a part in some states, and its last report."""
+    """Return a model that learned the classes of a part in some states, and its last report."""
     model = Model()
     for classes in np.array_split(np.arange(part.classes), states):
         own = part.take(np.isin(part.y, classes))
@@ -45,7 +45,7 @@ def measure(photos: Path, cache: Path | None = None) -> None:
 
 
 def confidence(train: Part, test: Part) -> None:
-    """What leave-one-out says of a model, and what test photos say, after some states."""
+    """Show what leave-one-out says of a model, and what test photos say, after some states."""
     rows = []
     for states in sorted({1, min(8, train.classes), train.classes}):
         model, report = teach(train, states)
@@ -85,13 +85,13 @@ def unequal(train: Part, test: Part) -> None:
 
 
 def balanced(scores: np.ndarray, y: np.ndarray) -> float:
-    """The mean over classes of their accuracy."""
+    """Return the mean over classes of their accuracy."""
     return float(np.mean([top1(scores[y == c], y[y == c]) for c in np.unique(y)]))
 
 
 def temperatures(train: Part, test: Part) -> None:
-    """The loss of test photos under temperatures of leave-one-out, of a held-out fifth, and the
-    best one.
+    """Show the loss of test photos under temperatures of leave-one-out, of a held-out fifth, and
+    the best one.
     """
     rows = []
     for draw in DRAWS:
@@ -111,12 +111,12 @@ def temperatures(train: Part, test: Part) -> None:
 
 
 def likeliest(scores: np.ndarray, y: np.ndarray) -> float:
-    """The temperature with the smallest loss."""
+    """Return the temperature with the smallest loss."""
     bounds = np.log(TEMPERATURES)
     found = minimize_scalar(lambda t: loss(scores, y, np.exp(t)), bounds=bounds, method="bounded")
     return float(np.exp(found.x))
 
 
 def loss(scores: np.ndarray, y: np.ndarray, T: float) -> float:
-    """The mean of -log of the true class's probability."""
+    """Return the mean of -log of the true class's probability."""
     return -float(log_softmax(scores / T, axis=1)[np.arange(len(y)), y].mean())

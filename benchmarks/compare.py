@@ -111,7 +111,7 @@ def _fill(run: RunFolder) -> RunFolder:
 
 
 def _results(t: int, seen: int) -> dict[str, Any]:
-    """What a state's results must say; none of it is read here."""
+    """Return what a state's results must say; none of it is read here."""
     typology = dict.fromkeys(("c_p", "e_pp", "e_pn"), 0.0 if t else None)
     typology |= dict.fromkeys(("c_n", "e_nn", "e_np"), 0.0)
     scored = {"top1": 0.0, "top5": 0.0, "by_state": [0.0] * (t + 1), "bytes": 0, "cost": 0}

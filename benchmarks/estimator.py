@@ -23,9 +23,9 @@ def draw(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def products(X: np.ndarray, y: np.ndarray) -> Callable[[], None]:
-    """What cannot be left out, on arrays that are in double precision, and in order, already: the
-    scatter, its inverse, and the leave-one-out scores of a sample. All under one thread, so that
-    the result does not depend on their number.
+    """Return what cannot be left out, on arrays that are in double precision, and in order,
+    already: the scatter, its inverse, and the leave-one-out scores of a sample. All under one
+    thread, so that the result does not depend on their number.
     """
     away = X.astype(np.float64)
     mean = np.stack([away[y == c].mean(0) for c in range(CLASSES)])

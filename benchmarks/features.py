@@ -27,9 +27,10 @@ PHOTOS, BATCH = 128, 32
 
 
 def photo_files() -> list[bytes]:
-    """The two JPEGs of 640 x 427 pixels that scikit-learn ships, many times."""
+    """Return the two JPEGs of 640 x 427 pixels that scikit-learn ships, many times."""
     datasets = find_spec("sklearn.datasets")
-    assert datasets is not None and datasets.origin is not None
+    assert datasets is not None
+    assert datasets.origin is not None
     folder = Path(datasets.origin).parent / "images"
     return [(folder / name).read_bytes() for name in ("china.jpg", "flower.jpg")] * (PHOTOS // 2)
 

@@ -19,7 +19,7 @@ FEW, MANY, CLASSES, SIDE = 5_000, 50_000, 100, 16
 
 
 def make_network(file: Path) -> Path:
-    """An ONNX file whose features are the mean colours of four squares."""
+    """Write an ONNX file whose features are the mean colours of four squares."""
     nodes, half = Nodes(), [SIDE // 2] * 2
     squares = nodes.add("AveragePool", "images", kernel_shape=half, strides=half)
     nodes.add("Flatten", squares, name="out")

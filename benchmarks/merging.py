@@ -47,7 +47,7 @@ def teach(part: Part) -> Model:
 
 
 def halves(y: np.ndarray, draw: int) -> np.ndarray:
-    """A mask (n,) of a random half of each class."""
+    """Return a mask (n,) of a random half of each class."""
     return place(y, draw) < np.bincount(y)[y] // 2
 
 
@@ -74,7 +74,7 @@ def merged(train: Part, test: Part, draw: int, by_class: bool) -> dict[str, list
 
 
 def later(train: Part, test: Part, draw: int) -> dict[str, list[float]]:
-    """A model that learns ten more classes: never calibrated, before that, or afterwards."""
+    """Measure a model that learns ten more classes: never calibrated, before that, or after it."""
     classes = np.random.default_rng(draw).permutation(train.classes)
     first, ten, twenty = halves(test.y, draw), classes[:TEN], classes[: 2 * TEN]
     more = train.take(np.isin(train.y, classes[TEN : 2 * TEN]))

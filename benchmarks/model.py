@@ -53,7 +53,7 @@ def make_photos(root: Path) -> Path:
 
 
 def learn(folder: Path, photos: Path) -> None:
-    """What `memoryless learn` does with a model that is there: plan, features, sums, saving."""
+    """Do what `memoryless learn` does with a model that is there: plan, features, sums, saving."""
     with writing(folder) as writer:
         plan = make_plan(model_to_learn(writer.before, {}), [photos])
         learn_photos(plan)
@@ -81,7 +81,7 @@ def growing(folder: Path) -> float:
 
 
 def thousand(folder: Path) -> Path:
-    """A model of a thousand classes over features of the usual length."""
+    """Save a model of a thousand classes over features of the usual length."""
     rng = np.random.default_rng(1)
     model = Model()
     for first in range(0, MANY, 250):
@@ -138,7 +138,7 @@ FEW = 10  # classes, of 30 photos each
 
 
 def cpu_seconds(*line: str) -> float:
-    """What a process and its threads compute, imports included."""
+    """Return what a process and its threads compute, imports included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *line], check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -27,7 +27,7 @@ def look_at(place: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def warned(first: Model, features: np.ndarray, labels: list[str]) -> set[str]:
-    """The classes that learning more photos would warn of."""
+    """Return the classes that learning more photos would warn of."""
     model = copy.copy(first)
     answers: Answers = defaultdict(Counter)
     count_answers(model, features, labels, answers)
@@ -44,7 +44,7 @@ def measure(place: Path) -> None:
 
 
 def halves(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A mask (n,) of a random half of each class."""
+    """Return a mask (n,) of a random half of each class."""
     half = np.zeros(len(y), dtype=bool)
     for name in np.unique(y):
         own = np.flatnonzero(y == name)
@@ -104,8 +104,8 @@ def new_classes(X: np.ndarray, y: np.ndarray) -> None:
 
 
 def as_new(first: Model, features: np.ndarray) -> tuple[float, float]:
-    """The share of photos that were taken for one known class, and, once they are learned as a
-    class of their own, the share that leave-one-out finds right.
+    """Return the share of photos that were taken for one known class, and, once they are learned
+    as a class of their own, the share that leave-one-out finds right.
     """
     model, name, answers = copy.copy(first), "as new", defaultdict(Counter)
     labels = [name] * len(features)

@@ -25,7 +25,7 @@ class Part(NamedTuple):
         return Part(self.X[keep], self.y[keep])
 
     def relabelled(self, new: np.ndarray) -> Part:
-        """The classes that `new` gives a number, under that number; the others, -1, leave."""
+        """Return the classes that `new` gives a number, under that number; others, -1, leave."""
         return Part(self.X, new[self.y]).take(new[self.y] >= 0)
 
     @property

@@ -26,7 +26,7 @@ MANY = (20, 40, 80, 110, 160, 200)  # photos of each of 100 classes
 
 
 def areas(model: Model, members: Part, others: Part) -> Iterator[float]:
-    """The AUROC of each attack on a model taught with the members, a mean over classes."""
+    """Yield the AUROC of each attack on a model taught with the members, a mean over classes."""
     classes, sums = members.classes, statistics(model, members)
     layer = HEADS["lda"].over(sums)
 

@@ -50,7 +50,7 @@ def measure() -> dict[str, float]:
 
 
 def make_model(path: Path) -> None:
-    """A model of many classes, of random features."""
+    """Save a model of many classes, of random features."""
     model = Model()
     d = len(model.learning_input(np.zeros((64, 64, 3), np.uint8)))
     rng = np.random.default_rng(0)
@@ -62,7 +62,7 @@ def make_model(path: Path) -> None:
 
 @contextmanager
 def running(path: Path) -> Iterator[tuple[int, str]]:
-    """A server in a process of its own: its number, and its address."""
+    """Run a server in a process of its own: yield its number, and its address."""
     line = [sys.executable, "-m", "memoryless", "serve", str(path), "--port", "0"]
     process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
     try:

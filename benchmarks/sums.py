@@ -24,7 +24,7 @@ D, EACH, ROUNDS = 1280, 20, 5
 
 
 def model_of(folder: Path, first: int, classes: int, seed: int) -> Path:
-    """A model of so many classes, from class `first` on, whose sums are drawn."""
+    """Save a model of so many classes, from class `first` on, whose sums are drawn."""
     rng = np.random.default_rng(seed)
     model = Model(backbone="none", square_roots=True)
     model.learn(rng.random((2 * EACH, D)), ["a", "b"] * EACH)
@@ -40,7 +40,7 @@ def model_of(folder: Path, first: int, classes: int, seed: int) -> Path:
 
 
 def copy(files: list[Path], to: Path) -> None:
-    """The bytes alone: what is read, and as many written."""
+    """Copy the bytes alone: what is read, and as many written."""
     to.mkdir()
     for i, file in enumerate(files):
         shutil.copy(file, to / str(i))

@@ -78,7 +78,7 @@ def name(c: int) -> str:
 
 
 def learn(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, LearningReport]:
-    """The leave-one-out probability (n,) of each photo's own class, and what a model says."""
+    """Return leave-one-out probabilities (n,) of each photo's own class, and a model's report."""
     model = Model()
     report = model.learn(X, [name(c) for c in y])
     solved, probabilities = choose(statistics(model, Part(X, y))), np.zeros(len(y))

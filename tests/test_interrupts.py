@@ -104,11 +104,16 @@ def test_the_command_is_what_python_runs_too():
 
 def test_an_interrupt_comes_after_the_block():
     done = []
-    with pytest.raises(KeyboardInterrupt), held_back():
+
+    def work():
         with held_back():
-            os.kill(os.getpid(), signal.SIGINT)
-            done.append("inner")
-        done.append("outer")
+            with held_back():
+                os.kill(os.getpid(), signal.SIGINT)
+                done.append("inner")
+            done.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert done == ["inner", "outer"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

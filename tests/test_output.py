@@ -130,7 +130,7 @@ def test_json_is_what_it_was(text):
 
 
 def test_rows_that_begin_like_an_argument_of_the_last():
-    """`\\` takes a star or a bracket after it, even on the next line, as its own."""
+    r"""`\\` takes a star or a bracket after it, even on the next line, as its own."""
     table = Table("t", "c", ["m"], [["x"], ["[2cm]"], ["*"]])
     assert "x \\\\\n{[}2cm] \\\\\n{*} \\\\\n" in written(".tex", table)
 
@@ -201,7 +201,8 @@ def test_names_are_shortened_on_a_terminal_alone(terminal, whole, monkeypatch, c
     output.print_rows([(name, "cat"), ("a", "blue tit")])
     first, second = capsys.readouterr().out.splitlines()
     assert (name in first) == whole
-    assert first.endswith("  cat") and first.index("cat") == second.index("blue")
+    assert first.endswith("  cat")
+    assert first.index("cat") == second.index("blue")
 
 
 def test_a_command_that_is_too_long_for_a_line_stands_alone(monkeypatch, capsys):

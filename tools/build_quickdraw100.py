@@ -25,6 +25,7 @@ SUFFIX = ".ndjson.gz"
 
 
 def main(tarball: Path, target: Path, seed: int = SEED) -> None:
+    """Write the drawings and the names of their classes to a folder."""
     target.mkdir(parents=True, exist_ok=True)
     with tarfile.open(tarball) as tar:
         members = {
@@ -43,6 +44,7 @@ def main(tarball: Path, target: Path, seed: int = SEED) -> None:
 
 
 def read_class(tar: tarfile.TarFile, member: tarfile.TarInfo) -> np.ndarray:
+    """Return the drawings of a class, a row of pixels each."""
     file = tar.extractfile(member)
     assert file is not None
     lines = gzip.decompress(file.read()).splitlines()

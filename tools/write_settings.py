@@ -31,7 +31,7 @@ startup file. `--shell zsh` names another shell, and `--output FILE` another fil
 
 
 def settings() -> str:
-    """The page, with a table for each section and one of the strategies' own values."""
+    """Return the page, with a table for each section and one of the strategies' own values."""
     pages = [HEAD]
     for title, classes in SECTIONS.items():
         rows = [f"| `{f}` | {default(f)} | {text} |" for c in classes for f, text in fields(c)]
@@ -43,11 +43,12 @@ def settings() -> str:
 
 
 def table(title: str, *lines: str) -> str:
+    """Return a section with a table."""
     return "\n".join([f"## {title}", "", *lines])
 
 
 def fields(part: type) -> list[tuple[str, str]]:
-    """Name and documentation of each field: the string that follows it."""
+    """Return name and documentation of each field: the string that follows it."""
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
     assert isinstance(node, ast.ClassDef)
     found = []
@@ -60,13 +61,13 @@ def fields(part: type) -> list[tuple[str, str]]:
 
 
 def default(name: str) -> str:
-    """The default as code, or nothing where something else decides."""
+    """Return the default as code, or nothing where something else decides."""
     value = getattr(Config, name)
     return "" if value in (None, ()) else f"`{in_words(value)}`"
 
 
 def others(name: str) -> str:
-    """The strategies that have another value than most."""
+    """Return the strategies that have another value than most."""
     own = {n: s.recipe[name] for n, s in STRATEGIES.items() if name in s.recipe}
     return ", ".join(f"{strategy} {in_words(value)}" for strategy, value in own.items())
 

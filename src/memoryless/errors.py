@@ -95,9 +95,9 @@ def extras() -> Iterator[None]:
 
 
 def cause(error: Exception) -> str:
-    """Return what an error says in short, to be part of a sentence: its first line, or its name.
+    r"""Return what an error says in short, to be part of a sentence: its first line, or its name.
 
-    >>> cause(ValueError("too few columns\\nin line 3")), cause(ValueError())
+    >>> cause(ValueError("too few columns\nin line 3")), cause(ValueError())
     ('too few columns', 'ValueError')
     """
     text = getattr(error, "strerror", None) or str(error)  # of the system without its number

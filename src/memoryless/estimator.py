@@ -26,7 +26,7 @@ with extras():
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 
-class IncrementalClassifier(ClassifierMixin, BaseEstimator):
+class IncrementalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types
     """A classifier that learns batch by batch; any split into batches gives the same classes.
 
     Parameters
@@ -326,7 +326,7 @@ def _column(y: Any) -> np.ndarray:
     if y is None:
         raise DataError("learning requires y to be passed, but the target y is None: give labels")
     whole = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
-    return column_or_1d(whole, warn=True)
+    return np.asarray(column_or_1d(whole, warn=True))
 
 
 def _images(X: Any, labels: list[Any]) -> Iterator[Any]:

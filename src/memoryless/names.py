@@ -157,10 +157,10 @@ def size(number: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text that a terminal shows and does not obey: control characters become escapes.
+    r"""Return text that a terminal shows and does not obey: control characters become escapes.
 
-    >>> printable("red \\x1b[31m, e-acute \\xe9")
-    'red \\\\x1b[31m, e-acute é'
+    >>> printable("red \x1b[31m, e-acute \xe9")
+    'red \\x1b[31m, e-acute é'
     """
     return "".join(
         sign.encode("unicode_escape").decode()

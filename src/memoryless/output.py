@@ -223,10 +223,10 @@ def _width(text: str) -> int:
 
 
 def broken(name: str, room: int) -> str:
-    """Return a name in lines that fit, broken after a plus or a space.
+    r"""Return a name in lines that fit, broken after a plus or a space.
 
     >>> broken("finetune+rda+widened (last stage)", 22)
-    'finetune+rda+widened\\n(last stage)'
+    'finetune+rda+widened\n(last stage)'
     """
     lines = [""]
     for part in re.findall(r"[^+ ]+[+ ]?|[+ ]", printable(name)):
@@ -259,6 +259,7 @@ def _cells(table: Table, escape: Callable[[str], str]) -> pd.DataFrame:
 
 
 def to_markdown(table: Table) -> str:
+    """Return a table in Markdown, below its title and caption."""
     align = ["left", *["right"] * (len(table.columns) - 1)]
     cells = _cells(table, markdown_text)
     text = cells.to_markdown(index=False, disable_numparse=True, colalign=align)
@@ -266,6 +267,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
+    """Return a table in LaTeX, below its title and caption."""
     form = "l" + "r" * (len(table.columns) - 1)
     text = _cells(table, latex_text).to_latex(index=False, column_format=form)
     return f"% {latex_text(table.title)} ({latex_text(table.caption)})\n{text}"
@@ -280,7 +282,9 @@ def _figures(tables: Sequence[Table]) -> pd.DataFrame:
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows as JSON has them, with null for a number that is not there."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+    rows: list[dict[str, Any]]
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows
 
 
 FORMATS: dict[str, Callable[[Sequence[Table]], str | bytes]] = {

@@ -22,4 +22,5 @@ def derive(seed: int, *context: int | str) -> int:
 
 
 def numpy_generator(seed: int, *context: int | str) -> np.random.Generator:
+    """Return NumPy's random numbers for a seed and what they are drawn for."""
     return np.random.default_rng(derive(seed, *context))

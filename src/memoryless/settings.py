@@ -173,6 +173,8 @@ class RecordSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LwfSettings:
+    """Settings of the strategy lwf."""
+
     outputs: Literal["seen", "all"] = "seen"
     """lwf: the layer has an output for each class seen, or from the start for all of the stream
     (as in the paper, where future classes are negatives)."""
@@ -190,12 +192,16 @@ class LwfKdSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LucirSettings:
+    """Settings of the strategy lucir."""
+
     lambda_base: Annotated[float, NOT_NEGATIVE] = 5.0
     """lucir: weight of the less-forget loss; 5 for CIFAR, 10 for large sets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaySettings:
+    """Settings of the strategy replay."""
+
     memory: Annotated[float, SHARE] = 0.01
     """replay: share of the data set's training images that may be kept."""
     exemplars: Literal["herding", "random"] = "herding"
@@ -255,7 +261,8 @@ def _converted(value: Any, hint: Any) -> Any:
     return made
 
 
-def as_path(kind: type, value: Any) -> Path:
+def as_path(_kind: type, value: Any) -> Path:
+    """Return a value as a path, for msgspec, which has no such type."""
     if not isinstance(value, str | Path):
         raise ValueError("Expected `Path`")
     return Path(value)

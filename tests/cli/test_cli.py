@@ -146,7 +146,8 @@ def test_commands_are_in_two_groups(capsys):
 @pytest.mark.parametrize("name", WITH_PHOTOS)
 def test_usage_names_the_arguments(name, capsys):
     first = call(name, "--help", capsys=capsys)[1].strip().splitlines()[0]
-    assert first.startswith(f"Usage: memoryless {name} ") and "ARGS" not in first
+    assert first.startswith(f"Usage: memoryless {name} ")
+    assert "ARGS" not in first
 
 
 @pytest.mark.parametrize("words", [["predict", "model", ""], ["learn", "", "photos"]])

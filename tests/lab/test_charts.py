@@ -257,7 +257,8 @@ def test_trainings_are_named_by_their_strategy_and_drawn_once(finished, gathered
     assert legend_of(figure) == ["finetune (held_out 0.25)", "finetune (held_out 0)"]
     assert len(draw("similarity", finished, finished).axes[0].lines) == 1
     low, high = panel.get_ylim()
-    assert low <= 0 and 1 <= high < 1.2
+    assert low <= 0
+    assert 1 <= high < 1.2
 
 
 def test_pictures_have_the_names_and_colours_of_the_page_and_ids_of_their_own(finished_run):

@@ -52,8 +52,9 @@ def test_a_method_has_its_name_in_the_paper_beside_it(capsys):
 
 @pytest.mark.parametrize(
     ("entry", "meaning"),
-    [("as it is", "as it is"), (SCHEDULES["cosine"], "a factor that falls from 1 to 0 along half"
-      " a cosine"), (LR_RULES["t"], "lr/t in state t, as in the paper's text"),
+    [("as it is", "as it is"),
+     (SCHEDULES["cosine"], "lower the learning rate to 0 along half a cosine"),
+     (LR_RULES["t"], "lr/t in state t, as in the paper's text"),
      (PRESETS["ilsvrc"], "ILSVRC, 1,000 classes, as published")],
 )  # fmt: skip
 def test_a_meaning_is_said_where_the_thing_is_defined(entry, meaning):

@@ -113,9 +113,11 @@ def test_what_training_needs_is_there_and_in_bounds(change, told, trained, tmp_p
     put_description(path, train=msgspec.to_builtins(train) | change)
     with pytest.raises(StoreError) as error:
         Model.load(path)
-    assert told in str(error.value) and "is damaged" in str(error.value)
+    assert told in str(error.value)
+    assert "is damaged" in str(error.value)
     code, out, err = call("check", str(path), capsys=capsys)
-    assert code == 3 and told in out + err
+    assert code == 3
+    assert told in out + err
 
 
 @pytest.mark.parametrize("key", ["backbone", "preparation"])

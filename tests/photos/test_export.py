@@ -335,7 +335,8 @@ def test_photos_are_compared_one_at_a_time_and_large_ones_decoded_in_full(folder
     found = [large(), small, large("owl")]
     seen: list[int] = []
     done = export_onnx(folder, tmp_path / "out.onnx", found, progress=seen.append)
-    assert done.photos is not None and seen == [1, 2, 3]
+    assert done.photos is not None
+    assert seen == [1, 2, 3]
     assert (len(done.photos.differences), done.photos.same.tolist()) == (3, [1, 1])
     assert 0 <= done.photos.difference < 1e-5
     assert (len(done.drawings.differences), done.drawings.same.tolist()) == (9, [1, 1, 1])
@@ -432,7 +433,8 @@ def colours(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
 def test_without_photos_drawings_are_compared(colours, capsys):
     code, out, err = call("export", "model", "my file.onnx", capsys=capsys)
     assert (code, err) == (0, "")
-    assert " 9 drawings\n" in out and "--check" in out
+    assert " 9 drawings\n" in out
+    assert "--check" in out
     assert Path("my file.onnx").exists()
 
 
@@ -446,5 +448,6 @@ def test_a_broken_photo_is_listed_and_the_rest_is_done(colours, capsys):
     Path("photos/broken.png").write_text("a text")
     code, out, _ = call("export", "model", "out.onnx", "--check", "photos", capsys=capsys)
     assert code == 1
-    assert " 24 photos\n" in out and "photos/broken.png" in out
+    assert " 24 photos\n" in out
+    assert "photos/broken.png" in out
     assert Path("out.onnx").exists()

@@ -12,9 +12,13 @@ from memoryless.photos.files import changing, check_file
 
 
 def test_a_change_that_fails_is_not_saved(cat_and_dog):
-    with pytest.raises(ZeroDivisionError), changing(Path("model")) as (before, model):
-        model.rename({"cat": "elk"})
-        _ = 1 / before.description.seed
+    def rename_and_fail():
+        with changing(Path("model")) as (_, model):
+            model.rename({"cat": "elk"})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        rename_and_fail()
     assert load_state("model").number == 1
     with changing(Path("model")) as (_, model):
         model.rename({"cat": "elk"})

@@ -98,7 +98,8 @@ def test_a_model_is_made_and_grows(flags, capsys):
 @pytest.mark.parametrize("more", [(), ("--more",)])
 def test_a_dry_run_leaves_nothing(more, flags, capsys):
     out = run("a/model", "photos", "--dry-run", *flags, capsys=capsys)
-    assert "24 photos" in out and "Done" not in out
+    assert "24 photos" in out
+    assert "Done" not in out
     assert not Path("a").exists()
     run("model", "photos", *flags, capsys=capsys)
     before = load_state("model")
@@ -156,7 +157,8 @@ def test_a_dry_run_finds_suspects_and_learns_nothing(mixed, tiny_backbone, capsy
     flags = tiny_flags(tiny_backbone)
     code, out, _ = call("learn", "a/model", "photos", *words, *flags, capsys=capsys)
     assert code == 1
-    assert "photos/dog/a cat.png" in out and "Done" not in out
+    assert "photos/dog/a cat.png" in out
+    assert "Done" not in out
     assert "photos/dog/a cat.png,dog,cat," in Path("list.csv").read_text()
     assert not Path("a").exists()
     make_colours(Path("clean"), *CLASSES, number=20, seed=1)
@@ -216,7 +218,8 @@ def test_bad_input_is_one_sentence_and_nothing_is_made(command, flags, capsys):
     Path("photos.memoryless").mkdir()
     damage(Path(shutil.copy("known.memoryless", "damaged.memoryless")), "record")
     code, _, err = call("learn", *command.split(), capsys=capsys)
-    assert err.startswith(f"memoryless: {(BAD | FOREIGN)[command]}") and err.count("\n") == 1
+    assert err.startswith(f"memoryless: {(BAD | FOREIGN)[command]}")
+    assert err.count("\n") == 1
     assert code == (3 if command in FOREIGN else 2)
     assert not list(Path().glob("model*"))
     assert load_state("known").number == 1
@@ -347,7 +350,8 @@ def test_reading_finds_what_cannot_be_used(settings):
     assert saved.classes.counts == (14, 17)
     assert done.report.checked == sum(n for _, n in done.report.correct_by_class.values()) > 0
     assert done.near >= 4
-    assert len(done.notes) == 1 and f"{place}/dog/moves.gif" in done.notes[0]
+    assert len(done.notes) == 1
+    assert f"{place}/dog/moves.gif" in done.notes[0]
     left = [path for path in place.rglob("*.*") if str(path) not in done.broken]
     assert done.size == sum(path.stat().st_size for path in left)
 

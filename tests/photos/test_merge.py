@@ -367,7 +367,8 @@ def birds(cat_and_dog) -> None:
 def test_the_command_names_what_it_joined(birds, capsys):
     code, out, err = call("merge", "new one", "model", "a b", "--same-class", "join", capsys=capsys)
     assert (code, err) == (0, "")
-    assert "dog (10 and 10 photos)" in out and "'Cat' and 'cat'" in out
+    assert "dog (10 and 10 photos)" in out
+    assert "'Cat' and 'cat'" in out
     assert out.endswith("memoryless evaluate 'new one' TEST_PHOTOS --calibrate\n")
     assert Model.load("new one").classes == ("cat", "dog", "Cat", "owl")
 

@@ -278,7 +278,8 @@ def test_a_model_stays_forgettable(tiny_backbone, tmp_path):
     settings = tiny_settings(tiny_backbone) | {"forgettable": True}
     made = model_to_learn(None, settings)
     file = saved(learn_features(made, "cat", "dog"), tmp_path)
-    assert of_file(file, {}).forgettable and of_file(file, settings).forgettable
+    assert of_file(file, {}).forgettable
+    assert of_file(file, settings).forgettable
 
 
 def test_fixed_features_are_never_trained(file):
@@ -365,7 +366,8 @@ def test_photos_that_a_class_s_own_scatter_reveals(tiny_backbone, tmp_path):
     model.learn(features, ["cat"] * 18 + ["dog"] * 19 + ["owl"] * 19)
     place = make_colours(tmp_path, "cat", "dog", number=30)
     (warning,) = make_plan(model, [place], more=True).warnings
-    assert "(48)" in warning and warning.endswith("which photos were used: cat 48")
+    assert "(48)" in warning
+    assert warning.endswith("which photos were used: cat 48")
 
 
 @pytest.mark.parametrize("pair", [("Cat", "cat "), ("blue-tit", "Blue tit"), ("café", "cafe")])

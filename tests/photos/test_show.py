@@ -80,7 +80,8 @@ def taught(tmp_path, tiny_backbone, monkeypatch, capsys) -> None:
 def test_for_people(taught, capsys):
     code, out, _ = call("show", "model", capsys=capsys)
     assert code == 0
-    assert "cat 12, dog 12" in out and "owl 20" in out
+    assert "cat 12, dog 12" in out
+    assert "owl 20" in out
     more = call("show", "model", "--explain", capsys=capsys)[1]
     assert len(more) > len(out)
     assert "scatter 9.4 kB" in " ".join(more.split())
@@ -127,7 +128,8 @@ def test_merged_and_forgetting_models(tmp_path, capsys):
     model.forget("cat south", "dog south")
     model.save(tmp_path / "model")
     found = overview(tmp_path / "model")
-    assert found["forgettable"] and found["forgotten"]
+    assert found["forgettable"]
+    assert found["forgotten"]
     assert [(state["model"], len(state["classes"])) for state in found["states"]] == [
         ("north", 2), ("south", 0),
     ]  # fmt: skip

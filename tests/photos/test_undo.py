@@ -93,7 +93,8 @@ def test_what_was_undone_is_still_in_the_file_and_the_card_says_so(tmp_path, cap
         model.save(tmp_path / "m")
     go_back(tmp_path / "m")
     _, page, _ = call("show", str(tmp_path / "m"), "--markdown", capsys=capsys)
-    assert "owl had a single photo" in page and "per-photo feature" not in page
+    assert "owl had a single photo" in page
+    assert "per-photo feature" not in page
     model = Model.load(tmp_path / "m")
     model.rename({"cat": "lynx"})
     model.save(tmp_path / "m")

@@ -35,7 +35,9 @@ def _read(path: str) -> dict[str, object]:
     return values
 
 
-def check_whole_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+def check_whole_numbers(
+    _app: App, _commands: tuple[str, ...], arguments: ArgumentCollection
+) -> None:
     """Raise for a number with a fraction where a whole one is wanted, which cyclopts rounds."""
     for argument in arguments:
         for token in argument.tokens if _is_whole(argument.hint) else ():

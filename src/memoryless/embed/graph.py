@@ -172,7 +172,7 @@ def features_graph(backbone: onnx.ModelProto, preparation: PhotoPreparation) -> 
         joined.graph.output[0].name = "features"
     joined.graph.node.append(node)
     _forget_origins(joined)
-    return joined.SerializeToString(deterministic=True)
+    return bytes(joined.SerializeToString(deterministic=True))
 
 
 def feature_groups(backbone: onnx.ModelProto) -> tuple[int, ...]:
@@ -200,7 +200,7 @@ def backbone_alone(graph: bytes) -> bytes:
     free = ["n", "channels", "height", "width"]
     pixels = helper.make_tensor_value_info("prepare/pixels", TensorProto.FLOAT, free)
     model.graph.input.append(pixels)
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())
 
 
 def _check_size(images: onnx.ValueInfoProto, size: int) -> None:
@@ -257,6 +257,7 @@ def inputs_of(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 
 def images_input(backbone: onnx.ModelProto) -> onnx.ValueInfoProto:
+    """Return the one input of a backbone's graph."""
     (images,) = inputs_of(backbone)
     return images
 

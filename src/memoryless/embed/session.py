@@ -36,7 +36,9 @@ class Extractor:
 
     def feature(self, photo: np.ndarray) -> np.ndarray:
         """Return the feature (d,) of a photo, uint8 (H, W, C)."""
-        assert photo.dtype == np.uint8 and photo.ndim == 3 and photo.shape[2] in (1, 3)
+        assert photo.dtype == np.uint8
+        assert photo.ndim == 3
+        assert photo.shape[2] in (1, 3)
         try:
             (output,) = self._session.run(None, {"photos": photo[None]})
         except MemoryError:
@@ -122,7 +124,7 @@ def sound_feature(features: np.ndarray) -> np.ndarray:
             "the backbone gives features that are not finite (nan or inf): check its weights, and "
             "`mean` and `std`"
         )
-    return features[0]
+    return np.asarray(features[0])
 
 
 def open_session(graph: bytes, device: str = "cpu") -> onnxruntime.InferenceSession:

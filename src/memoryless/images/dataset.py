@@ -143,7 +143,8 @@ def hold_out_groups(
     taken = fits & (place + size < count[own])
     whole = np.ones(groups.max(initial=0) + 1, dtype=bool)
     whole[group[~taken]] = False  # a group of several classes is held out in all of them or none
-    return whole[groups]
+    held_out: np.ndarray = whole[groups]
+    return held_out
 
 
 def place_within_class(labels: np.ndarray) -> np.ndarray:
@@ -215,7 +216,7 @@ def from_arrays(
 def as_images(images: np.ndarray | torch.Tensor | Images) -> Images:
     """Return images that can be read by index: arrays are wrapped, others stay as they are."""
     if hasattr(images, "read"):
-        return cast(Images, images)
+        return cast("Images", images)
     return _in_memory(as_pixels(images, len(images)))
 
 

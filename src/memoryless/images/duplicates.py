@@ -96,7 +96,8 @@ def _first_three(names: Sequence[str]) -> str:
 def _cosines(number: int) -> np.ndarray:
     """Return the first rows of a discrete cosine transform."""
     place = 2 * np.arange(SIDE) + 1
-    return np.cos(np.pi / (2 * SIDE) * np.arange(number)[:, None] * place)  # (number, SIDE)
+    rows: np.ndarray = np.cos(np.pi / (2 * SIDE) * np.arange(number)[:, None] * place)
+    return rows  # (number, SIDE)
 
 
 def perceptual_hash(pixels: np.ndarray) -> int | None:
@@ -112,7 +113,7 @@ def perceptual_hash(pixels: np.ndarray) -> int | None:
 
 
 def near_identical(hashes: np.ndarray) -> np.ndarray:
-    """The number of each photo's group: photos whose hashes differ in few bits are together.
+    """Return the number of each photo's group: photos whose hashes differ in few bits are together.
 
     What is close to one of a group belongs to it. Two hashes that differ in at most `FARTHEST` bits
     are equal in `EQUAL_BANDS` of their `BANDS` bands, so only such hashes are compared.
@@ -134,7 +135,8 @@ def _merged(group: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     from scipy.sparse.csgraph import connected_components  # predicting starts faster without it
 
     links = coo_array((np.ones(pairs.shape[1]), group[pairs]), shape=(len(group),) * 2)
-    return connected_components(links, directed=False)[1][group]
+    joined: np.ndarray = connected_components(links, directed=False)[1][group]
+    return joined
 
 
 def _close_pairs(hashes: np.ndarray, mask: np.uint64) -> Iterator[np.ndarray]:
@@ -155,7 +157,8 @@ def _close_pairs(hashes: np.ndarray, mask: np.uint64) -> Iterator[np.ndarray]:
 def _bits(words: np.ndarray) -> np.ndarray:
     """How many bits are set in each 64-bit word (NumPy 1 has no function for it)."""
     eights = np.ascontiguousarray(words).view(np.uint8).reshape(-1, 8)
-    return BITS[eights].sum(axis=1, dtype=np.uint8)
+    number: np.ndarray = BITS[eights].sum(axis=1, dtype=np.uint8)
+    return number
 
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)

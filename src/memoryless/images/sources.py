@@ -316,7 +316,8 @@ class FileImages:
         if len(missing):
             self._pixels[missing] = self._decode(missing)
             self._decoded[missing] = True
-        return self._pixels[indices]
+        pixels: np.ndarray = self._pixels[indices]
+        return pixels
 
     def _decode(self, indices: np.ndarray) -> np.ndarray:
         channels, side, _ = self.shape

@@ -250,7 +250,9 @@ FIGURES: dict[str, Callable[[Comparison, int], Figure]] = {
 }
 
 
-def _panels(columns: int, height: float, number: int = 1, across: int = 0) -> tuple[Any, list[Any]]:
+def _panels(
+    columns: int, height: float, number: int = 1, across: int = 0
+) -> tuple[Figure, list[Any]]:
     """Return a figure as wide as some columns of a page, and its panels."""
     figure = Figure(figsize=(INCHES[columns], height), layout="constrained")
     across = across or (1 if columns == 1 else number)
@@ -282,7 +284,7 @@ def _legend_below(panel: Axes, columns: int) -> float:
     across = columns if max(map(len, names)) > 16 else columns + 1
     panel.figure.legend(handles, names, loc="outside lower center", ncols=across)
     lines = sum(name.count("\n") + 1 for name in names) / across
-    return 1.5 * POINTS / 72 * (lines + 1)
+    return float(1.5 * POINTS / 72 * (lines + 1))
 
 
 def _label(panel: Axes, title: str, x: str, y: str) -> None:

@@ -72,6 +72,8 @@ class Durations(Described):
 
 
 class Sizes(Described):
+    """Bytes of a state's record, and of the past images that it does without."""
+
     record: dict[str, Count]
     """Bytes of each part of the record."""
     images_not_kept: Count
@@ -97,6 +99,8 @@ class Results(Described):
 
 
 class Machine(Described):
+    """The machine of a run."""
+
     system: str
     cores: Some | None
 
@@ -143,7 +147,7 @@ class Description(Described, kw_only=True):
 
     def plain(self) -> dict[str, Any]:
         """Return what run.json holds."""
-        plain = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self, enc_hook=utf8))
         return plain | {"config": own_values(self.config)}
 
     def facts(self) -> dict[str, Any]:
@@ -166,6 +170,7 @@ def encoded(content: Described) -> bytes:
 
 
 def decoded(text: bytes, kind: type[Content]) -> Content:
+    """Return what JSON says, checked against a type."""
     return msgspec.json.decode(text, type=kind, dec_hook=as_path)
 
 

@@ -61,7 +61,7 @@ def _outputs(backbone: nn.Module, shape: tuple[int, int, int], batch_size: int) 
     """Return how many values each layer puts out."""
     shadow, sizes = copy.deepcopy(backbone).to("meta"), []
 
-    def count(module: nn.Module, given: Any, output: Any) -> None:
+    def count(_module: nn.Module, _inputs: Any, output: Any) -> None:
         sizes.append(output.numel() if isinstance(output, torch.Tensor) else 0)
 
     for module in shadow.modules():
@@ -80,9 +80,10 @@ def features_bytes(learner: Learner, stream: Stream) -> int:
     images = batch_size * math.prod(shape)
     if not isinstance(backbone, OnnxBackbone):  # onnxruntime holds little for one image
         images += HELD_AT_ONCE * max(_outputs(backbone, shape, batch_size))
-    weights = sum(p.numel() for p in backbone.parameters())
+    weights: int = sum(p.numel() for p in backbone.parameters())
     most = max(len(split) for state in stream for split in (state.train, state.test))
-    return 4 * (weights + images + most * learner.record.W.shape[1])
+    features: int = most * learner.record.W.shape[1]
+    return 4 * (weights + images + features)
 
 
 def free_bytes() -> int | None:

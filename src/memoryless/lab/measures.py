@@ -77,7 +77,8 @@ def state_confusion(run: RunFolder, method: str) -> np.ndarray:
     truth, given, class_state = final_answers(run, method)
     counts = np.zeros((run.finished, run.finished))
     np.add.at(counts, (class_state[truth], class_state[given]), 1)
-    return 100 * counts / counts.sum(1, keepdims=True)
+    percent: np.ndarray = 100 * counts / counts.sum(1, keepdims=True)
+    return percent
 
 
 def coarser(percent: np.ndarray, most: int = 12) -> tuple[list[str], np.ndarray]:

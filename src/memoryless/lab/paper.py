@@ -276,6 +276,7 @@ class PaperTable:
 
 
 def folder_of(cell: Config) -> RunFolder:
+    """Return the run folder of a cell, which has one seed."""
     return RunFolder(cell.output / f"seed-{cell.seeds[0]}")
 
 

@@ -44,13 +44,15 @@ CLAIMS = {
 @cache
 def published() -> dict[str, Any]:
     """Return the tables of the paper and its supplement, by the paper's names of methods."""
-    return json.loads((files("memoryless.lab") / "published.json").read_text())
+    tables: dict[str, Any]
+    tables = json.loads((files("memoryless.lab") / "published.json").read_text())
+    return tables
 
 
 def published_accuracy(name: str, data: str | None, states: int) -> float:
     """Return the paper's top-5 average incremental accuracy, or nan."""
     accuracy = published()["methods"].get(name, {}).get("accuracy", {})
-    return accuracy.get(data, {}).get(str(states), math.nan)
+    return float(accuracy.get(data, {}).get(str(states), math.nan))
 
 
 def published_g_il(name: str) -> float:

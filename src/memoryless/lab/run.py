@@ -21,7 +21,7 @@ from memoryless.progress import Display
 
 def run(
     *,
-    config: Path | None = None,
+    config: Path | None = None,  # noqa: ARG001 - read before, in cli/arguments.py
     control: bool = True,
     experiment: Annotated[Config, Parameter(name="*")] = Config(),  # noqa: B008 - frozen
 ) -> None:

@@ -118,9 +118,9 @@ def class_order(order: str, dataset: Dataset) -> list[int]:
     if order == "natural":
         return list(range(number))
     if seed:
-        return numpy_generator(int(seed[1]), "order").permutation(number).tolist()
+        return list(map(int, numpy_generator(int(seed[1]), "order").permutation(number)))
     if order in ("icarl", "pycil"):
-        return np.random.RandomState(1993).permutation(number).tolist()
+        return list(map(int, np.random.RandomState(1993).permutation(number)))
     if order == "belouadah":
         if dataset.name != "cifar100":
             raise ConfigError(

@@ -97,7 +97,8 @@ def _current(db: Connection, path: Path) -> int:
                       "current.state").fetchall()  # fmt: skip
     if len(rows) != 1 or rows[0][1] != _seal(rows[0][0], rows[0][2]):
         raise StoreError(f"{path} is damaged (which state is the current one is unsure): {RESTORE}")
-    return rows[0][0]
+    number: int = rows[0][0]
+    return number
 
 
 def _seal(number: int, digest: str) -> str:
@@ -269,7 +270,9 @@ class Writer:
 
     def _change(self, change: Callable[[Connection], None], erase: bool = False) -> None:
         """Change the database as long as its path leads to it, and commit."""
-        assert self._db is not None and self._was is not None and self._db.in_transaction
+        assert self._db is not None
+        assert self._was is not None
+        assert self._db.in_transaction
         database.check_same(self.path, self._was)
         change(self._db)
         database.check_same(self.path, self._was)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memoryless.embed import (
-    PhotoPreparation,
     backbone_graph,
     check_fixed,
     needs_torch,
@@ -20,6 +19,7 @@ from memoryless.embed import (
     preparation_for,
     without_folder,
 )
+from memoryless.embed.preparation import PhotoPreparation
 from memoryless.errors import ConfigError, DataError, extras
 from memoryless.model.description import PREDICTS_ALONE, FeatureGroup, State, scorer_facts
 from memoryless.model.report import LearningReport, Suspect

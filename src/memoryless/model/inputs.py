@@ -12,6 +12,7 @@ from memoryless.errors import DataError
 
 
 def are_features(images: Any) -> bool:
+    """Say whether images are an array of features (n, d)."""
     return isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f"
 
 
@@ -28,6 +29,7 @@ def labelled(
 
 
 def check_number(images: int, names: Sequence[str]) -> None:
+    """Raise unless there are images, and a label for each."""
     if images != len(names) or not names:
         raise DataError(f"there are {images} images and {len(names)} labels: give each one")
 

@@ -20,7 +20,7 @@ def named(parts: Sequence[T | Mapping[str, T]]) -> Mapping[str, T]:
     """Return things by name: those of one mapping, or several things, numbered from 1."""
     if len(parts) == 1 and isinstance(parts[0], Mapping):
         return {str(name): part for name, part in parts[0].items()}
-    return {str(i): cast(T, part) for i, part in enumerate(parts, 1)}
+    return {str(i): cast("T", part) for i, part in enumerate(parts, 1)}
 
 
 def check_alike(each: Mapping[str, FixedFeatures]) -> None:

@@ -75,7 +75,7 @@ def one_at_a_time(method: Callable[Concatenate[Model, P], R]) -> Callable[Concat
     """Let one thread at a time run a method of a model."""
 
     @wraps(method)
-    def held(self: Model, *arguments: P.args, **settings: P.kwargs) -> R:
+    def held(self: Model, /, *arguments: P.args, **settings: P.kwargs) -> R:
         with self._lock:
             return method(self, *arguments, **settings)
 

@@ -84,7 +84,8 @@ class TrainedFeatures:
     def preparation(self) -> PhotoPreparation:
         """How a graph prepares photos: their edges are cut off where training cuts them off."""
         seen, crop = self.training, self.settings.crop
-        assert seen is not None and seen.size is not None
+        assert seen is not None
+        assert seen.size is not None
         mean, std = (tuple(255 * x for x in values) for values in (seen.mean, seen.std))
         cuts = round(seen.size / crop) <= seen.size * MARGIN + 1
         return PhotoPreparation(seen.size, crop if cuts else 1.0, mean, std)

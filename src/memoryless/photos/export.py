@@ -136,7 +136,7 @@ def exported(state: State) -> bytes:
     onnx.helper.set_model_props(model, own | metadata(state))
     model.producer_version = version("memoryless")
     onnx.checker.check_model(model)
-    return model.SerializeToString(deterministic=True)
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def _check_exportable(state: State) -> None:
@@ -164,7 +164,8 @@ def _check_exportable(state: State) -> None:
 def metadata(state: State) -> dict[str, str]:
     """Return what the file says about itself; every value is text."""
     about = state.description
-    assert about.backbone and about.confidence
+    assert about.backbone
+    assert about.confidence
     return {
         "classes": json.dumps(state.classes.names),
         "state": state.digest,

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from memoryless.embed import LITE2_SIDE, WITH_LITE2
+from memoryless.embed import WITH_LITE2
+from memoryless.embed.preparation import LITE2_SIDE
 from memoryless.errors import ConfigError
 from memoryless.images.files import COLUMNS as TABLE_COLUMNS
 from memoryless.images.read import remarks

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from memoryless.embed import OWN_PIXELS, PHOTO_SIDE
+from memoryless.embed import OWN_PIXELS
+from memoryless.embed.preparation import PHOTO_SIDE
 from memoryless.errors import ConfigError, DataError
 from memoryless.images.files import COLUMNS, Columns, Photo
 from memoryless.images.find import find_photos

@@ -104,7 +104,8 @@ class Server:
 
 def server_of(request: Request) -> Server:
     """Return what all requests share."""
-    return request.app.state.server
+    server: Server = request.app.state.server
+    return server
 
 
 def check_some(entries: Collection[object], broken: dict[int, str]) -> None:
@@ -423,7 +424,8 @@ def make_app(
 
 
 async def _refused(request: Request, error: Any) -> Response:
-    return error.response()
+    response: Response = error.response()
+    return response
 
 
 async def _failed(request: Request, error: Any) -> Response:

@@ -5,7 +5,7 @@ the scorers that they make of what a state left.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -272,7 +272,7 @@ def parts_used(method: Method, record: Iterable[str]) -> list[str]:
     """
     transport = method.transport
     all_groups = HEADS[method.head].all_groups and not method.shrinkage
-    of_head = {
+    parts_of_heads: dict[str, Callable[[str], bool]] = {
         "layer": lambda part: False,
         "rows": lambda part: part in ("W", "b"),
         "means": lambda part: part == f"{transport}.mean",
@@ -280,7 +280,8 @@ def parts_used(method: Method, record: Iterable[str]) -> list[str]:
             part.startswith(f"{transport}.") and (all_groups or not part.split(".")[1].isdigit())
         ),
         "projection": lambda part: part.startswith("projection."),
-    }[HEADS[method.head].reads]
+    }
+    of_head = parts_of_heads[HEADS[method.head].reads]
     return [p for p in record if of_head(p) or p in CALIBRATIONS[method.calibration].reads]
 
 

@@ -28,7 +28,7 @@ def _uniform(images: Tensor, low: float, high: float, generator: torch.Generator
 
 
 def flip(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    """Each image is mirrored or not, by a coin's toss."""
+    """Mirror each image or not, by a coin's toss."""
     mirrored = _uniform(images, 0, 1, generator) < 0.5
     number = len(images)
     both = torch.cat([images, images.flip(-1)])
@@ -36,7 +36,7 @@ def flip(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
 
 
 def pad_crop(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    """A random window of `size` is cut out, over a black border of an eighth."""
+    """Cut out a random window of `size`, over a black border of an eighth."""
     if not size <= images.shape[-1] <= size * MARGIN + 1:
         images = centre(images, size)
     pad = round(size * PADDING)
@@ -50,7 +50,7 @@ def pad_crop(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
 
 
 def resized_crop(images: Tensor, size: int, generator: torch.Generator) -> Tensor:
-    """A random box of 8 to 100 % of the area, sides 3:4 to 4:3, is brought to `size`."""
+    """Bring a random box of 8 to 100 % of the area, sides 3:4 to 4:3, to `size`."""
     area = _uniform(images, 0.08, 1, generator)
     ratio = _uniform(images, math.log(3 / 4), math.log(4 / 3), generator).exp().sqrt()
     width, height = ((area.sqrt() * r).clamp(max=1) for r in (ratio, 1 / ratio))

@@ -294,8 +294,8 @@ class Learner:
         layer = self.network.layer
         logits = layer(torch.from_numpy(features).to(self.device))[:, :seen].cpu()
         if self.settings.mu == "largest":
-            return logits.amax(1).mean().item()
-        return logits.gather(1, torch.from_numpy(labels)[:, None]).mean().item()
+            return float(logits.amax(1).mean())
+        return float(logits.gather(1, torch.from_numpy(labels)[:, None]).mean())
 
 
 def prepare(

@@ -52,6 +52,7 @@ class History:
 
 
 def autocast(config: TrainingSettings, device: torch.device) -> AbstractContextManager[None]:
+    """Compute in the precision of the settings within the block."""
     return torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
 
 
@@ -104,7 +105,7 @@ class StateTraining:
             weight_decay=self.config.weight_decay,
         )
         compiled = torch.compile(self.network) if self.config.compile else self.network
-        self.model = cast(Network, compiled)
+        self.model = cast("Network", compiled)
         self.history = self._resume()
         for epoch in range(len(self.history.loss), epochs_of(self.config, self.state)):
             with advice(self.config, self._begun):
@@ -145,7 +146,7 @@ class StateTraining:
         with autocast(self.config, self.device):
             loss = self.strategy.loss(self.model, prepared, labels.to(self.device))
         self.optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
         self.optimiser.step()
         return loss.detach()
 

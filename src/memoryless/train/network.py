@@ -114,7 +114,8 @@ class Network(nn.Module):
         self.layer = layer
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.layer(self.backbone(images))
+        scores: Tensor = self.layer(self.backbone(images))
+        return scores
 
     @property
     def classes(self) -> int:

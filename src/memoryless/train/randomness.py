@@ -11,6 +11,7 @@ from memoryless.randomness import derive
 
 
 def torch_generator(seed: int, *context: int | str) -> torch.Generator:
+    """Return torch's random numbers for a seed and what they are drawn for."""
     return torch.Generator().manual_seed(derive(seed, *context))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from memoryless.embed import check_backbone
@@ -28,7 +28,7 @@ def resolved(given: AnySettings, side: int | None = None) -> AnySettings:
 
 def problems(settings: ModelSettings) -> list[str]:
     """Return what is wrong with settings that are filled; every name is looked up."""
-    checks = [
+    checks: list[Callable[[], object]] = [
         lambda: choose("strategy", settings.strategy, STRATEGIES),
         lambda: choose("schedule", settings.schedule, SCHEDULES),
         lambda: (

@@ -20,7 +20,7 @@ def over_state(lr: float, t: int) -> float:
 
 
 def constant(lr: float, t: int) -> float:
-    """lr in every state."""
+    """Keep lr in every state."""
     return lr
 
 
@@ -32,18 +32,19 @@ LR_RULES: dict[str, Callable[[float, int], float]] = {
 
 
 def epochs_of(settings: TrainingSettings, state: int) -> int:
+    """Return how many epochs a state trains for."""
     return settings.epochs if state == 0 else settings.epochs_later
 
 
 def cosine(settings: TrainingSettings, state: int, epoch: float, watched: Sequence[float]) -> float:
-    """A factor that falls from 1 to 0 along half a cosine."""
+    """Lower the learning rate to 0 along half a cosine."""
     return (1 + math.cos(math.pi * epoch / epochs_of(settings, state))) / 2
 
 
 def multistep(
     settings: TrainingSettings, state: int, epoch: float, watched: Sequence[float]
 ) -> float:
-    """A factor that is multiplied by `decay` at each milestone."""
+    """Multiply the learning rate by `decay` at each milestone."""
     return settings.decay ** bisect_right(
         sorted(settings.milestones), epoch / epochs_of(settings, state)
     )
@@ -52,7 +53,9 @@ def multistep(
 def plateau(
     settings: TrainingSettings, state: int, epoch: float, watched: Sequence[float]
 ) -> float:
-    """A factor multiplied by `decay` after every `patience` epochs without progress of the loss."""
+    """Multiply the learning rate by `decay` after every `patience` epochs without progress of the
+    loss.
+    """
     patience = settings.patience if state == 0 else settings.patience_later
     best, stale, drops = math.inf, 0, 0
     for loss in watched:

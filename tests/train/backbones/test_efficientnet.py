@@ -196,7 +196,8 @@ BELL_COTE, MONASTERY, PALACE, DAISY = 442, 663, 698, 985
 
 def photo_of(name: str) -> np.ndarray:
     datasets = find_spec("sklearn.datasets")
-    assert datasets is not None and datasets.origin is not None
+    assert datasets is not None
+    assert datasets.origin is not None
     return np.asarray(Image.open(Path(datasets.origin).parent / "images" / name).convert("RGB"))
 
 

@@ -93,7 +93,10 @@ def _from_timm(name: str, channels: int) -> nn.Module:
             "pip install 'memoryless[timm]', or choose " + ", ".join(BACKBONES)
         ) from error
     try:
-        return timm.create_model(name, pretrained=False, in_chans=channels, num_classes=0)
+        module: nn.Module = timm.create_model(
+            name, pretrained=False, in_chans=channels, num_classes=0
+        )
+        return module
     except Exception as error:
         raise ConfigError(
             f"timm cannot build '{name}' ({cause(error)}): check `backbone`"

@@ -59,7 +59,7 @@ class Block(nn.Module):
 
     def narrowed(self, x: Tensor, filtered: Tensor) -> Tensor:
         """Return the output of the block from its input and the filters' outputs."""
-        y = self._bn2(self._project_conv(filtered))
+        y: Tensor = self._bn2(self._project_conv(filtered))
         return x + y if self.adds else y
 
 

@@ -24,6 +24,8 @@ def less_forget(features: Tensor, old_features: Tensor) -> Tensor:
 
 
 class Lucir(Teacher):
+    """Training with a cosine layer and the less-forget loss (LUCIR)."""
+
     weight = 0.0
     """Of the less-forget loss: grows with the share of past classes."""
 
@@ -34,7 +36,7 @@ class Lucir(Teacher):
         super().begin_state(arrival)
         self.weight = self.settings.lambda_base * math.sqrt(self.past / arrival.new)
         if self.past:
-            layer = cast(CosineLayer, arrival.network.layer)
+            layer = cast("CosineLayer", arrival.network.layer)
             labels = torch.from_numpy(arrival.images.labels)
             layer.imprint(arrival.extract(arrival.images), labels)
 

@@ -41,6 +41,8 @@ def distillation(logits: Tensor, old_logits: Tensor, temperature: float) -> Tens
 
 
 class Lwf(Teacher):
+    """Training of every output as a classifier of its own (LwF)."""
+
     def begin_state(self, arrival: Arrival) -> None:
         if self.settings.outputs == "all":
             if self.totals is None:
@@ -56,6 +58,8 @@ class Lwf(Teacher):
 
 
 class LwfKd(Teacher):
+    """Training with cross-entropy of new classes and distillation of the old ones."""
+
     def loss(self, network: Network, images: Tensor, labels: Tensor) -> Tensor:
         logits, old = network(images), self.old_logits(images)
         loss = F.cross_entropy(logits[:, self.past :], labels - self.past)

@@ -34,6 +34,8 @@ def herding(features: Tensor, number: int) -> Tensor:
 
 
 class Replay(Trainer):
+    """Training with a bounded memory of images of the past."""
+
     memory: Split | None = None
 
     @property
@@ -58,7 +60,8 @@ class Replay(Trainer):
         mine = np.flatnonzero(images.labels == label)
         if self.settings.exemplars == "random":
             return numpy_generator(0, "exemplars", int(label)).permutation(mine)[:number]
-        return mine[herding(extract(images.take(mine)), number).numpy()]
+        nearest: np.ndarray = mine[herding(extract(images.take(mine)), number).numpy()]
+        return nearest
 
     def tensors(self) -> dict[str, Tensor]:
         if self.memory is None:
