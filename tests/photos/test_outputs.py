@@ -136,7 +136,7 @@ def test_outputs_are_as_stored(name, places, tiny_backbone, capsys):
 
 def test_every_command_is_in_a_session():
     typed = {line.split()[0] for lines in SESSIONS.values() for line in lines}
-    assert WITH_PHOTOS.keys() - {"samples"} <= typed
+    assert WITH_PHOTOS.keys() - {"samples", "serve"} <= typed
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
