@@ -157,15 +157,15 @@ class RecordSettings:
     """What the record keeps of each class's features, beside its row; `memoryless list statistics`
     explains each. All but none keep count and mean."""
     level: Literal["last", "middle"] = "last"
-    """Which features class statistics are computed from: those that rows read too, or those of the
-    second and third stage of the ResNet, averaged over each quarter of the image, which drift
-    less."""
+    """Which features class statistics are computed from: those that the classification layer reads
+    (last), or those of the second and third stage of the ResNet, averaged over each quarter of the
+    image, which drift less (middle)."""
     square_roots: bool = False
     """Compute class statistics from the square roots of features at length one, which are closer to
     normal (FeCAM); heads over statistics then read roots too."""
     transports: Annotated[tuple[str, ...], SOME] = ("none", "linear", "widened", "sdc")
     """Under which transports the record holds statistics; `memoryless list transports` explains
-    each. A laboratory compares them, a product needs one."""
+    each. To compare them, keep all; to use a method, keep one."""
     projection: Annotated[int, Meta(ge=0, le=20_000)] = 0
     """frozen, fixed, untrained: how many random features the record sums up for the head
     projection; 0 for none."""

@@ -47,7 +47,7 @@ class Config(ModelSettings, StreamSettings, DataSettings):
     """Folder for the runs: OUTPUT/seed-N."""
     threads: Annotated[int, COUNT] | None = None
     """CPU threads; by default one up to width 8, else all cores. One is nearly as fast for small
-    networks, and far faster where other work takes a core away. Python leaves them alone."""
+    networks, and far faster if other programs use a core. `memoryless.run` does not set them."""
 
     def resolved(self, side: int | None = None) -> Self:
         """Fill the settings that are left open. `side` is that of images that are given as arrays:

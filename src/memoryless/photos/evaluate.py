@@ -105,9 +105,9 @@ def evaluate(
     unknown
         Photos of things that the model does not know, in folders of any kind.
     calibrate
-        Fit the temperature of probabilities and the threshold of `known` on these photos, 20 or
+        Fit the temperature of probabilities and the threshold for unknown on these photos, 20 or
         more that were not learned, and save both as a state of the model. The threshold accepts
-        95 % of photos of known classes; with --unknown it separates the two best.
+        95 % of photos of known classes; with --unknown it best separates known from unknown.
     json
         Print every number as JSON, shares from 0 to 1, and nothing else.
     html

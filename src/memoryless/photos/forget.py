@@ -69,8 +69,8 @@ def _forget(before: State, model: Model, names: Sequence[str]) -> Forgotten:
 def forget(model: Path, name: str, /, *names: str, dry_run: bool = False) -> None:
     """Forget classes for good: this cannot be undone.
 
-    Deletes name, count, mean and row of each class, and every earlier state of the model. Prints
-    which traces remain.
+    Deletes name, count, mean and weights of each class, and every earlier state of the model.
+    Prints which traces remain.
 
     Parameters
     ----------

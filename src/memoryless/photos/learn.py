@@ -191,10 +191,10 @@ def learn(
         three times the time, onnx:FILE, timm:NAME, or resnet18 with --train.
     image_size
         Side in pixels of the images that a new model's network reads; 224 by default, and 320 if
-        half of the photos have 366 pixels or more on their shorter side. Two networks have sizes of
-        their own.
+        half of the photos have 366 pixels or more on their shorter side. Not for
+        efficientnet-lite0+lite2.
     crop
-        Share of a photo's central square that the network reads, 0.875 by default.
+        Share of the central square's side that the network reads, 0.875 by default.
     mean
         Mean of each channel on the scale 0..1, for onnx:FILE.
     std

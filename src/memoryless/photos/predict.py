@@ -140,7 +140,7 @@ def predict(
 ) -> int:
     """Name the class of each photo, or answer that none fits.
 
-    The answer is unsure if the model accepts a photo only just. Files that cannot be read are
+    The answer is unsure if the class only just fits. Files that cannot be read are
     listed on standard error, and the exit code is then 1.
 
     Parameters

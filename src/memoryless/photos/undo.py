@@ -57,7 +57,7 @@ def undo(
 ) -> None:
     """Go back to the state before the last change.
 
-    The undone state is kept until the next `learn`.
+    The undone state is kept until the model changes again.
 
     Parameters
     ----------
