@@ -445,10 +445,19 @@ def test_limits_of_lessons(model, photos):
         assert client.post("/lessons").status_code == 200
 
 
-def test_read_only(model):
+def test_read_only(model, photos):
+    """Nothing is taught; a test folder is measured all the same, by a lesson as the page does."""
     with served(model, read_only=True) as client:
         assert asked(client) == "owl"
-        assert "--read-only" in sentence(client.post("/undo"), 403)
+        assert client.get("/model").json()["read_only"] is True
+        lesson = client.post("/lessons").json()["lesson"]
+        url = f"/lessons/{lesson}"
+        owls = {"files": images(photos / "owl"), "data": {"class": "owl"}}
+        assert client.post(f"{url}/photos", **owls).status_code == 200
+        assert client.post("/evaluate", json={"lesson": lesson}).json()["photos"] == 12
+        for path in ("/undo", "/learn", f"{url}/learn", "/rename", "/forget", "/merge"):
+            assert "--read-only" in sentence(client.post(path), 403), path
+        assert client.delete(url).json()["removed"] == 12
 
 
 def test_health_and_the_document(client, model):
