@@ -220,6 +220,8 @@ def test_rename_undo_forget(client):
     assert [*classes(client)] == ["elk", "eule"]
     undone = client.post("/undo").json()
     assert undone == {"state": 2, "left": 3, "no_longer_known": ["eule"]}
+    assert client.post("/undo", json={"to": 3}).json()["no_longer_known"] == ["owl"]
+    assert client.post("/undo", json={"to": 2}).json() == undone
     assert [*classes(client)] == ["elk", "owl"]
     would = client.post("/forget", json={"classes": ["owl"], "dry_run": True}).json()
     assert (would["left"], [*classes(client)]) == (1, ["elk", "owl"])
@@ -242,6 +244,15 @@ def test_merging_is_one_state_that_undo_takes_back(client, model, photos, tmp_pa
     assert "have learned the same photos of" in sentence(client.post("/merge", files=files), 422)
     client.post("/undo")
     assert [*classes(client)] == ["elk", "owl"]
+
+
+def test_a_model_whose_file_has_the_same_name_is_merged(client, photos, tmp_path, tiny_backbone):
+    """Two people may both call theirs zoo.memoryless."""
+    with served(empty_model(tmp_path / "b.memoryless", tiny_backbone)) as other:
+        teach(other, photos, ["cat", "dog"])
+        content = other.get("/model.memoryless").content
+    done = client.post("/merge", files={"model": ("zoo.memoryless", content)}).json()
+    assert done == {"state": 3, "classes": 4, "new": ["cat", "dog"]}
 
 
 def test_a_strangers_file_is_refused(patient, taught):
