@@ -220,6 +220,8 @@ def test_rename_undo_forget(client):
     assert [*classes(client)] == ["elk", "eule"]
     undone = client.post("/undo").json()
     assert undone == {"state": 2, "left": 3, "no_longer_known": ["eule"]}
+    assert client.post("/undo", json={"to": 3}).json()["no_longer_known"] == ["owl"]
+    assert client.post("/undo", json={"to": 2}).json() == undone
     assert [*classes(client)] == ["elk", "owl"]
     would = client.post("/forget", json={"classes": ["owl"], "dry_run": True}).json()
     assert (would["left"], [*classes(client)]) == (1, ["elk", "owl"])
@@ -242,6 +244,15 @@ def test_merging_is_one_state_that_undo_takes_back(client, model, photos, tmp_pa
     assert "have learned the same photos of" in sentence(client.post("/merge", files=files), 422)
     client.post("/undo")
     assert [*classes(client)] == ["elk", "owl"]
+
+
+def test_a_model_whose_file_has_the_same_name_is_merged(client, photos, tmp_path, tiny_backbone):
+    """Two people may both call theirs zoo.memoryless."""
+    with served(empty_model(tmp_path / "b.memoryless", tiny_backbone)) as other:
+        teach(other, photos, ["cat", "dog"])
+        content = other.get("/model.memoryless").content
+    done = client.post("/merge", files={"model": ("zoo.memoryless", content)}).json()
+    assert done == {"state": 3, "classes": 4, "new": ["cat", "dog"]}
 
 
 def test_a_strangers_file_is_refused(patient, taught):
@@ -445,10 +456,19 @@ def test_limits_of_lessons(model, photos):
         assert client.post("/lessons").status_code == 200
 
 
-def test_read_only(model):
+def test_read_only(model, photos):
+    """Nothing is taught; a test folder is measured all the same, by a lesson as the page does."""
     with served(model, read_only=True) as client:
         assert asked(client) == "owl"
-        assert "--read-only" in sentence(client.post("/undo"), 403)
+        assert client.get("/model").json()["read_only"] is True
+        lesson = client.post("/lessons").json()["lesson"]
+        url = f"/lessons/{lesson}"
+        owls = {"files": images(photos / "owl"), "data": {"class": "owl"}}
+        assert client.post(f"{url}/photos", **owls).status_code == 200
+        assert client.post("/evaluate", json={"lesson": lesson}).json()["photos"] == 12
+        for path in ("/undo", "/learn", f"{url}/learn", "/rename", "/forget", "/merge"):
+            assert "--read-only" in sentence(client.post(path), 403), path
+        assert client.delete(url).json()["removed"] == 12
 
 
 def test_health_and_the_document(client, model):

@@ -42,13 +42,14 @@ def test_other_hosts_are_refused(host, patient):
 
 
 def test_origins(model):
-    with served(model, hosts=["birds.example.org"]) as client:
+    with served(model, hosts=["127.0.0.1", "birds.example.org"]) as client:
         own = str(client.base_url)
         for origin, expected in {
             own: 200,
             "https://birds.example.org": 200,
             "https://evil.example": 403,
             "http://localhost:3000": 403,
+            "http://127.0.0.1:3000": 403,
             "null": 403,
             "http://[": 403,
         }.items():

@@ -108,6 +108,7 @@ def check_view(page: Any) -> None:
 
     wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide[0] <= wide[1]
+    assert not re.search("undefined|NaN|\\[object", page.locator("main").inner_text())
     found = Axe().run(page, options={"resultTypes": ["violations"]})
     said = [
         (one["id"], [node["target"] for node in one["nodes"]], one["nodes"][0]["failureSummary"])

@@ -19,7 +19,7 @@ from conftest import call
 from memoryless.model.file import load_state
 from pages import blocks, text_of
 from remains import files_of, windows, windows_of_one
-from servers import WRITES, empty_model, images, running, served, teach
+from servers import WRITES, empty_model, free, images, running, served, teach
 
 
 def test_it_starts_answers_and_stops(model):
@@ -59,6 +59,17 @@ def test_a_port_that_is_taken(model, capsys):
     )
     assert found
     assert port < int(found[1]) <= port + 50
+
+
+def test_a_new_model_whose_page_is_opened(tmp_path, capsys, monkeypatch):
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
+    flags = ["--open", "--image-size", "32", "--port", str(free()), "--allow-host", "birds.example"]
+    code, *said = call("serve", str(tmp_path / "new"), *flags, capsys=capsys)
+    assert code == 0, said
+    assert opened == re.findall(r"new\.memoryless is at (\S+)", "".join(said))
+    assert load_state(tmp_path / "new.memoryless").description.preparation.size == 32
 
 
 def test_without_the_extra_it_says_what_to_install(model, capsys, monkeypatch):

@@ -324,7 +324,8 @@ async def merge(request: Request) -> Response:
 async def model(request: Request) -> Response:
     """Show the classes and states of the model, and what it keeps."""
     server = server_of(request)
-    return JSONResponse(await asyncio.to_thread(server.teacher.overview))
+    found = await asyncio.to_thread(server.teacher.overview)
+    return JSONResponse(found | {"read_only": request.app.state.read_only})
 
 
 @get("/model.memoryless", response_class=Response)

@@ -161,6 +161,7 @@ class Overview(BaseModel):
     bytes_kept: int
     photo_bytes: int
     privacy: list[str]
+    read_only: bool
 
 
 class Healthy(BaseModel):

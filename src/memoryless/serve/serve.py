@@ -124,7 +124,9 @@ def read_token(file: Path | None) -> str | None:
                 f"the token file {file} cannot be read ({cause(error)}): name another `token_file`"
             ) from error
     if token is not None and (not token or not token.isascii() or not token.isprintable()):
-        raise ConfigError(f"{where} holds no token: write one line of ASCII, 16 signs or more")
+        raise ConfigError(
+            f"{where} holds no token: write one line of ASCII, such as 16 random letters"
+        )
     return token
 
 

@@ -305,14 +305,17 @@ class Teacher:
 
     def undo(self, to: int | None) -> dict[str, Any]:
         """Make a kept state the current one: `to`, or the one before."""
+        self.refresh()
         before, now = go_back(self.path, to)
-        gone = {*before.classes.names} - {*now.classes.names} if before else set()
-        return {"state": now.number, "left": before.number if before else None,
-                "no_longer_known": sorted(gone)}  # fmt: skip
+        before = before or self.current.state  # which is not read again where `to` says the state
+        gone = {*before.classes.names} - {*now.classes.names}
+        return {"state": now.number, "left": before.number, "no_longer_known": sorted(gone)}
 
     def merge(self, upload: Upload, same_class: Literal["refuse", "join"]) -> dict[str, Any]:
         """Merge a model that was uploaded into this one, as one new state."""
         name = PurePath(upload.name).name or "model.memoryless"
+        if name == self.path.name:
+            name = f"uploaded/{name}"  # two models need two names
         try:
             other = state_of_bytes(upload.content, name)
         except StoreError as error:

@@ -45,7 +45,7 @@ export async function request(method, path, body, more = {}) {
     const answer = await send(method, path, body, more);
     if (answer.ok) return answer;
     if (answer.status === 401) await askForToken();
-    else if (answer.status === 503 && tries < 20) await wait(Number(answer.headers.get("Retry-After")) || 1);
+    else if (answer.headers.has("Retry-After") && answer.status === 503 && tries < 20) await wait(Number(answer.headers.get("Retry-After")) || 1);
     else {
       const said = await answer.json().catch(() => ({}));
       throw new Refused(answer.status, said.error || `The server answered ${answer.status}.`);

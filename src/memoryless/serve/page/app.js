@@ -22,6 +22,8 @@ export async function refresh() {
   const same = JSON.stringify(model) === JSON.stringify(state.model);
   state.model = model;
   if (same) return;
+  document.body.classList.toggle("read-only", Boolean(model.read_only));
+  if (model.read_only && shownView() === "teach") show();
   showHeader(model);
   for (const view of views) view.changed?.(model);
 }
@@ -45,7 +47,8 @@ function before(model) {
 
 function show() {
   const wanted = location.hash.slice(1);
-  const name = VIEWS.includes(wanted) ? wanted : "teach";
+  const first = state.model?.read_only ? "try" : "teach";
+  const name = VIEWS.includes(wanted) && wanted !== "teach" ? wanted : first;
   quiet();
   camera.close();
   for (const view of VIEWS) byId(view).hidden = view !== name;

@@ -67,7 +67,7 @@ function weakest(found) {
     const pair = confused.get(one.class);
     return {
       name: one.class, share: one.top1, text: `${Math.round(one.top1 * one.photos)} of ${one.photos}`,
-      note: pair ? `mistaken for ${pair.taken_for} (${pair.times})` : "",
+      note: pair ? `mistaken for ${pair.answer} (${pair.times})` : "",
     };
   });
 }

@@ -147,7 +147,8 @@ export class Lesson {
         await this.#sendBatch(batch);
       } catch (error) {
         if (!(error instanceof Refused) || error.status !== 404) throw error;
-        this.reset();  // it expired, and the photos are still here
+        this.id = null;  // it expired, and the photos are still here
+        this.reset();
       }
       this.changed();
     }
@@ -195,22 +196,32 @@ export class Lesson {
     return found;
   }
 
-  evaluate() { return post("evaluate", { lesson: this.id }); }
+  // Nothing stays on the server; the photos keep their places, to be found by.
+  async evaluate() {
+    try {
+      return await post("evaluate", { lesson: this.id });
+    } finally {
+      this.#leave();
+    }
+  }
 
   reset() {
+    this.#leave();
+    for (const one of this.all) one.place = null;
+  }
+
+  #leave() {
+    const id = this.id;
     this.id = null;
     this.gone = [];
-    for (const one of this.all) one.place = null;
+    if (id) remove(`lessons/${id}`, undefined, { keepalive: true }).catch(() => {});
   }
 
   // Drop all of it, here and there.
   close() {
-    const id = this.id;
     this.all.forEach(forget);
     this.photos.clear();
-    this.id = null;
-    this.gone = [];
-    if (id) remove(`lessons/${id}`, undefined, { keepalive: true }).catch(() => {});
+    this.#leave();
   }
 }
 

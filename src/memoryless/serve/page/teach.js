@@ -14,6 +14,7 @@ const lesson = new Lesson(show);
 let checked = null;
 let version = 0;
 let learning = false;
+let looking = false;  // at the photos that may be wrong, one after another
 let learnedState = 0;  // of the card that says what was learned
 
 // Why so few photos would show which were used; nothing if they are enough.
@@ -41,7 +42,9 @@ function hint() {
 function add(photos) {
   if (!photos.length) return;
   hideLearned();
-  for (const one of photos) one.label = (one.label || label()).normalize("NFC");
+  const folders = new Set(photos.map((one) => one.label));
+  const typed = folders.size === 1 && label();  // of photos, or of one folder; several have names
+  for (const one of photos) one.label = typed || (one.label || label()).normalize("NFC");
   lesson.add(photos);
   if (photos.some((one) => !one.label)) byId("class").focus();
   changed();
@@ -75,6 +78,15 @@ function show() {
   showGroups();
   showSuspects();
   showPlan();
+  if (looking && checked) lookOn();
+}
+
+// By keyboard, the next of these photos follows; after the last one, what learns them.
+function lookOn() {
+  looking = false;
+  if (document.activeElement !== document.body) return;
+  const area = byId("suspects");
+  (area.hidden ? byId("learn") : area.querySelector("button")).focus({ preventScroll: true });
 }
 
 function showWelcome() {
@@ -87,11 +99,14 @@ function showGroups() {
     if (!groups.has(one.label)) groups.set(one.label, []);
     groups.get(one.label).push(one);
   }
-  byId("groups").replaceChildren(...[...groups].map(([name, photos]) => make("section", { class: "group" },
+  const area = byId("groups");
+  const at = [...area.querySelectorAll("button")].indexOf(document.activeElement);
+  area.replaceChildren(...[...groups].map(([name, photos]) => make("section", { class: "group" },
     make("h3", {}, name ? named(name) : "Which class is this?", make("span", { class: "muted" }, ` ${photos.length}`)),
     name ? null : make("p", { class: "doubt" }, "Type its name above, then press Enter."),
     make("div", { class: "thumbs" }, ...photos.slice(0, SHOWN).map(thumb)),
     photos.length > SHOWN ? make("p", { class: "muted" }, `and ${photos.length - SHOWN} more`) : null)));
+  if (at >= 0) [...area.querySelectorAll("button")].slice(0, at + 1).at(-1)?.focus();  // the next photo
 }
 
 function thumb(one) {
@@ -115,14 +130,14 @@ function showSuspects() {
 }
 
 function suspect(one, own) {
-  const act = (work) => ({ click: () => { work(); changed(); byId("suspects").querySelector("button")?.focus(); } });
+  const act = (work, then = changed) => ({ click: () => { looking = true; work(); then(); } });
   return make("figure", { class: "suspect" },
     make("img", { src: address(own), alt: `Photo of ${one.class}, which looks like ${one.looks_like}` }),
     make("figcaption", {}, "in ", named(one.class), ", looks like ", named(one.looks_like)),
     make("div", { class: "row tight" },
       make("button", { type: "button", on: act(() => lesson.move(own, one.looks_like)) }, "Move to ", named(one.looks_like)),
       make("button", { type: "button", on: act(() => lesson.drop(own)) }, "Remove"),
-      make("button", { type: "button", class: "quiet", on: { click: () => { own.kept = true; show(); } } }, "The class is right")));
+      make("button", { type: "button", class: "quiet", on: act(() => { own.kept = true; }, show) }, "The class is right")));
 }
 
 function showPlan() {
