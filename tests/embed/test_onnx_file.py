@@ -81,7 +81,7 @@ def test_other_ways_to_write_a_network_give_the_same_feature(change, tmp_path):
         ({}, ROWS, "0 inputs ()"),
         (IMAGES, ROWS | {"map": (FLOAT, ["n", 9, 4, 4])}, "features of shape (n, 9, 4, 4)"),
         ({"images": (UINT8, ["n", 3, 8, 8])}, ROWS, "the input of"),
-        (IMAGES, {"out": (TensorProto.FLOAT16, ["n", 3])}, "of type float16"),
+        (IMAGES, {"out": (TensorProto.FLOAT16, ["n", 3])}, "the type float16"),
         ({"images": (FLOAT, ["n", 1, 8, 8])}, ROWS, "images of shape (n, 1, 8, 8)"),
         ({"images": (FLOAT, [None, 8, 8, 3])}, ROWS, "images of shape (?, 8, 8, 3)"),
         ({"images": (FLOAT, ["n", 3])}, ROWS, "images of shape (n, 3)"),

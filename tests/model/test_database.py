@@ -262,7 +262,7 @@ def test_what_a_killed_writer_left_is_taken_over(tmp_path):
 
 def test_a_journal_of_a_model_that_is_gone_is_not_taken_for_the_new_ones(tmp_path):
     (tmp_path / "m.memoryless-journal").write_bytes(b"x" * 1000)
-    with pytest.raises(WriteError, match="is of a model that is gone: delete it"):
+    with pytest.raises(WriteError, match="belongs to a model that is gone: delete it"):
         make(tmp_path / "m")
 
 

@@ -257,13 +257,13 @@ def test_trained_features_cannot_be_merged(north_and_south):
     [
         (
             {"crop": 0.5},
-            "they prepare photos differently (crop 1.0 and 0.5): teach one anew with the other's "
+            "they prepare photos differently (crop 1.0 and 0.5): teach one again with the other's "
             "`crop`",
         ),
         (
             {"std": (0.5, 0.5, 0.5)},
             "they prepare photos differently (std (255.0, 255.0, 255.0) and (127.5, 127.5, 127.5))"
-            ": teach one anew with the other's `std`",
+            ": teach one again with the other's `std`",
         ),
     ],
 )
@@ -285,7 +285,7 @@ def test_photos_must_be_seen_at_one_size(tiny_backbone):
         Model.merge({"north": north, "south": south})
     assert str(error.value) == (
         "north and south cannot be merged, because they prepare photos differently (size 16 and "
-        "320): teach one anew with the other's `image_size`"
+        "320): teach one again with the other's `image_size`"
     )
 
 
@@ -299,7 +299,7 @@ def test_networks_must_be_the_same(tiny_backbone, tmp_path):
         onnx.save(changed, tmp_path / name)
         photo_model(f"south {name}", tmp_path / name, 2, 3)
     begin = "north and south {} cannot be merged, because their networks differ ({}): teach one "
-    begin += "anew with the other's `backbone`"
+    begin += "again with the other's `backbone`"
     for name, which in (
         ("tiny.onnx", "both called onnx:tiny.onnx"),
         ("other.onnx", "onnx:tiny.onnx and onnx:other.onnx"),
@@ -308,7 +308,7 @@ def test_networks_must_be_the_same(tiny_backbone, tmp_path):
     teach("features", {"ant": 20})
     assert refused("out", "north", "features") == (
         "north and features cannot be merged, because their networks differ (onnx:tiny.onnx and "
-        "none): teach one anew with the other's `backbone`"
+        "none): teach one again with the other's `backbone`"
     )
 
 
@@ -318,12 +318,12 @@ def test_features_must_be_of_one_kind(north_and_south):
     few.save("few")
     assert refused("out", "north", "few") == (
         "north and few cannot be merged, because their features differ (6 numbers as they are and "
-        "3 numbers as they are): teach one anew with features like the other's"
+        "3 numbers as they are): teach one again with features like the other's"
     )
     teach("roots", {"elk": 20}, square_roots=True)
     assert refused("out", "north", "roots") == (
         "north and roots cannot be merged, because their features differ (6 numbers as they are "
-        "and 6 square roots): teach one anew with features like the other's"
+        "and 6 square roots): teach one again with features like the other's"
     )
 
 

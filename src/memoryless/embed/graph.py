@@ -226,7 +226,7 @@ def _of_one_version(backbone: onnx.ModelProto, prepare: onnx.ModelProto) -> onnx
             backbone, own = version_converter.convert_version(backbone, OPSET), OPSET
         except Exception as error:  # the converter raises whatever its C++ raises
             raise ConfigError(
-                f"the backbone is of ONNX opset {own} and cannot be raised to {OPSET} "
+                f"the backbone has ONNX opset {own} and cannot be raised to {OPSET} "
                 f"({cause(error)}): export it again with opset {OPSET} or newer"
             ) from error
     prepare.opset_import[0].version = own

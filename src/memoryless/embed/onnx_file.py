@@ -82,8 +82,7 @@ def _check_float(file: Path, kind: str, end: onnx.ValueInfoProto) -> None:
     found = TensorProto.DataType.Name(end.type.tensor_type.elem_type).lower()
     if found != "float":
         raise ConfigError(
-            f"the {kind} of {file} is of type {found}, and that of a backbone is float: export it "
-            "so"
+            f"the {kind} of {file} has the type {found}, and a backbone needs float: export it so"
         )
 
 

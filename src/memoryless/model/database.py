@@ -296,7 +296,7 @@ def build(
     """Make a database of about this size appear at a reserved path, whole or not at all."""
     journal = _beside(path, "-journal")
     if journal.exists():
-        raise WriteError(f"{journal} is of a model that is gone: delete it, then try again")
+        raise WriteError(f"{journal} belongs to a model that is gone: delete it, then try again")
     with _telling(path):
         new = _clear_new(path)
         try:
@@ -376,7 +376,7 @@ def _of_writing(path: Path, name: str, error: sqlite3.Error) -> StoreError | Wri
         return WriteError(f"{path} cannot be locked: choose another {PLACE}, on a disk with locks")
     if name.startswith(NO_LOCKS):
         return WriteError(
-            f"cannot write {path} ({error}): change its permissions, mend the disk, or choose "
+            f"cannot write {path} ({error}): change its permissions, repair the disk, or choose "
             f"another {PLACE}"
         )
     return _of_reading(path, name, error)

@@ -63,7 +63,7 @@ def kept_states(
     path: Path | str, report: Callable[[str], None] = lambda problem: None
 ) -> tuple[list[State], int | None]:
     """Return the states of a file, oldest first, and the number of the current one, unless that
-    cannot be told; `report` gets a sentence on each damaged state.
+    is unknown; `report` gets a sentence on each damaged state.
     """
     path, states, current = model_file(path), [], None
     with reading(path) as db:
@@ -87,8 +87,8 @@ def check_kept(db: Connection, path: Path, number: int) -> None:
     """Raise unless a state of this number is in the file."""
     there = _numbers(db)
     if number not in there:
-        told = ", ".join(map(str, there))
-        raise ConfigError(f"{path} has no state {number}: choose from {told}")
+        numbers = ", ".join(map(str, there))
+        raise ConfigError(f"{path} has no state {number}: choose from {numbers}")
 
 
 def _current(db: Connection, path: Path) -> int:

@@ -345,11 +345,11 @@ class FixedFeatures:
                 prepared += [(name, *both)] if both[0] != both[1] else []
         if self.graph != other.graph and (one != two or not prepared):
             which = f"both called {one}" if one == two else f"{one} and {two}"
-            yield f"their networks differ ({which}): teach one anew with the other's `backbone`"
+            yield f"their networks differ ({which}): teach one again with the other's `backbone`"
         for name, mine, others in prepared:
             setting = "image_size" if name == "size" else name
             yield (
-                f"they prepare photos differently ({name} {mine} and {others}): teach one anew "
+                f"they prepare photos differently ({name} {mine} and {others}): teach one again "
                 f"with the other's `{setting}`"
             )
         if (self.d, self.square_roots) != (other.d, other.square_roots):
@@ -357,7 +357,7 @@ class FixedFeatures:
                 f"{part.d} {'square roots' if part.square_roots else 'numbers as they are'}"
                 for part in (self, other)
             )
-            yield f"their features differ ({kinds}): teach one anew with features like the other's"
+            yield f"their features differ ({kinds}): teach one again with features like the other's"
 
     def scored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return scores (n, N), and the margin (n,) of the best over the mean of all photos."""

@@ -212,7 +212,7 @@ def make_plan(
 
 
 def _check_new(model: Model, counts: Mapping[str, int], more: bool) -> None:
-    """Raise if photos are of known classes, and were not to be added to these."""
+    """Raise if photos belong to known classes without `more`."""
     known = set(model.classes)
     past = [name for name in counts if name in known]
     if past and not more:

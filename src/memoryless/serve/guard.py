@@ -197,7 +197,7 @@ def _host_of(address: str) -> str:
 
 
 def _is_lesson(path: str) -> bool:
-    """Return whether an address is of a lesson that is not learned, so that the model stays."""
+    """Return whether an address changes only a lesson, so that the model stays as it is."""
     return path.startswith("/lessons") and not path.endswith("/learn")
 
 

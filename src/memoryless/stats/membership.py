@@ -134,7 +134,7 @@ def by_scatter(features: np.ndarray, labels: np.ndarray, statistics: ClassStatis
 
     A scatter of fewer photos than a feature has numbers spans just these photos: a member has no
     part outside of it, and any other photo has. Where each class's own scatter is kept, that one
-    tells more, since it is of fewer photos. Several groups of features tell together.
+    tells more, since it sums fewer photos. Several groups of features tell together.
     """
     found = np.zeros(len(features))
     each = np.split(features, np.cumsum(statistics.sizes)[:-1], axis=1)

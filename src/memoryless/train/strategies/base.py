@@ -38,7 +38,7 @@ class Arrival:
     network: Network
     images: Split
     new: int
-    """How many new classes the images are of."""
+    """The number of new classes."""
     extract: Extract
     """Features of images under the network."""
     generator: torch.Generator
