@@ -1,7 +1,7 @@
-"""What leave-one-out tells of a model, and what the unbiased layer gains, on photos of one's own.
+"""Compare leave-one-out with test photos, and the unbiased layer with the plain one.
 
-PHOTOS holds train/ and test/, as for `memoryless learn`. Features are computed once; they are kept
-in a file that is named after PHOTOS, such as one that `choosing` has filled.
+PHOTOS holds train/ and test/, as for `memoryless learn`. Features are computed once, and kept in a
+file if one is named after PHOTOS.
 """
 
 from __future__ import annotations

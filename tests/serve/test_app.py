@@ -310,7 +310,7 @@ def test_a_second_writer_gets_409(client, model, photos):
     with writing(model):
         busy = client.post("/rename", json={"class": "owl", "name": "eule"})
         assert asked(client) == "owl"  # predicting goes on
-    # Both writers are of this process here; SQLite keeps them apart all the same.
+    # Both writers run in this process here; SQLite keeps them apart all the same.
     assert sentence(busy, 409).startswith("another process is writing")
 
 
