@@ -200,3 +200,12 @@ def test_two_networks_give_four_groups(tmp_path, capsys):
     assert exported.drawings.difference < 1e-3
     estimator = IncrementalClassifier.load(tmp_path / "m")
     assert estimator.fit(*photos(2, 3)).predict(photos(2)[0]).tolist() == ["class 2"] * 12
+
+
+def test_show_says_why_nothing_was_chosen(backbone, tmp_path, capsys):
+    for name, number, reason in (("few", 5, True), ("many", 12, False)):
+        model = Model(backbone=backbone, **PREPARED)
+        model.learn(*photos(0, 1, number=number))
+        model.save(tmp_path / name)
+        out = " ".join(call("show", str(tmp_path / name), capsys=capsys)[1].split())
+        assert ("(not chosen: fewer than 16 photos beyond one for each class)" in out) == reason
